@@ -1,4 +1,4 @@
-//! What a gateway does: it has zones in the store, on a clock of its own.
+//! What a gateway does: it has zones and gates in the store, on a clock of its own.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::clock::{Skew, SkewedClock};
 use super::network;
-use super::scenario::Scenario;
+use super::scenario::{OriginPlan, Scenario};
 use super::world::{HostId, World};
 use crate::actors::{Key, StoreHealth, Waiters, Zone};
 use crate::config;
+use crate::http::upstream::{GateSharing, OriginGate};
 use crate::limit::{Moment, Rate};
 use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
@@ -22,6 +23,8 @@ pub(super) struct Gateway {
     store_health: Arc<StoreHealth>,
     /// Leaked, so that requests that borrow them can be stored anywhere. A retune replaces them.
     zones: RefCell<Vec<&'static Zone>>,
+    gates: RefCell<Vec<Arc<OriginGate>>>,
+    pub(super) scenario: Rc<Scenario>,
 }
 
 impl Gateway {
@@ -40,14 +43,19 @@ impl Gateway {
         };
         let gateway = Rc::new(Self {
             number,
-            host: world.add_host(),
+            host: world.add_host(&time),
             time,
             store_health: Arc::new(StoreHealth::new(settings)),
             zones: RefCell::default(),
+            gates: RefCell::default(),
+            scenario: Rc::clone(scenario),
         });
         let (its, scenario) = (Rc::clone(&gateway), Rc::clone(scenario));
         world.spawn(gateway.host, async move {
             let pacer = Pacer::simulated(&its.time);
+            Pacer::replace_here(Some(Rc::clone(&pacer)));
+            let gates = scenario.origins.iter().map(|origin| its.open(origin));
+            its.gates.replace(gates.collect());
             let zones = scenario.zones.iter().map(|zone| {
                 let (pacer, since) = (Rc::clone(&pacer), its.saved());
                 let store_health = Some(Arc::clone(&its.store_health));
@@ -57,6 +65,41 @@ impl Gateway {
             its.zones.replace(zones.collect());
         });
         gateway
+    }
+
+    /// Opens the gate of an origin. A task of this host claims its slots.
+    fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
+        let settings = origin.settings(origin.rate);
+        let gate = OriginGate::of(&settings).expect("an origin with a gate");
+        let store = Some(&self.store_health);
+        if let Some(claiming) = gate.begin_sharing(&settings, store, self.saved()) {
+            actix_rt::spawn(claiming.run());
+        }
+        gate
+    }
+
+    /// The gate of the origin with this index, once the gateway has started.
+    pub(super) fn gate(&self, index: usize) -> Option<Arc<OriginGate>> {
+        self.gates.borrow().get(index).cloned()
+    }
+
+    /// How the gate of an origin gets its slots; `None`: there is no such origin.
+    pub(super) fn sharing(&self, index: usize) -> Option<GateSharing> {
+        self.gate(index)?.sharing()
+    }
+
+    /// The file is saved with another rate for an origin.
+    pub(super) fn retune_origin(self: &Rc<Self>, world: &Rc<World>, index: usize, rate: Rate) {
+        let its = Rc::clone(self);
+        world.spawn(self.host, async move {
+            let Some(gate) = its.gate(index) else {
+                return;
+            };
+            let settings = its.scenario.origins[index].settings(rate);
+            gate.reload(&settings, true);
+            let begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
+            assert!(begun.is_none(), "a task claims already");
+        });
     }
 
     /// When a file that is saved now was saved, by the gateway's clock.

@@ -1,11 +1,12 @@
 //! Many gateways, the network and the store in one process, on a virtual time, all from one seed.
 //!
-//! The zones, the store links and the scripts are the real ones. What is simulated is around them:
+//! The zones, the gates, the store links and the scripts are the real ones. What is simulated is around
+//! them:
 //!
 //! ```text
 //! scenario ── what a seed makes happen
 //!    │
-//!    ├──▶ client ──▶ gateway (zones, batcher, pacer on a clock of its own) ──▶ network ──▶ store
+//!    ├──▶ client ──▶ gateway (zones, gates, links, on a clock of its own) ──▶ network ──▶ store
 //!    ├──▶ faults                                                                            │
 //!    └──▶ invariants ◀── joins, departures, rejections ◀── what the scripts were asked ◀────┘
 //! ```
@@ -13,10 +14,14 @@
 //! Everything runs on one thread in a [`World`](world::World), so the same seed gives the same
 //! steps. A seed that fails prints its last steps, and how to run it alone.
 //!
+//! A seed stands for a scenario with zones, and for another one with gates that gateways share.
+//!
 //! `DRIP_SEEDS=5000` runs so many seeds, `DRIP_SEED=42` one.
 
+mod claim_call;
 mod client;
 mod clock;
+mod crowd;
 mod gateway;
 mod invariants;
 mod network;

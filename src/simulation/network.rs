@@ -12,7 +12,8 @@ use redis::{Arg, Cmd, RedisError, RedisResult, Value};
 use tokio::sync::oneshot;
 
 use super::random::Random;
-use super::store::{Condition, StoreServer};
+use super::redis::Reply;
+use super::store::{Condition, Served, StoreServer};
 use super::world::{HostId, World};
 use crate::store::Url;
 use crate::store::simulated;
@@ -30,6 +31,7 @@ pub(super) struct Network {
 
 /// The way between one gateway and the store.
 pub(super) struct Link {
+    gateway: usize,
     /// How long a message takes, at least and at most.
     least: Cell<Duration>,
     most: Cell<Duration>,
@@ -44,6 +46,9 @@ pub(super) struct Link {
 struct Connection {
     network: Rc<Network>,
     link: Rc<Link>,
+    /// Since when who sends the next message has waited: for the connection, or because the store
+    /// has refused the one before.
+    waits_since: Cell<Option<Duration>>,
     is_broken: Cell<bool>,
     /// When the last message to the store, and the last one from it, arrives.
     arrives: Cell<Duration>,
@@ -74,7 +79,10 @@ impl Network {
 
     /// Adds the link of the next gateway.
     pub(super) fn add_link(&self, least: Duration, most: Duration) {
-        self.links.borrow_mut().push(Rc::new(Link {
+        let mut links = self.links.borrow_mut();
+        let gateway = links.len();
+        links.push(Rc::new(Link {
+            gateway,
             least: Cell::new(least),
             most: Cell::new(most),
             loss: Cell::default(),
@@ -108,6 +116,7 @@ impl Network {
     }
 
     async fn connect(self: Rc<Self>, link: Rc<Link>) -> RedisResult<simulated::Connection> {
+        let dialed = self.world.now();
         // A handshake: a round trip.
         for _ in 0..2 {
             let arrival = self.arrival(&link);
@@ -119,6 +128,7 @@ impl Network {
         let connection = Rc::new(Connection {
             network: self,
             link: Rc::clone(&link),
+            waits_since: Cell::new(Some(dialed)),
             is_broken: Cell::default(),
             arrives: Cell::default(),
             returns: Cell::default(),
@@ -205,6 +215,7 @@ impl Connection {
 
     async fn carry(self: Rc<Self>, nth: u64, commands: Vec<Vec<Vec<u8>>>, arrives: Duration) {
         let (world, store) = (&self.network.world, &self.network.store);
+        let sent = self.waits_since.take().unwrap_or(world.now());
         world.sleep_until(arrives).await;
         if store.condition() == Condition::Dead {
             return self.break_off();
@@ -212,15 +223,21 @@ impl Connection {
         if self.is_broken.get() && self.network.random.borrow_mut().chance(50) {
             return;
         }
-        let Some(replies) = store.serve(commands).await else {
+        let Some(Served { replies, claim }) = store.serve(self.link.gateway, commands).await else {
             return self.break_off();
         };
+        if replies.iter().any(Reply::is_error) {
+            self.waits_since.set(Some(sent));
+        }
         let returns = self.network.arrival(&self.link).max(self.returns.get());
         self.returns.set(returns);
         world.sleep_until(returns).await;
         let waiting = self.waiting.borrow_mut().remove(&nth);
         if let Some(waiting) = waiting {
-            let replies = replies.iter().map(super::redis::Reply::read).collect();
+            if let Some(claim) = claim {
+                store.told(claim, sent);
+            }
+            let replies = replies.iter().map(Reply::read).collect();
             // The gateway may have given up.
             let _gone = waiting.send(Ok(replies));
         }

@@ -28,6 +28,9 @@ pub(super) struct Outcome {
     pub(super) joins: u64,
     /// How many of them departed at once, by a lease.
     pub(super) leased: u64,
+    /// How many passed shared gates in slots of the grid, how many by gateways that were alone, and
+    /// how often fairness could be checked.
+    pub(super) at_gates: [u64; 3],
     /// What was wrong, and the last steps; `None` if nothing was.
     pub(super) failure: Option<String>,
 }
@@ -51,6 +54,19 @@ pub(super) fn run(seed: u64, change: Change) -> Outcome {
     let outcome = run_scenario(scenario, random, change);
     let failure = outcome.failure.map(|failure| {
         format!("seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation")
+    });
+    Outcome { failure, ..outcome }
+}
+
+/// Runs a seed with shared gates.
+pub(super) fn run_gates(seed: u64, change: Change) -> Outcome {
+    let mut random = Random::new(seed);
+    let scenario = Scenario::of_gates(&mut random);
+    let outcome = run_scenario(scenario, random, change);
+    let failure = outcome.failure.map(|failure| {
+        format!(
+            "gates, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
+        )
     });
     Outcome { failure, ..outcome }
 }
@@ -82,12 +98,16 @@ pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Chang
         format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
     let known = known.take();
-    let counts = known.map(|(invariants, _)| (invariants.joins(), invariants.leased()));
-    let (joins, leased) = counts.unwrap_or_default();
+    let counts = known.map(|(invariants, _)| {
+        let at_gates = invariants.gate_counts();
+        (invariants.joins(), invariants.leased(), at_gates)
+    });
+    let (joins, leased, at_gates) = counts.unwrap_or_default();
     Outcome {
         digest: world.trace().digest(),
         joins,
         leased,
+        at_gates,
         failure,
     }
 }
@@ -99,8 +119,14 @@ impl Simulation {
             self.network.add_link(least, most);
             let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
             self.gateways.borrow_mut().push(gateway);
-            let traffic = Rc::clone(&self).send_requests(number, random.fork());
-            self.world.spawn(HostId::FIRST, traffic);
+            let (simulation, random) = (Rc::clone(&self), random.fork());
+            if self.scenario.origins.is_empty() {
+                let traffic = simulation.send_requests(number, random);
+                self.world.spawn(HostId::FIRST, traffic);
+            } else {
+                let traffic = simulation.crowd(number, random);
+                self.world.spawn(HostId::FIRST, traffic);
+            }
         }
         for (at, fault) in self.scenario.faults.clone() {
             let simulation = Rc::clone(&self);
@@ -115,6 +141,7 @@ impl Simulation {
         self.world
             .sleep_until(self.scenario.lasts.max(self.scenario.healed()))
             .await;
+        self.invariants.healed();
         while self.invariants.waiting() > 0 {
             self.world.sleep(Duration::from_millis(100)).await;
             self.invariants.check_waiting();
@@ -127,6 +154,7 @@ impl Simulation {
         let mut alone = vec![false; self.gateways.borrow().len()];
         while !self.is_over.get() {
             for (number, gateway) in self.gateways.borrow().iter().enumerate() {
+                self.invariants.look_at_gates(gateway);
                 let is_out = gateway.is_out();
                 if std::mem::replace(&mut alone[number], is_out) != is_out {
                     self.invariants.goes_alone(number, is_out);
@@ -142,16 +170,24 @@ impl Simulation {
         self.world.sleep_until(back).await;
         self.is_over.set(true);
         let gateways = self.gateways.borrow().clone();
-        self.invariants.over();
+        self.invariants.over(&gateways);
         for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
             self.invariants
                 .stays(&format!("gateway {} is alone", gateway.number));
+        }
+        if !self.scenario.origins.is_empty() {
+            // They would tell for ever that they are there.
+            for gateway in &gateways {
+                self.world.kill(gateway.host);
+            }
         }
         let mut left = Vec::new();
         for _ in 0..200 {
             left = self.store.names();
             for gateway in &gateways {
-                left.extend(gateway.remembers().await);
+                if self.scenario.origins.is_empty() {
+                    left.extend(gateway.remembers().await);
+                }
             }
             if left.is_empty() {
                 return;

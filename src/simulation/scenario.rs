@@ -1,22 +1,67 @@
 //! What a seed makes happen: gateways, zones, traffic, and faults.
 
 mod faults;
+mod origins;
 mod zones;
 
 use std::time::Duration;
 
 pub(super) use faults::Fault;
+pub(super) use origins::OriginPlan;
 pub(super) use zones::ZonePlan;
 
 use super::clock::Skew;
 use super::random::Random;
 use crate::limit::Rate;
 
+/// How requests come to shared gates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Crowd {
+    /// Whether all keys wait at the beginning, each with enough for a while.
+    pub(super) is_full: bool,
+    /// How many come to each gateway at once at the beginning.
+    pub(super) first: u64,
+    /// How many of a hundred times several come at once, and how many at most.
+    pub(super) bursts: u64,
+    pub(super) most: u64,
+    /// How many of a hundred requests cost more than one.
+    pub(super) costly: u64,
+    /// How long a request is at the origin, at most, in milliseconds.
+    pub(super) takes: u64,
+    /// How many of a hundred requests wait only for so long.
+    pub(super) hurried: u64,
+}
+
+impl Crowd {
+    /// `rate`: the part of one gateway, in requests a second.
+    fn new(random: &mut Random, rate: f64, is_full: bool) -> Self {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let in_tenths = |tenths: f64| ((rate * tenths / 10.0) as u64).clamp(4, 200);
+        let some = |random: &mut Random, percent: u64, most: u64| {
+            let number = random.number(1..most);
+            if random.chance(percent) { number } else { 0 }
+        };
+        Self {
+            is_full,
+            first: some(random, 60, in_tenths(10.0)),
+            bursts: some(random, 50, 40),
+            most: random.number(2..in_tenths(2.0).min(60)),
+            costly: some(random, if is_full { 10 } else { 30 }, 60),
+            takes: random.number(1..60),
+            hurried: some(random, 30, 60),
+        }
+    }
+}
+
 /// All that a seed decides at the beginning.
 #[derive(Debug)]
 pub(super) struct Scenario {
     pub(super) clocks: Vec<Skew>,
     pub(super) zones: Vec<ZonePlan>,
+    /// Origins with a shared gate. A scenario has these, or zones.
+    pub(super) origins: Vec<OriginPlan>,
+    /// How requests come to them.
+    pub(super) crowd: Crowd,
     /// How long a message takes between a gateway and the store, at least and at most.
     pub(super) delay: (Duration, Duration),
     /// `redis.timeout` of all gateways.
@@ -74,6 +119,8 @@ impl Scenario {
         Self {
             clocks,
             zones,
+            origins: Vec::new(),
+            crowd: Crowd::default(),
             delay: (least, least + spread),
             timeout: Duration::from_millis(random.number(40..100)),
             lasts,
@@ -82,6 +129,82 @@ impl Scenario {
             moods,
             faults,
         }
+    }
+
+    /// One with shared gates.
+    pub(super) fn of_gates(random: &mut Random) -> Self {
+        let gateways = match random.number(0..15) {
+            0 => 10,
+            _ => random.number(1..6),
+        };
+        let has_drift = random.chance(50);
+        let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
+        let clocks: Vec<_> = clocks.collect();
+        let count = if random.chance(75) { 1 } else { 2 };
+        let origins = (0..count).map(|index| OriginPlan::new(index, gateways, random));
+        let mut origins: Vec<_> = origins.collect();
+        let is_full = random.chance(35);
+        if is_full {
+            origins.iter_mut().for_each(OriginPlan::let_all_wait);
+        }
+        let least = random.micros(20..1500);
+        let spread = if random.chance(30) {
+            Duration::ZERO
+        } else {
+            random.micros(1..3000)
+        };
+        let percent = |random: &mut Random| {
+            let some = random.number(1..30);
+            if random.chance(40) { some } else { 0 }
+        };
+        let mut moods = [(); 4].map(|()| percent(random));
+        if is_full && random.chance(80) {
+            moods = [0; 4];
+        }
+        let rates: f64 = origins.iter().map(|it| it.rate.per_second()).sum();
+        #[allow(clippy::cast_precision_loss)]
+        let crowd = Crowd::new(random, rates / gateways as f64, is_full);
+        // So many requests, at so many times the rates together.
+        let (requests, load) = (random.number(100..400), random.number(5..40));
+        #[allow(clippy::cast_precision_loss)]
+        let lasts = requests as f64 / (rates * load as f64 / 10.0);
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.3, 1.5));
+        #[allow(clippy::cast_precision_loss)]
+        let pause = gateways as f64 / (rates * load as f64 / 10.0);
+        let pause = Duration::from_secs_f64(pause.max(0.001));
+        let mut faults = Fault::plan_for_gates(random, clocks.len(), origins.len(), lasts);
+        if is_full && random.chance(60) {
+            faults = Vec::new();
+        }
+        Self {
+            clocks,
+            zones: Vec::new(),
+            origins,
+            crowd,
+            delay: (least, least + spread),
+            timeout: Duration::from_millis(random.number(40..100)),
+            lasts,
+            pause,
+            hot: None,
+            moods,
+            faults,
+        }
+    }
+
+    /// All rates that an origin has in any file at any time.
+    pub(super) fn origin_rates(&self, origin: usize) -> impl Iterator<Item = Rate> {
+        let retuned = self
+            .faults
+            .iter()
+            .filter_map(move |(_, fault)| match fault {
+                Fault::RetuneOrigin {
+                    origin: other,
+                    rate,
+                    ..
+                } if *other == origin => Some(*rate),
+                _ => None,
+            });
+        std::iter::once(self.origins[origin].rate).chain(retuned)
     }
 
     /// The lowest rate that a key has at any time.
@@ -98,6 +221,13 @@ impl Scenario {
         rates
             .max_by(|one, other| one.per_second().total_cmp(&other.per_second()))
             .expect("one")
+    }
+
+    /// Whether nothing but the pace of an origin keeps requests from it, and each takes one slot.
+    pub(super) fn is_plain(&self, origin: usize) -> bool {
+        let plan = &self.origins[origin];
+        let is_alone_paced = plan.max_in_flight.is_none() && !plan.backs_off;
+        self.is_calm() && is_alone_paced && self.crowd.costly == 0
     }
 
     /// How many times the rate of a zone is changed in a file.

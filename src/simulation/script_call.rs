@@ -157,28 +157,28 @@ impl fmt::Display for ScriptCall {
 }
 
 /// What is left to read, little-endian.
-struct Packed<'a>(&'a [u8]);
+pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl<'a> Packed<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
         self.take().map(u8::from_le_bytes)
     }
 
-    fn short(&mut self) -> Option<u16> {
+    pub(super) fn short(&mut self) -> Option<u16> {
         self.take().map(u16::from_le_bytes)
     }
 
-    fn long(&mut self) -> Option<u32> {
+    pub(super) fn long(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn double(&mut self) -> Option<f64> {
+    pub(super) fn double(&mut self) -> Option<f64> {
         self.take().map(f64::from_le_bytes)
     }
 
@@ -187,7 +187,7 @@ impl<'a> Packed<'a> {
         self.double().map(|double| double as u64)
     }
 
-    fn text(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.short()?;
         let (text, rest) = self.0.split_at_checked(length.into())?;
         self.0 = rest;

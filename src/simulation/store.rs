@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::clock::EPOCH;
-use super::invariants::Invariants;
+use super::invariants::{ClaimId, Invariants};
 use super::redis::{FakeRedis, Reply, Snapshot};
 use super::world::World;
 
@@ -17,6 +17,13 @@ pub(super) enum Condition {
     Dead,
     /// It loads its data, and refuses all else.
     Loading,
+}
+
+/// What a gateway is sent.
+pub(super) struct Served {
+    pub(super) replies: Vec<Reply>,
+    /// The claim of slots among the commands, if there was one.
+    pub(super) claim: Option<ClaimId>,
 }
 
 /// A Redis on a host of its own.
@@ -95,24 +102,45 @@ impl StoreServer {
         now.saturating_add_signed(self.ahead.get())
     }
 
-    /// Runs commands that arrive now, one after another, once it has done all before them.
+    /// Runs commands of a gateway that arrive now, one after another, once it has done all before
+    /// them.
     ///
     /// `None` if it dies before that.
-    pub(super) async fn serve(&self, commands: Vec<Vec<Vec<u8>>>) -> Option<Vec<Reply>> {
+    pub(super) async fn serve(
+        &self,
+        gateway: usize,
+        commands: Vec<Vec<Vec<u8>>>,
+    ) -> Option<Served> {
         let work = self.takes.get() * u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let done = self.busy_until.get().max(self.world.now()) + work;
         self.busy_until.set(done);
         self.world.sleep_until(done).await;
-        let replies = commands.into_iter().map(|command| self.run(&command));
-        (self.condition.get() != Condition::Dead).then(|| replies.collect())
+        if self.condition.get() == Condition::Dead {
+            return None;
+        }
+        let (mut replies, mut claim) = (Vec::new(), None);
+        for command in commands {
+            let reply = self.run(&command);
+            if self.condition.get() == Condition::Works {
+                claim = self
+                    .invariants
+                    .store_ran(gateway, &command, &reply)
+                    .or(claim);
+            }
+            replies.push(reply);
+        }
+        Some(Served { replies, claim })
+    }
+
+    /// The gateway has got the reply to a claim, which it had begun to send at `sent`.
+    pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
+        self.invariants.told(claim, sent);
     }
 
     fn run(&self, command: &[Vec<u8>]) -> Reply {
         if self.condition.get() == Condition::Loading {
             return Reply::Error("LOADING Redis is loading the dataset in memory".to_owned());
         }
-        let reply = self.redis.borrow_mut().run(self.now(), command);
-        self.invariants.store_ran(command, &reply);
-        reply
+        self.redis.borrow_mut().run(self.now(), command)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::clock::Skew;
 use super::gateway::Gateway;
 use super::run::Simulation;
 use super::scenario::Fault;
@@ -26,6 +27,11 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             zone,
             rate,
         } => gateway(number).retune(zone, rate),
+        Fault::RetuneOrigin {
+            gateway: number,
+            origin,
+            rate,
+        } => gateway(number).retune_origin(world, origin, rate),
         Fault::Forget {
             gateway: number,
             zone,
@@ -86,27 +92,38 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
         Fault::Flush => store.flush(),
         Fault::Jump { micros } => {
             store.jump(micros);
-            let ahead = u64::try_from(micros).unwrap_or(0);
-            invariants.jumped(Duration::from_micros(ahead));
+            invariants.jumped(micros);
         }
         Fault::Crash {
             gateway: number,
             lasts,
             clock,
-        } => {
-            let dead = gateway(number);
-            invariants.died(dead.host);
-            world.kill(dead.host);
-            network.link(number).reset();
-            world.sleep(lasts).await;
-            // Another fault may have killed its successor meanwhile.
-            let host = gateways.borrow()[number].host;
-            invariants.died(host);
-            world.kill(host);
-            let anew = Gateway::start(world, scenario, number, clock);
-            gateways.borrow_mut()[number] = anew;
-        }
+        } => crash(simulation, number, lasts, clock).await,
     }
+}
+
+/// A gateway loses its power, and starts again after a while.
+async fn crash(simulation: &Simulation, number: usize, lasts: Duration, clock: Skew) {
+    let Simulation {
+        world,
+        scenario,
+        network,
+        invariants,
+        gateways,
+        ..
+    } = simulation;
+    let kill = || {
+        let host = gateways.borrow()[number].host;
+        invariants.died(number, host);
+        world.kill(host);
+    };
+    kill();
+    network.link(number).reset();
+    world.sleep(lasts).await;
+    // Another fault may have killed its successor meanwhile, or not.
+    kill();
+    let anew = Gateway::start(world, scenario, number, clock);
+    gateways.borrow_mut()[number] = anew;
 }
 
 fn reset_all(simulation: &Simulation) {

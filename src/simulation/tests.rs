@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::clock::Skew;
 use super::random::Random;
 use super::redis::Change;
-use super::run::{Outcome, run, run_scenario};
-use super::scenario::{Fault, Scenario, ZonePlan};
+use super::run::{Outcome, run, run_gates, run_scenario};
+use super::scenario::{Crowd, Fault, Scenario, ZonePlan};
 
 /// How many seeds run if nobody says how many.
 const SEEDS: u64 = 100;
@@ -15,12 +15,12 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Runs so many seeds, on all processors.
-fn run_all(seeds: u64, change: Change) -> Vec<Outcome> {
+fn run_all(seeds: u64, run: fn(u64, Change) -> Outcome) -> Vec<Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let some = |first: usize| {
             let own = (first as u64..seeds).step_by(threads);
-            own.map(|seed| run(seed, change)).collect::<Vec<_>>()
+            own.map(|seed| run(seed, str::to_owned)).collect::<Vec<_>>()
         };
         let threads: Vec<_> = (0..threads)
             .map(|first| scope.spawn(move || some(first)))
@@ -40,11 +40,39 @@ fn expect(outcome: &Outcome) {
 
 #[test]
 fn every_seed_keeps_the_invariants() {
+    let Some((seeds, outcomes)) = run_seeds(run) else {
+        return;
+    };
+    let joins: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
+    assert!(joins > seeds * 50, "only {joins} requests joined");
+    let leased: u64 = outcomes.iter().map(|outcome| outcome.leased).sum();
+    assert!(leased > seeds * 2, "only {leased} departed by leases");
+    println!("{seeds} seeds: {joins} requests, {leased} departed at once by leases");
+}
+
+#[test]
+fn every_seed_keeps_the_invariants_of_shared_gates() {
+    let Some((seeds, outcomes)) = run_seeds(run_gates) else {
+        return;
+    };
+    let came: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
+    let sum = |nth: usize| outcomes.iter().map(|outcome| outcome.at_gates[nth]).sum();
+    let (in_slots, alone, fair): (u64, u64, u64) = (sum(0), sum(1), sum(2));
+    assert!(in_slots > seeds * 100, "only {in_slots} left in slots");
+    assert!(alone > seeds * 5, "only {alone} left alone");
+    assert!(fair > seeds * 5, "fairness was checked only {fair} times");
+    println!("{seeds} seeds: {came} requests, {in_slots} left in slots and {alone} alone");
+    println!("fairness was checked {fair} times");
+}
+
+/// Runs all seeds; `None` if one was asked for.
+fn run_seeds(run: fn(u64, Change) -> Outcome) -> Option<(u64, Vec<Outcome>)> {
     if let Some(seed) = number("DRIP_SEED") {
-        return expect(&run(seed, str::to_owned));
+        expect(&run(seed, str::to_owned));
+        return None;
     }
     let seeds = number("DRIP_SEEDS").unwrap_or(SEEDS);
-    let outcomes = run_all(seeds, str::to_owned);
+    let outcomes = run_all(seeds, run);
     let failures = outcomes
         .iter()
         .filter_map(|outcome| outcome.failure.as_ref());
@@ -57,11 +85,7 @@ fn every_seed_keeps_the_invariants() {
             failures.len()
         );
     }
-    let joins: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
-    assert!(joins > seeds * 50, "only {joins} requests joined");
-    let leased: u64 = outcomes.iter().map(|outcome| outcome.leased).sum();
-    assert!(leased > seeds * 2, "only {leased} departed by leases");
-    println!("{seeds} seeds: {joins} requests, {leased} departed at once by leases");
+    Some((seeds, outcomes))
 }
 
 #[test]
@@ -69,6 +93,12 @@ fn the_same_seed_gives_the_same_steps() {
     for seed in 0..8 {
         let (one, other) = (run(seed, str::to_owned), run(seed, str::to_owned));
         assert_eq!(one.digest, other.digest, "seed {seed}");
+        assert!(one.digest.0 > 100);
+        let (one, other) = (
+            run_gates(seed, str::to_owned),
+            run_gates(seed, str::to_owned),
+        );
+        assert_eq!(one.digest, other.digest, "gates, seed {seed}");
         assert!(one.digest.0 > 100);
     }
 }
@@ -119,11 +149,63 @@ fn a_broken_script_is_found() {
     }
 }
 
+/// Each of these breaks the script of grids.
+#[test]
+fn a_broken_grid_is_found() {
+    let breaks: [(&str, Change); 9] = [
+        ("a slot is granted again", |code| {
+            broken(code, "next_index = new + 1", "next_index = new")
+        }),
+        ("a free slot stays free when it is granted", |code| {
+            broken(code, "taken[at] = true", "taken[at] = false")
+        }),
+        ("weights do not count", |code| {
+            broken(
+                code,
+                "weights[class[1]] / all_weights * class[3] / keys[class[1]]",
+                "1 / #living / #own.classes",
+            )
+        }),
+        ("all take the next slot, whose turn it may be", |code| {
+            broken(code, "turn = turn + stride", "turn = turn + 1")
+        }),
+        ("what waited at a gateway that is silent counts", |code| {
+            broken(code, "now - gateway.heard >= SILENT", "false")
+        }),
+        ("a gateway that is gone counts for ever", |code| {
+            broken(code, "now - gateway.heard < GONE", "true")
+        }),
+        ("what nobody wanted is lost", |code| {
+            broken(code, "50000, 15000", "50000, -60000")
+        }),
+        ("backing off changes nothing", |code| {
+            broken(code, "1 / (part * part_taken)", "1 / part")
+        }),
+        (
+            "turns do not come nearer while nothing is granted",
+            |code| {
+                broken(
+                    code,
+                    "next_index + floor((start - time(next_index)) / slot)",
+                    "next_index",
+                )
+            },
+        ),
+    ];
+    for (what, change) in breaks {
+        let found = (0..SEEDS).find(|seed| run_gates(*seed, change).failure.is_some());
+        println!("{what}: {found:?}");
+        assert!(found.is_some(), "{what}");
+    }
+}
+
 /// One gateway with one key in one zone, and what fails there.
 fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
     Scenario {
         clocks: vec![Skew::default()],
         zones: vec![ZonePlan::of("100r/s", 20)],
+        origins: Vec::new(),
+        crowd: Crowd::default(),
         delay: (Duration::from_micros(300), Duration::from_micros(400)),
         timeout: Duration::from_millis(50),
         lasts: Duration::from_millis(600),

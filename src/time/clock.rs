@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 #[cfg(test)]
-use super::simulated::SimulatedTime;
+use super::simulated::{self, SimulatedTime};
 use crate::limit::Moment;
 
 /// A source of the present moment: the machine's monotonic clock, or one moved by a test.
@@ -55,6 +55,10 @@ impl Clock {
 /// The machine's present moment.
 #[must_use]
 pub fn now() -> Moment {
+    #[cfg(test)]
+    if let Some(time) = simulated::here() {
+        return time.now();
+    }
     Clock::Machine.now()
 }
 

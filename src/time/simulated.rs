@@ -1,4 +1,6 @@
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 
@@ -11,4 +13,18 @@ pub(crate) trait SimulatedTime: fmt::Debug {
 
     /// Waits until the gateway's clock shows `moment`.
     fn sleep_until(&self, moment: Moment) -> LocalBoxFuture<'static, ()>;
+}
+
+thread_local! {
+    static HERE: RefCell<Option<Rc<dyn SimulatedTime>>> = const { RefCell::new(None) };
+}
+
+/// The clock of the gateway whose tasks this thread runs, in place of the machine's.
+pub(super) fn here() -> Option<Rc<dyn SimulatedTime>> {
+    HERE.with_borrow(Clone::clone)
+}
+
+/// Puts another clock in place of this thread's. Returns the one before.
+pub(crate) fn replace(time: Option<Rc<dyn SimulatedTime>>) -> Option<Rc<dyn SimulatedTime>> {
+    HERE.replace(time)
 }

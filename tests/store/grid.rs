@@ -267,6 +267,27 @@ fn who_backs_off_takes_only_a_part_of_its_turns() {
 }
 
 #[test]
+fn who_backs_off_alone_goes_on_also_where_its_turns_are_further_apart_than_slots_are_granted_ahead()
+{
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace("20r/s", LEAKY, 0));
+        let waits = [class(1, 1, 1)];
+        let mut slots = Vec::new();
+        for millis in (0..10_000).step_by(25) {
+            let claim = Claim {
+                part: 0.25,
+                ..claim(&grid, 1, &pace, 10, &waits, millis)
+            };
+            slots.extend(store.claim(&claim).await.unwrap().slots);
+        }
+        // Five a second.
+        assert!((48..=53).contains(&slots.len()), "{slots:?}");
+    });
+}
+
+#[test]
 fn the_rate_of_the_newest_file_is_in_force() {
     let server = Server::start();
     let grid = server.key();

@@ -24,6 +24,8 @@ pub(super) struct Granted {
     debt: u64,
     /// Slots before this are of no use.
     from: Moment,
+    /// The slot in which something left last. It may be to come.
+    last: Moment,
     /// The first free slot of the grid, as last told.
     free: Moment,
     /// The time between two slots of this gate, as its part was last told.
@@ -82,7 +84,12 @@ impl Granted {
     pub(super) fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
         let room = MOST_SLOTS.saturating_sub(self.slots.len());
-        let from = self.from;
+        // What has its turn and waits for its slot must not be overtaken.
+        let from = if self.last > now {
+            self.from.max(self.last)
+        } else {
+            self.from
+        };
         let in_time = slots
             .iter()
             .filter(|slot| **slot >= from && **slot + LATE >= now);
@@ -115,6 +122,7 @@ impl Granted {
     /// Slots that came too early must have [lapsed](Self::lapse) before.
     pub(super) fn depart(&mut self, ready: Moment, cost: u64) -> Moment {
         let due = self.slots.front().map_or(ready, |slot| ready.max(*slot));
+        self.last = due;
         self.debt += cost;
         self.pay();
         due

@@ -3,6 +3,7 @@
 mod answers;
 mod books;
 mod fallback;
+mod gates;
 mod order;
 mod pace;
 mod places;
@@ -12,17 +13,22 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::claim_call::ClaimCall;
 use super::client::Visit;
+use super::crowd::Passage;
 use super::gateway::Gateway;
 use super::redis::Reply;
 use super::scenario::Scenario;
 use super::script_call::ScriptCall;
 use super::world::{HostId, World};
 use crate::actors::{Charge, Grant, Rejection};
+use crate::http::upstream::GateRejection;
 use crate::limit::{Cost, Limit};
 use answers::Answers;
 use books::Books;
 use fallback::Fallback;
+use gates::Gates;
+pub(super) use gates::{ClaimId, GateRequest};
 use order::Order;
 use pace::Pace;
 use places::Places;
@@ -54,6 +60,8 @@ pub(super) struct Invariants {
     places: RefCell<Places>,
     books: RefCell<Books>,
     sharing: RefCell<Sharing>,
+    gates: RefCell<Gates>,
+    scenario_has_gates: bool,
 }
 
 /// Whether an invariant holds, or what is wrong.
@@ -72,6 +80,8 @@ impl Invariants {
             places: RefCell::new(Places::new(scenario)),
             books: RefCell::new(Books::new(scenario)),
             sharing: RefCell::new(Sharing::new(scenario)),
+            gates: RefCell::new(Gates::new(scenario)),
+            scenario_has_gates: !scenario.origins.is_empty(),
         })
     }
 
@@ -137,8 +147,92 @@ impl Invariants {
         self.pace.borrow_mut().settled(request, cost, now);
     }
 
-    /// The store has run a command.
-    pub(super) fn store_ran(&self, command: &[Vec<u8>], reply: &Reply) {
+    /// A request comes to a shared gate.
+    pub(super) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
+        let now = self.world.now();
+        let request = self.gates.borrow_mut().comes(gateway, passage, now);
+        self.note_at_gate(&request, format_args!("comes: {passage:?}"));
+        request
+    }
+
+    /// It goes on to the origin.
+    pub(super) fn passes(&self, request: &GateRequest, gateway: &Gateway) {
+        let Some(sharing) = gateway.sharing(request.origin) else {
+            return;
+        };
+        self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().passes(request, sharing, now));
+    }
+
+    /// The gate rejected it, or it has waited too long.
+    pub(super) fn turned_away(&self, request: &GateRequest, rejection: &GateRejection) {
+        self.note_at_gate(request, format_args!("is rejected: {:?}", rejection.reason));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().turned_away(request, now));
+    }
+
+    /// Its client left while it waited at a gate.
+    pub(super) fn goes(&self, request: &GateRequest) {
+        self.note_at_gate(request, format_args!("leaves"));
+        let now = self.world.now();
+        self.check(self.gates.borrow_mut().goes(request, now));
+    }
+
+    /// The answer of the origin tells another cost.
+    pub(super) fn billed(&self, request: &GateRequest, cost: Cost) {
+        self.note_at_gate(request, format_args!("costs {cost:?}"));
+    }
+
+    /// Somebody looks how the gates of a gateway get their slots.
+    pub(super) fn look_at_gates(&self, gateway: &Gateway) {
+        for origin in 0.. {
+            let Some(sharing) = gateway.sharing(origin) else {
+                return;
+            };
+            let (gate, now) = ((gateway.number, origin), self.world.now());
+            let seen = self
+                .gates
+                .borrow_mut()
+                .seen(gate, gateway.host, sharing, now);
+            self.check(seen);
+        }
+    }
+
+    /// A gateway has got the answer to a claim, which it began to send at `sent`.
+    pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
+        let now = self.world.now();
+        self.world.note(format_args!("{claim:?} is answered"));
+        self.gates.borrow_mut().told(claim, sent, now);
+    }
+
+    fn claimed(&self, gateway: usize, call: &ClaimCall) -> Option<ClaimId> {
+        self.world
+            .note(format_args!("store: gateway {gateway} claims: {call}"));
+        let now = self.world.now();
+        let claimed = self.gates.borrow_mut().claimed(gateway, call, now);
+        claimed.map_err(|wrong| self.check(Err(wrong))).ok()
+    }
+
+    /// The store has run a command of a gateway. Returns the claim of slots that it was, if any.
+    pub(super) fn store_ran(
+        &self,
+        gateway: usize,
+        command: &[Vec<u8>],
+        reply: &Reply,
+    ) -> Option<ClaimId> {
+        match ClaimCall::read(command, reply) {
+            Ok(Some(call)) => return self.claimed(gateway, &call),
+            Ok(None) => {}
+            Err(wrong) => self.check(Err(wrong)),
+        }
+        if !self.scenario_has_gates {
+            self.store_ran_for_zones(command, reply);
+        }
+        None
+    }
+
+    fn store_ran_for_zones(&self, command: &[Vec<u8>], reply: &Reply) {
         if let [name, keys @ ..] = command
             && name == b"UNLINK"
         {
@@ -164,6 +258,7 @@ impl Invariants {
         self.world.note(format_args!("store: has forgotten"));
         self.places.borrow_mut().store_forgot();
         self.pace.borrow_mut().store_forgot(self.world.now());
+        self.gates.borrow_mut().store_forgot();
     }
 
     /// An operator has the store forget a key.
@@ -171,9 +266,12 @@ impl Invariants {
         self.store_forgot();
     }
 
-    /// The store's clock has jumped ahead.
-    pub(super) fn jumped(&self, ahead: Duration) {
-        self.pace.borrow_mut().jumped(ahead);
+    /// The store's clock has jumped.
+    pub(super) fn jumped(&self, micros: i64) {
+        let ahead = u64::try_from(micros).unwrap_or(0);
+        self.pace.borrow_mut().jumped(Duration::from_micros(ahead));
+        let now = self.world.now();
+        self.gates.borrow_mut().jumped(micros, now);
     }
 
     /// A gateway goes alone from now on, or not any more.
@@ -196,7 +294,14 @@ impl Invariants {
     }
 
     /// All is over: nobody waits, and the store has what it was sent.
-    pub(super) fn over(&self) {
+    pub(super) fn over(&self, gateways: &[Rc<Gateway>]) {
+        for gateway in gateways {
+            self.look_at_gates(gateway);
+            let sharing = (0..).map_while(|origin| gateway.sharing(origin));
+            if sharing.into_iter().any(|sharing| sharing.is_alone) {
+                self.stays(&format!("a gate of gateway {} is alone", gateway.number));
+            }
+        }
         self.check(self.books.borrow().check());
         self.check(self.places.borrow().check());
     }
@@ -207,18 +312,25 @@ impl Invariants {
     }
 
     /// A gateway has died: its requests get no answer.
-    pub(super) fn died(&self, host: HostId) {
+    pub(super) fn died(&self, gateway: usize, host: HostId) {
         self.answers.borrow_mut().died(host);
+        self.gates.borrow_mut().died(gateway, host);
+    }
+
+    /// All faults are over, and no more requests come.
+    pub(super) fn healed(&self) {
+        self.gates.borrow_mut().healed(self.world.now());
     }
 
     /// How many requests wait for an answer.
     pub(super) fn waiting(&self) -> usize {
-        self.answers.borrow().waiting()
+        self.answers.borrow().waiting() + self.gates.borrow().waiting()
     }
 
     /// Checks that nobody has waited too long.
     pub(super) fn check_waiting(&self) {
         self.check(self.answers.borrow().check(self.world.now()));
+        self.check(self.gates.borrow().check_waiting(self.world.now()));
     }
 
     /// How many requests departed at the moment at which they joined, with a place of the store.
@@ -230,13 +342,33 @@ impl Invariants {
 
     /// How many requests have joined.
     pub(super) fn joins(&self) -> u64 {
-        self.next.get()
+        self.next.get() + self.gates.borrow().count()
+    }
+
+    /// How many requests have passed shared gates in slots of the grid, how many while their gateway
+    /// was alone, and how often fairness could be checked.
+    pub(super) fn gate_counts(&self) -> [u64; 3] {
+        self.gates.borrow().counts()
     }
 
     fn check(&self, checked: Checked) {
         if let Err(wrong) = checked {
             self.world.fail(format_args!("{wrong}"));
         }
+    }
+
+    fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
+        let GateRequest {
+            id,
+            gateway,
+            origin,
+            key,
+            class,
+            ..
+        } = request;
+        self.world.note(format_args!(
+            "gateway {gateway}: request {id} of origin{origin}:{class}:{key} {what}"
+        ));
     }
 
     fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {

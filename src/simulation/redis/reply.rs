@@ -20,6 +20,10 @@ impl Reply {
         Self::Text(text.to_vec())
     }
 
+    pub(in crate::simulation) fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+
     /// As it goes over the wire (RESP2).
     fn write(&self, wire: &mut Vec<u8>) {
         let text = match self {

@@ -1,7 +1,8 @@
 //! `struct.pack` and `struct.unpack` of Redis, for the formats of the scripts.
 //!
 //! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four and
-//! seven bytes), `d` (a double), and `c0` (a text; when it is read, the number before it is its length).
+//! seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is read, the
+//! number before it is its length).
 
 use mlua::{Error, FromLua, Lua, MultiValue, Value};
 
@@ -9,6 +10,7 @@ use mlua::{Error, FromLua, Lua, MultiValue, Value};
 enum Item {
     Whole(usize),
     Double,
+    Eight,
     Text,
 }
 
@@ -23,6 +25,7 @@ fn items(format: &str) -> mlua::Result<Vec<Item>> {
             ("I4", Item::Whole(4)),
             ("I7", Item::Whole(7)),
             ("d", Item::Double),
+            ("c8", Item::Eight),
             ("c0", Item::Text),
         ];
         let found = known
@@ -43,13 +46,17 @@ pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
         let value = values.next().ok_or_else(missing)?;
         match (item, value) {
             (Item::Text, Value::String(text)) => packed.extend_from_slice(&text.as_bytes()),
+            (Item::Eight, Value::String(text)) => {
+                let text = text.as_bytes();
+                packed.extend_from_slice(text.get(..8).ok_or_else(missing)?);
+            }
             (Item::Double, value) => packed.extend_from_slice(&double(&value)?.to_le_bytes()),
             (Item::Whole(size), value) => {
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let whole = double(&value)? as u64;
                 packed.extend_from_slice(&whole.to_le_bytes()[..size]);
             }
-            (Item::Text, _) => return Err(missing()),
+            (Item::Eight | Item::Text, _) => return Err(missing()),
         }
     }
     Ok(packed)
@@ -81,6 +88,7 @@ pub(super) fn unpack(
                 bytes.copy_from_slice(take(8)?);
                 Value::Number(f64::from_le_bytes(bytes))
             }
+            Item::Eight => Value::String(lua.create_string(take(8)?)?),
             Item::Text => {
                 let length = values.pop().unwrap_or(Value::Nil);
                 let length = usize::from_lua(length, lua)?;

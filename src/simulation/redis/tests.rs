@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use super::super::network::words;
 use super::super::random::Random;
 use super::FakeRedis;
-use crate::limit::{Algorithm, Cost, Delay, Limit, Moment};
+use crate::limit::{Algorithm, ClassDemand, Cost, Delay, Limit, Moment};
 use crate::store::simulated::{self, Wire};
-use crate::store::{Charge, Join, Pace, Refund, Store, Url};
+use crate::store::{Charge, Claim, Join, Pace, Refund, Store, Url};
 
 /// A real Redis without persistence, on a socket of its own.
 struct RealRedis {
@@ -183,6 +183,41 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
     }
 }
 
+/// What gateways claim of one grid in a while.
+async fn claim(store: &Store, random: &mut Random) {
+    let grid = format!("gate:{}", random.number(0..1_000_000));
+    let rates = ["10r/s", "333r/s", "8000r/s", "7r/3s"];
+    let mut micros = NOW;
+    for _ in 0..random.number(1..40) {
+        micros += random.number(0..4).pow(5) * random.number(1..2000);
+        let back = if random.chance(5) {
+            random.number(0..30_000_000)
+        } else {
+            0
+        };
+        let rate = random.pick(&rates).parse().expect("a rate");
+        let since = Moment::from_nanos(random.number(1..3) * 1_000_000_000);
+        let pace = Pace::new(rate, Algorithm::LeakyBucket, since).expect("a rate for Redis");
+        let classes = (0..random.small(0..3)).map(|class| ClassDemand {
+            class,
+            weight: random.small(1..5),
+            keys: random.number(1..9),
+        });
+        let classes: Vec<ClassDemand> = classes.collect();
+        let claim = Claim {
+            grid: grid.as_bytes(),
+            gateway: random.number(0..4).to_le_bytes(),
+            pace: &pace,
+            slots: random.number(0..40),
+            part: if random.chance(20) { 0.375 } else { 1.0 },
+            lead: random.micros(0..30_000),
+            classes: &classes,
+            at: Some(Moment::from_nanos((micros - back) * 1000)),
+        };
+        let _told = store.claim(&claim).await;
+    }
+}
+
 #[test]
 fn scripts_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
@@ -199,6 +234,7 @@ fn scripts_have_the_same_replies_as_in_a_real_redis() {
             for (_, algorithm) in Algorithm::NAMED {
                 ask(&store, &mut random, algorithm).await;
             }
+            claim(&store, &mut random).await;
         }
     });
     assert!(*both.compared.borrow() > 2000, "{}", both.compared.borrow());

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::zones::rate;
+use super::{origins, zones::rate};
 use crate::limit::Rate;
 use crate::simulation::clock::Skew;
 use crate::simulation::random::Random;
@@ -12,6 +12,12 @@ pub(in crate::simulation) enum Fault {
     Retune {
         gateway: usize,
         zone: usize,
+        rate: Rate,
+    },
+    /// A gateway's file is saved with another rate for an origin.
+    RetuneOrigin {
+        gateway: usize,
+        origin: usize,
         rate: Rate,
     },
     /// An operator has a zone forget a key.
@@ -77,6 +83,29 @@ impl Fault {
         plan.collect()
     }
 
+    /// Plans what fails while requests come to gates.
+    pub(super) fn plan_for_gates(
+        random: &mut Random,
+        gateways: usize,
+        origins: usize,
+        lasts: Duration,
+    ) -> Vec<(Duration, Self)> {
+        let mut plan = Self::plan(random, gateways, origins, lasts);
+        for (_, fault) in &mut plan {
+            match *fault {
+                Self::Retune { gateway, zone, .. } | Self::Forget { gateway, zone } => {
+                    *fault = Self::RetuneOrigin {
+                        gateway,
+                        origin: zone,
+                        rate: origins::rate(random),
+                    };
+                }
+                _ => {}
+            }
+        }
+        plan
+    }
+
     fn new(kind: u64, random: &mut Random, gateways: usize, zones: usize) -> Self {
         let mut below = |count: usize| {
             let index = random.number(0..count as u64);
@@ -126,13 +155,14 @@ impl Fault {
 
     /// Whether all requests are decided by one store that forgets nothing.
     pub(super) fn is_harmless(&self) -> bool {
-        matches!(self, Self::Retune { .. })
+        matches!(self, Self::Retune { .. } | Self::RetuneOrigin { .. })
     }
 
     /// How long it lasts.
     pub(in crate::simulation) fn lasts(&self) -> Duration {
         match *self {
             Self::Retune { .. }
+            | Self::RetuneOrigin { .. }
             | Self::Forget { .. }
             | Self::Reset { .. }
             | Self::Flush

@@ -1,5 +1,6 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -7,8 +8,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::FutureExt;
 use tokio::task::LocalSet;
 
+use crate::time::pacer::Pacer;
+use crate::time::simulated::{self, SimulatedTime};
+
 /// A host of the simulated network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::simulation) struct HostId(usize);
 
 impl HostId {
@@ -21,7 +25,24 @@ impl HostId {
 pub(super) struct Hosts {
     /// `None` for a host that was killed, and for the one whose tasks run.
     tasks: RefCell<Vec<Option<LocalSet>>>,
+    /// What the thread of each host has, while none of its tasks runs.
+    threads: RefCell<Vec<Thread>>,
     stirred: Arc<Stirred>,
+}
+
+/// What a real gateway has once for each thread, and here each host.
+#[derive(Default)]
+struct Thread {
+    time: Option<Rc<dyn SimulatedTime>>,
+    pacer: Option<Rc<Pacer>>,
+}
+
+impl Thread {
+    /// Exchanges this for what the thread of the simulation has.
+    fn exchange(&mut self) {
+        self.time = simulated::replace(self.time.take());
+        self.pacer = Pacer::replace_here(self.pacer.take());
+    }
 }
 
 /// Whether any task was woken.
@@ -32,9 +53,11 @@ struct Stirred {
 }
 
 impl Hosts {
-    pub(super) fn add(&self) -> HostId {
+    pub(super) fn add(&self, time: Option<Rc<dyn SimulatedTime>>) -> HostId {
         let mut tasks = self.tasks.borrow_mut();
         tasks.push(Some(LocalSet::new()));
+        let pacer = None;
+        self.threads.borrow_mut().push(Thread { time, pacer });
         HostId(tasks.len() - 1)
     }
 
@@ -51,7 +74,10 @@ impl Hosts {
     pub(super) fn remove(&self, host: HostId) {
         let tasks = self.tasks.borrow_mut()[host.0].take();
         // What is dropped here may look for other hosts.
+        let mut thread = std::mem::take(&mut self.threads.borrow_mut()[host.0]);
+        thread.exchange();
         drop(tasks);
+        thread.exchange();
     }
 
     /// Drops the tasks of all hosts, the first host's last.
@@ -102,7 +128,11 @@ impl Hosts {
         for index in 0..count {
             let tasks = self.tasks.borrow_mut()[index].take();
             if let Some(mut tasks) = tasks {
+                let mut thread = std::mem::take(&mut self.threads.borrow_mut()[index]);
+                thread.exchange();
                 let _all_over = tasks.poll_unpin(&mut cx);
+                thread.exchange();
+                self.threads.borrow_mut()[index] = thread;
                 self.tasks.borrow_mut()[index] = Some(tasks);
             }
         }

@@ -24,6 +24,8 @@ use host::Hosts;
 use sleep::{Sleep, Sleepers};
 use trace::Trace;
 
+use crate::time::simulated::SimulatedTime;
+
 /// One virtual time, and the hosts whose tasks run in it.
 pub(super) struct World {
     began: Instant,
@@ -51,7 +53,7 @@ impl World {
             });
             let over = Rc::new(());
             let (main, runs) = (build(&world), Rc::clone(&over));
-            world.hosts.add();
+            world.hosts.add(None);
             world.spawn(HostId::FIRST, async move {
                 main.await;
                 drop(runs);
@@ -96,9 +98,9 @@ impl World {
         self.sleep_until(self.now() + span)
     }
 
-    /// Adds a host.
-    pub(super) fn add_host(&self) -> HostId {
-        self.hosts.add()
+    /// Adds a host with this clock.
+    pub(super) fn add_host(&self, time: &Rc<dyn SimulatedTime>) -> HostId {
+        self.hosts.add(Some(Rc::clone(time)))
     }
 
     /// Drops all tasks of a host, as if it lost its power. A task of the host itself cannot do that.

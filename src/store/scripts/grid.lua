@@ -164,8 +164,12 @@ local stride = 1 / (part * part_taken)
 
 -- The first slot that is of use, and what of the free ones has passed.
 local start = now + lead
+local before
 if wanted > 0 and time(next_index) <= start then
-    -- Nothing is granted ahead: the grid begins anew, and this slot is behind the last one.
+    -- Nothing is granted ahead: the grid begins anew, and this slot is behind the last one. Turns to come are as much
+    -- nearer as time has passed.
+    before = { base, base_index, next_index, free }
+    next_index = next_index + floor((start - time(next_index)) / slot)
     base, base_index, free = start, next_index, {}
 end
 local function index_at(moment)
@@ -256,6 +260,12 @@ if part_taken >= 1 then
     again = min(again, time(open) - NEAR - lead)
 end
 
+local reply = { pack("<ddddd", now, #living, part, time(open), again) }
+if before and #granted == 0 then
+    -- It does not begin yet, or parts of slots that have passed would not count.
+    base, base_index, next_index, free = before[1], before[2], before[3], before[4]
+end
+
 local parts = {}
 for nth, class in ipairs(own.classes) do
     parts[nth] = pack("<d", class[3] / keys[class[1]])
@@ -286,7 +296,6 @@ elseif not call("SET", key, concat(head), "PX", expires, "NX") then
     return pack("<dddddB", now, 1, 1, now, now, 0)
 end
 
-local reply = { pack("<ddddd", now, #living, part, time(open), again) }
 if in_force == rate then
     reply[2] = pack("<B", 1)
 else

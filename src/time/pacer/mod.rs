@@ -33,6 +33,10 @@ pub use alarm::{Alarm, Bell};
 pub use priority::Priority;
 use timer::Timer;
 
+thread_local! {
+    static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
+}
+
 /// With fewer reminders than this, none is removed before it is due.
 const FEW: usize = 64;
 
@@ -122,15 +126,18 @@ impl Pacer {
     /// time.
     #[must_use]
     pub fn here() -> Rc<Self> {
-        thread_local! {
-            static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
-        }
         HERE.with_borrow_mut(|here| {
             let pacer = here.get_or_insert_with(|| {
                 Self::start().expect("the kernel has a timer for each worker")
             });
             Rc::clone(pacer)
         })
+    }
+
+    /// Puts another pacer in place of this thread's. Returns the one before.
+    #[cfg(test)]
+    pub(crate) fn replace_here(pacer: Option<Rc<Self>>) -> Option<Rc<Self>> {
+        HERE.replace(pacer)
     }
 
     /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.

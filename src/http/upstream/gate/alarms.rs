@@ -17,7 +17,7 @@ use crate::time::clock;
 use crate::time::pacer::{Alarm, Bell, Pacer};
 
 thread_local! {
-    /// Keyed by the gate's address in memory. An entry is removed when its gate is dropped.
+    /// Keyed by the gate's address in memory. An entry is removed with the task that follows it.
     static HERE: RefCell<HashMap<*const OriginGate, Rc<Alarms>, RandomState>> = RefCell::default();
 }
 
@@ -67,7 +67,7 @@ impl Alarms {
         });
         let changes = gate.changes.subscribe();
         actix_rt::spawn(follow(
-            Arc::downgrade(gate),
+            Followed(Arc::downgrade(gate)),
             Rc::clone(&here),
             bell,
             changes,
@@ -108,22 +108,34 @@ impl Alarms {
 
 /// Follows a gate on this thread until it is dropped.
 async fn follow(
-    gate: Weak<OriginGate>,
+    gate: Followed,
     here: Rc<Alarms>,
     mut bell: Bell,
     mut changes: watch::Receiver<()>,
 ) {
-    let known = gate.as_ptr();
     loop {
         let is_over = tokio::select! {
             biased;
             rung = bell.next() => rung.is_none(),
             told = changes.changed() => told.is_err(),
         };
-        let Some(gate) = gate.upgrade().filter(|_| !is_over) else {
+        let Some(gate) = gate.0.upgrade().filter(|_| !is_over) else {
             break;
         };
         here.ring(&gate);
     }
-    HERE.with_borrow_mut(|all| all.remove(&known));
+}
+
+/// A gate that a task of this thread follows. If this is dropped, its alarm here is removed.
+///
+/// As long as this is there, no other gate has its address.
+struct Followed(Weak<OriginGate>);
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        // The thread may be ending.
+        let removed = HERE.try_with(|all| all.borrow_mut().remove(&self.0.as_ptr()));
+        // The table is not borrowed any more when the alarm is dropped.
+        drop(removed);
+    }
 }

@@ -111,9 +111,27 @@ impl OriginGate {
         worker: Option<&ArbiterHandle>,
         since: Moment,
     ) {
-        let wanted = origin.shared_rate().zip(store).zip(worker);
+        let Some(claiming) = self.begin_sharing(origin, store.filter(|_| worker.is_some()), since)
+        else {
+            return;
+        };
+        if let Some(worker) = worker {
+            worker.spawn_fn(move || {
+                actix_rt::spawn(claiming.run());
+            });
+        }
+    }
+
+    /// The part of [`share`](Self::share) that is not the task itself, which is returned if one has
+    /// to begin.
+    pub(crate) fn begin_sharing(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        store: Option<&Arc<StoreHealth>>,
+        since: Moment,
+    ) -> Option<Claiming> {
         let mut state = self.lock();
-        let Some(((rate, store), worker)) = wanted else {
+        let Some((rate, store)) = origin.shared_rate().zip(store) else {
             if let Some(grid) = state.grid.take() {
                 let now = clock::now();
                 state.gate.stand_alone(std::num::NonZeroU32::MIN, now);
@@ -121,7 +139,7 @@ impl OriginGate {
                 drop(state);
                 self.changes.send_replace(());
             }
-            return;
+            return None;
         };
         if let Some(grid) = &mut state.grid
             && Arc::ptr_eq(&grid.store, store)
@@ -130,7 +148,8 @@ impl OriginGate {
                 (grid.rate, grid.since) = (rate, since);
             }
             grid.claims.expect(origin.gateways);
-            return grid.wake.notify_one();
+            grid.wake.notify_one();
+            return None;
         }
         let wake = Arc::new(Notify::new());
         let before = state.grid.replace(SharedGrid {
@@ -146,13 +165,18 @@ impl OriginGate {
         if let Some(before) = before {
             before.wake.notify_one();
         }
-        let (gate, store, name) = (Arc::downgrade(self), Arc::clone(store), origin.name.clone());
-        worker.spawn_fn(move || {
-            actix_rt::spawn(async move {
-                let link = GridLink::new(&store, &name);
-                claim_slots(gate, link, wake, &name).await;
-            });
-        });
+        Some(Claiming {
+            gate: Arc::downgrade(self),
+            store: Arc::clone(store),
+            origin: origin.name.clone(),
+            wake,
+        })
+    }
+
+    /// How it shares its rate now.
+    #[cfg(test)]
+    pub(crate) fn sharing(&self) -> Option<GateSharing> {
+        self.lock().sharing()
     }
 
     fn next_step(&self, wake: &Arc<Notify>) -> Step {
@@ -248,6 +272,23 @@ impl OriginGate {
         let state = self.lock();
         let grid = state.grid.as_ref();
         grid.is_some_and(|grid| Arc::ptr_eq(&grid.wake, wake))
+    }
+}
+
+/// The task that claims slots for a gate, before it runs.
+pub(crate) struct Claiming {
+    gate: Weak<OriginGate>,
+    store: Arc<StoreHealth>,
+    origin: String,
+    /// Tells the task to look again.
+    wake: Arc<Notify>,
+}
+
+impl Claiming {
+    /// Runs on the thread of one worker.
+    pub(crate) async fn run(self) {
+        let link = GridLink::new(&self.store, &self.origin);
+        claim_slots(self.gate, link, self.wake, &self.origin).await;
     }
 }
 

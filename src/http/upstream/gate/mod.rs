@@ -107,7 +107,7 @@ pub struct GateState {
 
 impl OriginGate {
     /// The gate of an origin; `None` if the file gives it none.
-    pub(super) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
+    pub(crate) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
@@ -138,7 +138,7 @@ impl OriginGate {
     ///
     /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
     /// ends, and requests that know only the settings before do not begin another one.
-    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
+    pub(crate) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let mut state = self.lock();
         let now = clock::now();

@@ -54,11 +54,7 @@ impl Place {
     }
 
     /// Reports that the head of an answer has arrived.
-    pub(in crate::http::upstream) fn answered(
-        &self,
-        status: u16,
-        retry_after: impl FnOnce() -> Option<Duration>,
-    ) {
+    pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after();
             let result = OriginResult::Answered {
@@ -74,7 +70,7 @@ impl Place {
     }
 
     /// Changes what the request was charged to what it turned out to cost.
-    pub(in crate::http::upstream) fn settle(&self, cost: Cost) {
+    pub(crate) fn settle(&self, cost: Cost) {
         self.gate.settle(self.cost, cost.get());
     }
 

@@ -81,6 +81,19 @@ fn a_slot_that_nobody_could_use_in_time_is_lost() {
 }
 
 #[test]
+fn who_has_a_turn_to_come_is_not_overtaken_in_a_slot_that_is_granted_later() {
+    let mut gate = shared("1000r/s");
+    join(&mut gate, 0, 1, START);
+    join(&mut gate, 1, 1, START);
+    grant(&mut gate, &[11], at(9));
+    // Turns are given out a little ahead.
+    assert_eq!(leave(&mut gate, 11), [(0, 11)]);
+    grant(&mut gate, &[10, 12], at(9));
+    assert_eq!(leave(&mut gate, 100), [(1, 12)]);
+    assert_eq!(gate.slot_counts(), SlotCounts { used: 2, lapsed: 1 });
+}
+
+#[test]
 fn a_cost_uses_up_the_slots_that_follow_also_those_that_come_later() {
     let mut gate = shared("100r/s");
     join(&mut gate, 0, 3, START);

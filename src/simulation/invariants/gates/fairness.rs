@@ -1,0 +1,142 @@
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Checked, GateRequest};
+use crate::simulation::scenario::Scenario;
+
+/// What waits at a gateway becomes known within this time, without the way to the store: it tells
+/// every 25 ms at least, and slots are granted 50 ms ahead.
+const SETTLED: Duration = Duration::from_millis(100);
+/// At slower rates, in requests a second, few slots are granted ahead, and who asks first gets more of
+/// them for a while.
+const SLOWEST: f64 = 50.0;
+/// How long what a key gets may differ from its part: two spans.
+const SPANS: f64 = 0.1;
+
+/// While the same keys want more at all gateways, each gets its part of what leaves: first the
+/// classes by their weights, and in each of them the keys.
+pub(super) struct Fairness {
+    scenario: Rc<Scenario>,
+    origins: Vec<Origin>,
+    checks: u64,
+}
+
+/// Gateway, class and key.
+type Lane = (usize, usize, usize);
+
+#[derive(Default)]
+struct Origin {
+    waiting: BTreeMap<Lane, u64>,
+    window: Option<Window>,
+}
+
+/// A time in which the same keys wait.
+struct Window {
+    /// What is counted leaves after this.
+    from: Duration,
+    parts: BTreeMap<Lane, f64>,
+    left: BTreeMap<Lane, u64>,
+    all: u64,
+}
+
+impl Fairness {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        let origins = scenario.origins.iter().map(|_| Origin::default());
+        Self {
+            origins: origins.collect(),
+            scenario: Rc::clone(scenario),
+            checks: 0,
+        }
+    }
+
+    /// How often parts were compared.
+    pub(super) fn checks(&self) -> u64 {
+        self.checks
+    }
+
+    pub(super) fn comes(&mut self, request: &GateRequest) {
+        let origin = &mut self.origins[request.origin];
+        *origin.waiting.entry(lane(request)).or_default() += 1;
+        self.look(request.origin, request.since);
+    }
+
+    /// It waits no longer. `passes`: it goes on to the origin.
+    pub(super) fn ends(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
+        let (index, lane) = (request.origin, lane(request));
+        let origin = &mut self.origins[index];
+        if let Some(waiting) = origin.waiting.get_mut(&lane) {
+            *waiting = waiting.saturating_sub(1);
+        }
+        origin.waiting.retain(|_, waiting| *waiting > 0);
+        self.look(index, now);
+        let rate = self.scenario.origins[index].rate.per_second();
+        let window = self.origins[index].window.as_mut();
+        let Some(window) = window.filter(|window| passes && now >= window.from) else {
+            return Ok(());
+        };
+        *window.left.entry(lane).or_default() += 1;
+        window.all += 1;
+        self.checks += 1;
+        window.check(rate)
+    }
+
+    /// Begins or ends a window.
+    fn look(&mut self, index: usize, now: Duration) {
+        let plan = &self.scenario.origins[index];
+        let has_one_rate = self.scenario.origin_rates(index).count() == 1;
+        let is_slow = plan.rate.per_second() < SLOWEST;
+        if is_slow || !plan.is_fair || !has_one_rate || !self.scenario.is_plain(index) {
+            return;
+        }
+        let origin = &mut self.origins[index];
+        let mut classes = BTreeMap::<usize, u32>::new();
+        for (_, class, key) in origin.waiting.keys() {
+            *classes.entry(*class).or_default() += plan.keys[*key].1;
+        }
+        let all: u32 = classes.keys().map(|class| plan.classes[*class].1).sum();
+        let parts = origin.waiting.keys().map(|lane| {
+            let (_, class, key) = lane;
+            let of_class = f64::from(plan.classes[*class].1) / f64::from(all);
+            let of_keys = f64::from(plan.keys[*key].1) / f64::from(classes[class]);
+            (*lane, of_class * of_keys)
+        });
+        let parts: BTreeMap<Lane, f64> = parts.collect();
+        // Each has more than it can get until what waits is known, and some time longer.
+        let rate = plan.rate.per_second();
+        let mut waiting = origin.waiting.iter();
+        #[allow(clippy::cast_precision_loss)]
+        let all_want = waiting.all(|(lane, many)| *many as f64 > parts[lane] * rate * 0.1 + 2.0);
+        if !all_want {
+            origin.window = None;
+        } else if !(origin.window.as_ref()).is_some_and(|window| window.parts == parts) {
+            origin.window = Some(Window {
+                from: now + SETTLED + 8 * self.scenario.delay.1,
+                parts,
+                left: BTreeMap::new(),
+                all: 0,
+            });
+        }
+    }
+}
+
+impl Window {
+    #[allow(clippy::cast_precision_loss)]
+    fn check(&self, rate: f64) -> Checked {
+        for (lane, part) in &self.parts {
+            let left = self.left.get(lane).copied().unwrap_or(0) as f64;
+            let due = part * self.all as f64;
+            if (left - due).abs() > part * rate * SPANS + 3.0 {
+                let (gateway, class, key) = lane;
+                return Err(format!(
+                    "{left} of key {key} in class {class} left gateway {gateway}, not {due:.1}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lane(request: &GateRequest) -> Lane {
+    (request.gateway, request.class, request.key)
+}
