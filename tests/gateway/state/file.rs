@@ -244,6 +244,32 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
     assert!(other.state().exists());
 }
 
+/// A start that waits for the process before ends at the first signal.
+#[test]
+fn a_start_that_waits_for_the_lock_ends_at_once() {
+    let origin = Origin::start();
+    let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
+    let first = chain.start();
+    let other = Chain {
+        address: free_address(),
+        socket: None,
+        rest: chain.rest.clone(),
+        keeps: true,
+        folder: chain.folder,
+    };
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut second = other.begin();
+        second.wait_for_line("waiting until the process before has written the state");
+        second.signal(signal);
+        // It would wait for ten seconds.
+        assert_eq!(second.wait(Duration::from_secs(5)).code(), Some(0));
+        let log = second.whole_log();
+        assert!(log.contains("stopped before the gateway listens"), "{log}");
+        assert!(!log.contains("listening"), "{log}");
+    }
+    drop(first);
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_a_warning_and_the_gateway_serves() {
     let origin = Origin::start();
