@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use super::{Chain, MS, Rest, gate, zone};
 use crate::support::{
@@ -268,6 +269,32 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
         assert!(!log.contains("listening"), "{log}");
     }
     drop(first);
+}
+
+/// A link into a volume stays one, and a gateway that has the file by its own name waits for it.
+#[test]
+fn a_link_is_followed_to_the_file_and_its_lock() {
+    let origin = Origin::start();
+    let mut chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
+    let volume = TempDir::new().expect("a folder");
+    let file = volume.path().join("drip.state");
+    symlink(&file, chain.state()).expect("a link");
+    let is_link = |chain: &Chain| {
+        let found = fs::symlink_metadata(chain.state()).expect("a link");
+        found.file_type().is_symlink()
+    };
+    for status in [200, 429] {
+        let mut gateway = chain.start();
+        assert_eq!(fetch(chain.address, "/?key=a").status, status);
+        Chain::stop(&mut gateway);
+        assert!(is_link(&chain) && file.is_file());
+    }
+    let _first = chain.start();
+    chain.address = free_address();
+    let by_link = std::mem::replace(&mut chain.folder, volume);
+    let second = chain.begin();
+    second.wait_for_line("waiting until the process before has written the state");
+    drop((second, by_link));
 }
 
 #[test]
