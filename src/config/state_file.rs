@@ -21,8 +21,8 @@ pub enum NoStateFile {
     Io(#[from] io::Error),
 }
 
-/// Checks whether the state may be written to `path`: there is a state file, an empty one, or
-/// none.
+/// Checks whether the state may be written to `path`: there is a state file, an empty one, the
+/// beginning of one, or none.
 ///
 /// Returns where the file is. It differs from `path` if that is a symbolic link: the state replaces
 /// the file, and not the link.
@@ -44,7 +44,7 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
     let most = STATE_MAGIC.len() as u64;
     let mut begin = Vec::new();
     File::open(&path)?.take(most).read_to_end(&mut begin)?;
-    if begin.is_empty() || begin == STATE_MAGIC.as_bytes() {
+    if STATE_MAGIC.as_bytes().starts_with(&begin) {
         Ok(path)
     } else {
         Err(NoStateFile::Foreign)
@@ -83,7 +83,9 @@ mod tests {
         for (text, is_right) in [
             ("", true),
             ("drip-state 0002 ...", true),
-            ("drip-sta", false),
+            ("drip-sta", true),
+            ("d", true),
+            ("drip-sta\n", false),
             ("[server]\nstate = \"drip.state\"\n", false),
         ] {
             fs::write(&path, text).unwrap();

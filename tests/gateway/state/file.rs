@@ -134,6 +134,7 @@ fn the_file_is_for_this_user_only_and_a_broken_one_is_told_and_ignored() {
     for (text, why) in [
         (other, "its checksum is wrong"),
         (whole[..middle].to_vec(), "it is cut short"),
+        (whole[..7].to_vec(), "it is cut short"),
         (version.into_bytes(), "it is of version 9"),
     ] {
         fs::write(chain.state(), text).expect("a file");
@@ -181,7 +182,7 @@ fn a_state_that_cannot_have_its_place_leaves_only_the_lock() {
     fs::create_dir(chain.state()).expect("a folder");
     Chain::stop(&mut gateway);
     let log = gateway.whole_log();
-    assert!(log.contains("a restart forgets all levels"), "{log}");
+    assert!(log.contains("the state cannot be written: "), "{log}");
     let state = chain.state().file_name().expect("a name").to_owned();
     let beside = fs::read_dir(chain.state().parent().expect("a folder")).expect("a folder");
     let names = beside.flatten().map(|it| it.file_name());
@@ -295,6 +296,56 @@ fn a_link_is_followed_to_the_file_and_its_lock() {
     let second = chain.begin();
     second.wait_for_line("waiting until the process before has written the state");
     drop((second, by_link));
+}
+
+#[test]
+fn zones_that_are_left_out_are_named_at_the_start() {
+    let origin = Origin::start();
+    let zones = |names: &[String], key: &str| {
+        let each = names.iter().map(|name| {
+            format!(
+                "[zones.{name}]\nkey = \"{key}\"\nrate = \"5r/d\"\n[[routes]]\npath = \"/{name}\"\n\
+                 origin = \"app\"\nlimits = [{{ zone = \"{name}\" }}]\n"
+            )
+        });
+        let each: String = each.collect();
+        let address = origin.address;
+        format!("[origins.app]\nservers = [\"http://{address}\"]\n{each}")
+    };
+    let names: Vec<String> = (0..7).map(|nth| format!("z{nth}")).collect();
+    let mut chain = Chain::new(false, true, &zones(&names, "$arg_key"));
+    let mut gateway = chain.start();
+    for name in &names[..6] {
+        assert_eq!(fetch(chain.address, &format!("/{name}?key=a")).status, 200);
+    }
+    Chain::stop(&mut gateway);
+    let kept = fs::read(chain.state()).expect("a file");
+    for (now, key, left) in [
+        (&names[..], "$arg_key", None),
+        // The last one has no keys.
+        (&names[..6], "$arg_key", None),
+        (
+            &names[1..],
+            "$arg_key",
+            Some("zones=1 keys=1 first=[\"z0\"]"),
+        ),
+        (
+            &names[..],
+            "$host",
+            Some("zones=6 keys=6 first=[\"z0\", \"z1\", \"z2\", \"z3\", \"z4\"]"),
+        ),
+    ] {
+        fs::write(chain.state(), &kept).expect("a file");
+        chain.rest = zones(now, key);
+        let gateway = chain.start();
+        gateway.wait_for_line("the state of the process before is read");
+        if let Some(left) = left {
+            let line = gateway.wait_for_line("zones of the process before are left out");
+            assert!(line.contains(left), "{line}");
+        } else {
+            assert!(!gateway.log().contains("left out"), "{}", gateway.log());
+        }
+    }
 }
 
 #[test]
