@@ -394,9 +394,12 @@ impl Batcher {
             None => StoreResult::Ok,
             Some(Error::Late) => StoreResult::Late,
             Some(Error::Unreachable(_)) => StoreResult::Unreachable,
-            Some(Error::NotWritable(_) | Error::Refused(_) | Error::InvalidReply) => {
-                StoreResult::Refused
-            }
+            Some(
+                Error::NotWritable(_)
+                | Error::NotAllowed(_)
+                | Error::Refused(_)
+                | Error::InvalidReply,
+            ) => StoreResult::Refused,
         });
         if let Some(error) = error.filter(|error| !error.is_outage()) {
             self.store_health.refused(&zone.zone, error);

@@ -43,7 +43,7 @@ use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
-pub use grid_link::{GridLink, NoGrant};
+pub use grid_link::GridLink;
 use leases::{Leases, PendingJoin};
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
@@ -51,7 +51,7 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 pub use shared_by::SharedBy;
 use shared_key::SharedKey;
-pub use store_health::StoreHealth;
+pub use store_health::{StoreHealth, StoreRefusal};
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
