@@ -193,7 +193,10 @@ mod tests {
         assert_eq!(wrong("redis+cluster://h:1/3"), BadUrl::Database);
         assert!(matches!(wrong("redis://h:1/x"), BadUrl::Unreadable(_)));
         for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
-            assert_eq!(wrong(&format!("redis://a:b@{host}/0")), BadUrl::Port(host.into()));
+            assert_eq!(
+                wrong(&format!("redis://a:b@{host}/0")),
+                BadUrl::Port(host.into())
+            );
         }
         assert!(matches!(
             wrong("redis+cluster://h:1,"),

@@ -67,10 +67,10 @@ impl Store {
             now.zones.insert(name.clone(), next);
         }
         let is_refused = |name: &String| now.zones.get(name).is_some_and(|it| it.refused.is_some());
-        let refused = zones.clone().map(|zone| &zone.settings().name);
-        let refused = refused.filter(|name| is_refused(name));
-        let refused: Vec<_> = refused.map(|name| Plain::new(name)).collect();
-        let refuses = store.last_refusal().filter(|_| !refused.is_empty());
+        let names = zones.clone().map(|zone| &zone.settings().name);
+        let names = names.filter(|name| is_refused(name));
+        let names: Vec<_> = names.map(|name| Plain::new(name)).collect();
+        let refusal = store.last_refusal().filter(|_| !names.is_empty());
         let differs = zones.filter(|zone| zone.differs());
         let outage = store.outage();
         let sample = StoreSample {
@@ -84,8 +84,8 @@ impl Store {
             reason: outage.map(|(_, reason)| Plain::new(&reason)),
             latency: latency(&now.latencies.since(&self.latencies)),
             operations: grown(&now.operations, &self.operations),
-            refuses: refuses.map(|why| StoreRefuses {
-                zones: refused,
+            refuses: refusal.map(|why| StoreRefuses {
+                zones: names,
                 reason: Plain::new(&why.reason),
                 remedy: why.remedy.into(),
             }),

@@ -106,15 +106,15 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         title: format!("The store is out for {}", seconds(out_for)),
         evidence: format!("{reason}.{failed}{meanwhile}"),
         remedy:
-            "Bring Redis or the way to it back; see Store. Gateways do not share a rate until then."
+            "Bring Redis or the way to it back, or let it take writes; see Store. Gateways do not share a rate until then."
                 .to_owned(),
     })
 }
 
 fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let store = now.store.as_ref().filter(|store| store.up)?;
-    let refuses = store.refuses.as_ref()?;
-    let names: Vec<_> = refuses.zones.iter().map(Plain::to_string).collect();
+    let what = store.refuses.as_ref()?;
+    let names: Vec<_> = what.zones.iter().map(Plain::to_string).collect();
     let operations = recent.operations();
     let refused = operations.get(&Plain::from("refused"));
     let refused = refused.copied().unwrap_or_default();
@@ -122,15 +122,15 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         cause: Cause::StoreRefuses,
         severity: Severity::Bad,
         weight: part(refused, 1),
-        about: refuses.zones.first().filter(|_| names.len() == 1).cloned(),
+        about: what.zones.first().filter(|_| names.len() == 1).cloned(),
         title: format!("Redis refuses all requests of {}", listed(&names)),
         evidence: format!(
             "{} refused in the last {:.0} s: {}. Meanwhile, zones follow their on_store_failure.",
             count(refused, "operation"),
             recent.seconds(),
-            refuses.reason
+            what.reason
         ),
-        remedy: sentence(refuses.remedy.as_str()),
+        remedy: sentence(what.remedy.as_str()),
     })
 }
 
