@@ -37,7 +37,7 @@ pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, Top, ZoneStats};
-pub use store_link::{GridLink, NoGrant, SharedBy, StoreHealth};
+pub use store_link::{GridLink, SharedBy, StoreHealth, StoreRefusal};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
 pub use turn::{HeldPlace, Joining, Probing, RequestTicket, Turn, UsedTurn};

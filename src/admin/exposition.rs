@@ -110,7 +110,7 @@ impl Exposition {
             }
         }
         let shared = gates.iter().filter_map(|(origin, state)| {
-            let sharing = state.sharing?;
+            let sharing = state.sharing.as_ref()?;
             Some((origin.name.as_str(), sharing))
         });
         write_sharing(out, &shared.collect::<Vec<_>>());
@@ -142,7 +142,7 @@ impl Exposition {
 }
 
 /// Writes how the rates of these origins are shared.
-fn write_sharing(out: &mut String, origins: &[(&str, GateSharing)]) {
+fn write_sharing(out: &mut String, origins: &[(&str, &GateSharing)]) {
     if origins.is_empty() {
         return;
     }

@@ -70,7 +70,13 @@ pub(crate) async fn serve(
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
-    let mut kept = StateFile::open(server.state.as_deref()).await;
+    let mut kept = tokio::select! {
+        kept = StateFile::open(server.state.as_deref()) => kept,
+        () = signals.stop() => {
+            tracing::info!("stopped before the gateway listens");
+            return Ok(());
+        }
+    };
     let mut accepting = Accepting::start(server, tell.subscribe()).await?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");

@@ -35,6 +35,14 @@ impl Signals {
         })
     }
 
+    /// Completes at the next request to stop; the others stay for [`next`](Self::next).
+    pub(crate) async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
     pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop,

@@ -154,13 +154,18 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no connection or the write fails.
+    /// Returns an error if there is no connection or the write fails, but none if this write alone
+    /// is refused.
     pub async fn probe(&self) -> Result<(), Error> {
         match tokio::time::timeout(CONNECTED, self.connection()).await {
             Ok(Ok(_)) => {
                 let beside = self.unanswered.take();
                 let probe = script::probe(&self.prefix, beside.as_deref());
-                let probed = self.alone(probe).await;
+                let probed = match self.alone(probe).await {
+                    // What failed may be allowed all the same, or is no outage either.
+                    Err(refused) if !refused.is_outage() => Ok(()),
+                    probed => probed,
+                };
                 if let (Err(_), Some(key)) = (&probed, beside) {
                     self.unanswered.note(key);
                 }
@@ -336,7 +341,15 @@ fn is_forgotten(error: &RedisError) -> bool {
 ///
 /// Before Redis 7 the error that a script met is somewhere within the text.
 fn refusal(error: &RedisError) -> Error {
-    const OUTAGES: [&str; 12] = [
+    const NOT_ALLOWED: [&str; 5] = [
+        "NOPERM",
+        "unknown command",
+        // Within a script.
+        "Unknown Redis command",
+        "can't run this command",
+        "can't access at least one of the keys",
+    ];
+    const OUTAGES: [&str; 11] = [
         "READONLY",
         "LOADING",
         "BUSY ",
@@ -347,14 +360,17 @@ fn refusal(error: &RedisError) -> Error {
         "CLUSTERDOWN",
         "TRYAGAIN",
         "NOAUTH",
-        "NOPERM",
         "WRONGPASS",
     ];
     if error.is_io_error() || error.is_timeout() {
         return Error::Unreachable(error.to_string());
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
-    if OUTAGES.iter().any(|code| text.contains(code)) {
+    let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
+    // First: an unknown command is told with its arguments, which may have any words.
+    if says(&NOT_ALLOWED) {
+        Error::NotAllowed(error.to_string())
+    } else if says(&OUTAGES) {
         Error::NotWritable(error.to_string())
     } else {
         Error::Refused(error.to_string())

@@ -127,6 +127,10 @@ pub enum Error {
     /// Its memory is full, it is a replica or still loading, or it wants another password.
     #[error("the store takes no writes: {0}")]
     NotWritable(String),
+    /// Redis does not let this user run the scripts, or a command in them, or has other names for
+    /// them.
+    #[error("the store does not allow it: {0}")]
+    NotAllowed(String),
     /// Redis refused this operation alone, for example because its key has another type.
     #[error("the store refused: {0}")]
     Refused(String),
@@ -136,9 +140,35 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the store as a whole is unavailable, rather than one of its keys.
+    /// Whether the store as a whole is unavailable, rather than one of its keys or scripts.
+    ///
+    /// What is not allowed is no outage: a write without a script may be allowed, and so may the
+    /// script of another algorithm.
     #[must_use]
     pub fn is_outage(&self) -> bool {
-        !matches!(self, Self::Refused(_))
+        !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
+    }
+
+    /// Whether the store answered, and said no.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        !matches!(self, Self::Unreachable(_) | Self::Late)
+    }
+
+    /// What an operator can do about it, as a part of a message.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) | Self::Late => "bring Redis or the way to it back",
+            Self::NotWritable(_) => "see to it that Redis takes writes",
+            Self::NotAllowed(_) => {
+                "allow EVAL, EVALSHA and the commands of the scripts in Redis, under their own names and for this user and prefix"
+            }
+            Self::Refused(text) if text.contains("WRONGTYPE") => {
+                "something else has the key: delete it in Redis, or set another redis.prefix"
+            }
+            Self::Refused(_) => "see what Redis says, and its log",
+            Self::InvalidReply => "see whether it is a Redis that answers there",
+        }
     }
 }

@@ -34,6 +34,9 @@ pub enum BadUrl {
     /// A cluster has no numbered databases.
     #[error("a cluster has only one database; remove what follows the hosts")]
     Database,
+    /// What follows the host is no port.
+    #[error("the port of {0} must be a number from 1 to 65535, such as 6379")]
+    Port(String),
     /// A part of the URL cannot be parsed.
     #[error("this is not the URL of a Redis: {0}")]
     Unreadable(String),
@@ -55,11 +58,30 @@ impl FromStr for Url {
             Place::Cluster(nodes) => nodes,
         };
         for url in all {
+            check_port(url)?;
             let read = url.as_str().into_connection_info();
             read.map_err(|error| BadUrl::Unreadable(error.to_string()))?;
         }
         let text = text.to_owned();
         Ok(Self { text, place })
+    }
+}
+
+/// Checks the port of a server, if it has one.
+fn check_port(url: &str) -> Result<(), BadUrl> {
+    let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
+        return Ok(());
+    };
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    // The colons of an IPv6 address are in brackets.
+    let port = match host.rsplit_once(']') {
+        Some((_, behind)) => behind.strip_prefix(':'),
+        None => host.rsplit_once(':').map(|(_, port)| port),
+    };
+    match port.filter(|port| !port.is_empty()).map(str::parse::<u16>) {
+        Some(Err(_) | Ok(0)) => Err(BadUrl::Port(host.to_owned())),
+        _ => Ok(()),
     }
 }
 
@@ -170,7 +192,12 @@ mod tests {
         assert_eq!(wrong("http://h:1"), BadUrl::Scheme);
         assert_eq!(wrong("redis+cluster://h:1/3"), BadUrl::Database);
         assert!(matches!(wrong("redis://h:1/x"), BadUrl::Unreadable(_)));
-        assert!(matches!(wrong("redis://h:99999"), BadUrl::Unreadable(_)));
+        for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
+            assert_eq!(
+                wrong(&format!("redis://a:b@{host}/0")),
+                BadUrl::Port(host.into())
+            );
+        }
         assert!(matches!(
             wrong("redis+cluster://h:1,"),
             BadUrl::Unreadable(_)

@@ -44,6 +44,7 @@ servers = ["http://{failing}"]
 [origins.gated]
 servers = ["http://{app}"]
 rate = "20r/s"
+store = "redis"
 max_in_flight = 10
 share = "clients"
 queue = 4
@@ -234,6 +235,8 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         "DripOriginServerDown",
         "DripDown",
         "DripStoreDown",
+        "DripStoreRefuses",
+        "DripGateAlone",
         "DripOriginBacksOff",
         "DripOriginUnanswered",
         "DripKeyFlood",
@@ -253,6 +256,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         "DripOriginDown",
         "DripOriginServerDown",
         "DripStoreDown",
+        "DripGateAlone",
     ] {
         prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
     }
@@ -265,6 +269,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         "DripConfigReloadFailed",
         "DripOriginServerDown",
         "DripStoreDown",
+        "DripGateAlone",
     ] {
         prometheus.wait(alert, |prometheus| prometheus.state(alert) == "inactive");
     }

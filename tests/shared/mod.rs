@@ -10,6 +10,7 @@ mod leases;
 mod new_keys;
 mod others;
 mod plans;
+mod refused;
 mod relay;
 mod retune;
 mod stream;

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::clock_offset::ClockOffset;
 use super::store_health::TELL_EVERY;
 use super::worker_outage::{TRY_EVERY, WorkerOutage};
-use super::{StoreHealth, result_of};
+use super::{StoreHealth, StoreRefusal, result_of};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::observe::escape::short_quoted;
 use crate::observe::metrics::ClaimMetrics;
@@ -33,15 +33,6 @@ pub struct GridLink {
     /// When a refusal of the grid's key was last logged.
     refused: Option<Moment>,
     outage: Option<WorkerOutage>,
-}
-
-/// The store granted nothing: the gate goes on alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoGrant {
-    /// It is out, or was too slow.
-    NoAnswer,
-    /// It refuses the grid's key, as of something else that has it.
-    Refused,
 }
 
 impl GridLink {
@@ -78,10 +69,14 @@ impl GridLink {
         demand: &Demand,
         part: f64,
         (rate, since): (Rate, Moment),
-    ) -> Result<GridAnswer, NoGrant> {
+    ) -> Result<GridAnswer, StoreRefusal> {
         let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
         // The file is refused with such a rate.
-        let pace = pace.map_err(|_| NoGrant::NoAnswer)?;
+        let pace = pace.map_err(|error| StoreRefusal {
+            is_answer: false,
+            reason: error.to_string(),
+            remedy: "",
+        })?;
         let claim = Claim {
             grid: &self.grid,
             gateway: self.gateway,
@@ -112,10 +107,10 @@ impl GridLink {
         })
     }
 
-    fn note(&mut self, error: &Error) -> NoGrant {
+    fn note(&mut self, error: &Error) -> StoreRefusal {
         if error.is_outage() {
             self.error = Some(error.clone());
-            return NoGrant::NoAnswer;
+            return error.into();
         }
         let now = clock::now();
         if self
@@ -125,9 +120,10 @@ impl GridLink {
             self.refused = Some(now);
             let redis = self.store_health.settings();
             let key = [redis.prefix.as_bytes(), &self.grid].concat();
-            tracing::error!(store = %redis.url, origin = self.origin, key = short_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; if something else has the key, delete it in Redis or set another redis.prefix");
+            let remedy = error.remedy();
+            tracing::error!(store = %redis.url, origin = self.origin, key = short_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; {remedy}");
         }
-        NoGrant::Refused
+        error.into()
     }
 
     /// Waits a moment, and tries whether the store takes writes again.

@@ -44,7 +44,7 @@ use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
-pub use grid_link::{GridLink, NoGrant};
+pub use grid_link::GridLink;
 use leases::Leases;
 pub(super) use paces::Paces;
 use pending_join::PendingJoin;
@@ -53,16 +53,16 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 pub use shared_by::SharedBy;
 use shared_key::SharedKey;
-pub use store_health::StoreHealth;
+pub use store_health::{StoreHealth, StoreRefusal};
 
 /// How an operation that was sent to the store is counted.
 fn result_of(error: Option<&store::Error>) -> StoreResult {
-    use store::Error::{InvalidReply, Late, NotWritable, Refused, Unreachable};
+    use store::Error::{InvalidReply, Late, NotAllowed, NotWritable, Refused, Unreachable};
     match error {
         None => StoreResult::Ok,
         Some(Late) => StoreResult::Late,
         Some(Unreachable(_)) => StoreResult::Unreachable,
-        Some(NotWritable(_) | Refused(_) | InvalidReply) => StoreResult::Refused,
+        Some(NotWritable(_) | NotAllowed(_) | Refused(_) | InvalidReply) => StoreResult::Refused,
     }
 }
 

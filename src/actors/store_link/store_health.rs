@@ -19,8 +19,7 @@ pub struct StoreHealth {
     settings: Redis,
     shared_by: Mutex<SharedBy>,
     outage: Mutex<Outage>,
-    /// When a refusal by the store was last logged.
-    refused: Mutex<Option<Moment>>,
+    refused: Mutex<Refused>,
     metrics: StoreMetrics,
 }
 
@@ -30,6 +29,35 @@ struct Outage {
     workers: usize,
     since: Moment,
     reason: String,
+}
+
+/// What the store refused, although it is available.
+#[derive(Debug, Default)]
+struct Refused {
+    /// When a refusal was last logged.
+    told: Option<Moment>,
+    last: Option<StoreRefusal>,
+}
+
+/// Why the store did not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreRefusal {
+    /// Whether it answered.
+    pub is_answer: bool,
+    /// In the words of the store, if it answered.
+    pub reason: String,
+    /// What an operator can do about it, as a part of a message.
+    pub remedy: &'static str,
+}
+
+impl From<&Error> for StoreRefusal {
+    fn from(error: &Error) -> Self {
+        Self {
+            is_answer: error.is_answer(),
+            reason: error.to_string(),
+            remedy: error.remedy(),
+        }
+    }
 }
 
 impl StoreHealth {
@@ -106,11 +134,23 @@ impl StoreHealth {
     pub(super) fn refused(&self, zone: &str, error: &Error) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::now();
-        if refused.is_some_and(|told| now.since(told) < TELL_EVERY) {
+        refused.last = Some(error.into());
+        if refused
+            .told
+            .is_some_and(|told| now.since(told) < TELL_EVERY)
+        {
             return;
         }
-        *refused = Some(now);
-        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure");
+        refused.told = Some(now);
+        let remedy = error.remedy();
+        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure; {remedy}");
+    }
+
+    /// What it last refused of any zone, although it was available.
+    #[must_use]
+    pub fn last_refusal(&self) -> Option<StoreRefusal> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.last.clone()
     }
 
     /// Updates the metric that shows whether the store is available.

@@ -1,6 +1,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
+use crate::actors::StoreRefusal;
 use crate::admin::counts::Labelled;
 use crate::admin::minute::{Minute, Of, latency};
 use crate::admin::timestamp::timestamp;
@@ -10,7 +11,7 @@ use crate::admin::views::{
 use crate::admin::{Admin, counts, gates, reply, views};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{
-    Condition, Failure, LastCheck, Origin, OriginGate, OutBy, Outage, ServerState,
+    Condition, Failure, GateSharing, LastCheck, Origin, OriginGate, OutBy, Outage, ServerState,
 };
 use crate::limit::{Moment, Rate};
 use crate::observe::metrics::Counts;
@@ -119,6 +120,8 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
             alone: sharing.is_alone,
             part: sharing.part,
             gateways: sharing.gateways,
+            reason: why(&sharing, |it| &it.reason),
+            remedy: why(&sharing, |it| it.remedy),
         }),
         share: share.map(|zone| Plain::new(&zone.name)),
         queue: settings.share.map(|_| settings.queue.get() as u64),
@@ -130,6 +133,11 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
         outage: gates::outage(settings, state.outage.as_ref(), now),
         deepest: deepest.collect(),
     }
+}
+
+/// Why a gate goes on alone, if it does.
+fn why(sharing: &GateSharing, text: impl Fn(&StoreRefusal) -> &str) -> Option<Plain> {
+    sharing.why_alone.as_ref().map(|it| Plain::new(text(it)))
 }
 
 /// A part of a whole, from 0 to 1.

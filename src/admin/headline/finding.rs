@@ -4,6 +4,8 @@ use crate::admin::views::{Headline, Plain};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     StoreOut,
+    StoreRefuses,
+    GateAlone,
     Holding,
     OriginFailing,
     OriginErrors,
@@ -24,6 +26,8 @@ impl Cause {
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::StoreOut => "store_out",
+            Self::StoreRefuses => "store_refuses",
+            Self::GateAlone => "gate_alone",
             Self::Holding => "holding",
             Self::OriginFailing => "origin_failing",
             Self::OriginErrors => "origin_errors",

@@ -4,8 +4,8 @@ use super::recent::Recent;
 use super::rules::headline;
 use super::*;
 use crate::admin::views::{
-    BackingOff, FileAndNow, GateOutage, GateSample, HeavyKey, Latency, OriginSample, Override,
-    Plain, Problem, StoreSample, ZoneSample,
+    BackingOff, FileAndNow, GateOutage, GateRefused, GateSample, HeavyKey, Latency, OriginSample,
+    Override, Plain, Problem, StoreRefuses, StoreSample, ZoneSample,
 };
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
@@ -114,6 +114,56 @@ const SITUATIONS: &[Situation] = &[
             "Meanwhile, zones follow their on_store_failure.",
         ],
         says_not: &["raise"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 10;
+            it.store = Some(StoreSample {
+                up: true,
+                operations: counts(&[("refused", 10)]),
+                refuses: Some(StoreRefuses {
+                    zones: vec!["per_client".into()],
+                    reason: "the store does not allow it: NOPERM".into(),
+                    remedy: "allow EVAL".into(),
+                }),
+                ..StoreSample::default()
+            });
+        },
+        cause: "store_refuses",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &[
+            "Redis refuses all requests of per_client",
+            "100 operations refused in the last 10 s: the store does not allow it: NOPERM.",
+            "Allow EVAL.",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.store = Some(StoreSample {
+                up: true,
+                ..StoreSample::default()
+            });
+            it.origins[0].gate = Some(GateSample {
+                rejected: counts(&[("max_queue", 5)]),
+                refused: Some(GateRefused {
+                    part: 0.1,
+                    reason: "the store refused: WRONGTYPE".into(),
+                    remedy: "delete the key".into(),
+                }),
+                ..GateSample::default()
+            });
+        },
+        cause: "gate_alone",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "The gate of api goes on alone with 1/10 of its rate: Redis refused",
+            "the store refused: WRONGTYPE.",
+            "Delete the key.",
+        ],
+        says_not: MORE,
     },
     Situation {
         change: |it| {

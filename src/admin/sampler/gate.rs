@@ -3,7 +3,7 @@ use std::num::NonZeroUsize;
 
 use super::seconds;
 use crate::admin::gates;
-use crate::admin::views::{FileAndNow, GateKeySample, GateSample, Plain};
+use crate::admin::views::{FileAndNow, GateKeySample, GateRefused, GateSample, Plain};
 use crate::config;
 use crate::http::upstream::{Origin, OriginGate};
 use crate::observe::metrics::Counts;
@@ -68,6 +68,14 @@ impl Gates {
             wait_p99: waits.quantile(0.99).map(seconds),
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
+            refused: state.sharing.as_ref().and_then(|sharing| {
+                let why = sharing.why_alone.as_ref().filter(|why| why.is_answer)?;
+                Some(GateRefused {
+                    part: sharing.part,
+                    reason: Plain::new(&why.reason),
+                    remedy: why.remedy.into(),
+                })
+            }),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

@@ -1,17 +1,50 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
 use super::gate::grown;
 use super::seconds;
 use crate::admin::counts::{self, Labelled};
 use crate::admin::minute::latency;
-use crate::admin::views::{Plain, StoreSample};
+use crate::admin::views::{Plain, StoreRefuses, StoreSample};
 use crate::http::gateway::Gateway;
-use crate::observe::metrics::Counts;
+use crate::limit::Moment;
+use crate::observe::metrics::{Counts, StoreResult};
 use crate::time::clock;
+
+/// How long a zone without traffic is shown as refused.
+const SHOWN: Duration = Duration::from_secs(10);
 
 /// The counts of the store one second ago.
 #[derive(Default)]
 pub(super) struct Store {
     operations: Labelled,
     latencies: Counts,
+    zones: HashMap<String, ZoneOperations>,
+}
+
+/// The operations of a zone until one second ago.
+#[derive(Default)]
+struct ZoneOperations {
+    counts: Labelled,
+    /// When the last one was refused, if none was done since.
+    refused: Option<Moment>,
+}
+
+impl ZoneOperations {
+    fn next(before: Option<Self>, counts: Labelled, now: Moment) -> Self {
+        let before = before.unwrap_or_default();
+        let grown = grown(&counts, &before.counts);
+        let has = |result: StoreResult| grown.contains_key(&Plain::from(result.label()));
+        let refused = if has(StoreResult::Ok) || has(StoreResult::Leased) {
+            None
+        } else if has(StoreResult::Refused) {
+            Some(now)
+        } else {
+            before.refused
+        };
+        let refused = refused.filter(|at| now.since(*at) < SHOWN);
+        Self { counts, refused }
+    }
 }
 
 impl Store {
@@ -21,11 +54,23 @@ impl Store {
         let mut now = Self {
             operations: Labelled::new(),
             latencies: store.latencies(),
+            zones: HashMap::new(),
         };
+        let at = clock::now();
         let zones = gateway.zones().iter();
         for zone in zones.clone() {
-            counts::add(&mut now.operations, &counts::operations(zone.metrics()));
+            let operations = counts::operations(zone.metrics());
+            counts::add(&mut now.operations, &operations);
+            let name = &zone.settings().name;
+            let before = self.zones.remove(name);
+            let next = ZoneOperations::next(before, operations, at);
+            now.zones.insert(name.clone(), next);
         }
+        let is_refused = |name: &String| now.zones.get(name).is_some_and(|it| it.refused.is_some());
+        let names = zones.clone().map(|zone| &zone.settings().name);
+        let names = names.filter(|name| is_refused(name));
+        let names: Vec<_> = names.map(|name| Plain::new(name)).collect();
+        let refusal = store.last_refusal().filter(|_| !names.is_empty());
         let differs = zones.filter(|zone| zone.differs());
         let outage = store.outage();
         let sample = StoreSample {
@@ -39,6 +84,11 @@ impl Store {
             reason: outage.map(|(_, reason)| Plain::new(&reason)),
             latency: latency(&now.latencies.since(&self.latencies)),
             operations: grown(&now.operations, &self.operations),
+            refuses: refusal.map(|why| StoreRefuses {
+                zones: names,
+                reason: Plain::new(&why.reason),
+                remedy: why.remedy.into(),
+            }),
             differs: differs.map(|it| Plain::new(&it.settings().name)).collect(),
         };
         *self = now;

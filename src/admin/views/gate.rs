@@ -47,6 +47,22 @@ pub struct Sharing {
     pub part: f64,
     /// How many gateways share the rate, as far as is known.
     pub gateways: Option<u32>,
+    /// Why this gateway goes on alone, and what helps; left out if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Plain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Plain>,
+}
+
+/// The store answers, but refuses what a gate asks for: the gate goes on alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateRefused {
+    /// The gate's part of the rate, from 0 to 1.
+    pub part: f64,
+    /// Why, and what helps.
+    pub reason: Plain,
+    pub remedy: Plain,
 }
 
 /// A setting as the file has it, and as it is now in force.
@@ -119,6 +135,9 @@ pub struct GateSample {
     pub wait_p99: Option<f64>,
     pub backing_off: Option<BackingOff>,
     pub outage: Option<GateOutage>,
+    /// What the store refuses it; left out if nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<GateRefused>,
     /// The classes that share the gate, in the order of the file.
     pub classes: Vec<GateClass>,
     /// The keys with the most waiting requests, deepest first.

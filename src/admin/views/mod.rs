@@ -16,8 +16,8 @@ mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
 pub use gate::{
-    BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateSample,
-    Sharing,
+    BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateRefused,
+    GateSample, Sharing,
 };
 pub use headline::{Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, Origins, Out, Server};
@@ -25,7 +25,8 @@ pub use overrides::{KeyOverride, Overrides};
 pub use plain::Plain;
 pub use route::{Codes, Latency, Route, Routes};
 pub use sample::{
-    HeavyKey, History, KeySample, OriginSample, RouteSample, Sample, StoreSample, ZoneSample,
+    HeavyKey, History, KeySample, OriginSample, RouteSample, Sample, StoreRefuses, StoreSample,
+    ZoneSample,
 };
 pub use store::{SharedStore, Store, StoreZone};
 pub use what_if::{ChangedKey, Replayed, WhatIf};

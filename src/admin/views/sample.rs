@@ -171,6 +171,19 @@ pub struct StoreSample {
     pub operations: BTreeMap<Plain, u64>,
     /// Zones for which another gateway has another rate.
     pub differs: Vec<Plain>,
+    /// What it refuses, although it is up; left out if nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuses: Option<StoreRefuses>,
+}
+
+/// A store that is up refuses all that is asked for some zones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoreRefuses {
+    pub zones: Vec<Plain>,
+    /// Why, and what helps.
+    pub reason: Plain,
+    pub remedy: Plain,
 }
 
 /// A key that many requests of a zone belong to, in the last minute.

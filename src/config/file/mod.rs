@@ -170,6 +170,11 @@ fn settings<'r>(
     const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
+    for name in schema::SERVER.names() {
+        if !schema::FILE.has(name) {
+            file.lacks(name, "this belongs to [server]; move it below that line");
+        }
+    }
     let server_node = file.value("server");
     let server = server::read(file.section("server", &schema::SERVER), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {

@@ -75,14 +75,17 @@ fn server(server: &Server, node: Node) {
 
 /// Warns of a state file that cannot be written.
 fn state_file(state: &Path, node: Node) {
-    if let Err(error) = check_state_file(state) {
-        node.warn(&format!(
-            "the state cannot be written to {}: {error}; name another file, or a restart forgets all levels",
-            state.display()
-        ));
-        return;
-    }
-    let folder = state.parent().unwrap_or(state);
+    let file = match check_state_file(state) {
+        Ok(file) => file,
+        Err(error) => {
+            node.warn(&format!(
+                "the state cannot be written to {}: {error}; name another file, or a restart forgets all levels",
+                state.display()
+            ));
+            return;
+        }
+    };
+    let folder = file.parent().unwrap_or(&file);
     if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         node.warn(&format!(
             "no file can be written in {}: {error}; name one in a folder that this user can write, or a restart forgets all levels",

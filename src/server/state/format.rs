@@ -209,7 +209,14 @@ impl Reader {
 /// The length and the checksum that a header tells.
 fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     let text = std::str::from_utf8(header).map_err(|_| Unusable::Other)?;
-    let text = text.strip_prefix(STATE_MAGIC).ok_or(Unusable::Other)?;
+    let Some(text) = text.strip_prefix(STATE_MAGIC) else {
+        let is_begin = STATE_MAGIC.starts_with(text);
+        return Err(if is_begin {
+            Unusable::Length
+        } else {
+            Unusable::Other
+        });
+    };
     let (version, rest) = text.split_once(' ').ok_or(Unusable::Other)?;
     let version: u32 = version.parse().map_err(|_| Unusable::Other)?;
     if version != VERSION {

@@ -40,6 +40,7 @@ pub(super) const WRITING_IN_HASTE: Duration = Duration::from_millis(500);
 /// The state file of this process, from its start to its stop.
 #[derive(Debug)]
 pub(super) struct StateFile {
+    /// Where the file is, at the end of symbolic links.
     path: PathBuf,
     /// `None` if another process has it.
     lock: Option<Lock>,
@@ -53,14 +54,17 @@ impl StateFile {
     /// `None` if the settings name no file, or the state cannot be written there: the log says so.
     pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
         let path = path?;
-        if let Err(error) = check_state_file(path) {
-            tell_unusable(path, &error);
-            return None;
-        }
-        let lock = match Lock::take(path, PREDECESSOR).await {
-            Ok(lock) => lock,
+        let path = match check_state_file(path) {
+            Ok(path) => path,
             Err(error) => {
                 tell_unusable(path, &error);
+                return None;
+            }
+        };
+        let lock = match Lock::take(&path, PREDECESSOR).await {
+            Ok(lock) => lock,
+            Err(error) => {
+                tell_unusable(&path, &error);
                 return None;
             }
         };
@@ -71,19 +75,15 @@ impl StateFile {
             );
         }
         let deadline = clock::now() + CHECKING;
-        let left = match lock.as_ref().map(|_| Reader::open(path, deadline)) {
+        let left = match lock.as_ref().map(|_| Reader::open(&path, deadline)) {
             Some(Ok(left)) => left,
             Some(Err(why)) => {
-                restore::tell_ignored(path, &why);
+                restore::tell_ignored(&path, &why);
                 None
             }
             None => None,
         };
-        Some(Self {
-            path: path.to_owned(),
-            lock,
-            left,
-        })
+        Some(Self { path, lock, left })
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Record {
 /// What a zone must still be, so that its keys can be continued.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ZoneRecord {
-    name: String,
+    pub(super) name: String,
     key: String,
     ipv6_prefix: u8,
     algorithm: String,

@@ -11,6 +11,8 @@ use crate::http::upstream::Origin;
 use crate::limit::{Moment, Rate};
 use crate::time::clock;
 
+/// How many of the zones that are left out are named.
+const NAMED: usize = 5;
 /// How many keys are handed to a zone at once.
 const BATCH: usize = 1000;
 
@@ -20,6 +22,10 @@ pub(super) struct Restored {
     pub(super) keys: usize,
     pub(super) zones: usize,
     pub(super) gates: usize,
+    /// The zones with keys that were left out, the first of them by name, and their keys.
+    pub(super) zones_left_out: usize,
+    pub(super) names_left_out: Vec<String>,
+    pub(super) keys_left_out: usize,
     /// How long ago it was written.
     pub(super) age: Duration,
     /// Whether reading it took too long, so that some keys start empty.
@@ -38,6 +44,9 @@ impl StateFile {
                 keys,
                 zones,
                 gates,
+                zones_left_out,
+                names_left_out,
+                keys_left_out,
                 age,
                 is_cut_short,
             }) => {
@@ -49,6 +58,15 @@ impl StateFile {
                     written_ago = ?age,
                     "the state of the process before is read"
                 );
+                if zones_left_out > 0 {
+                    tracing::warn!(
+                        file = %self.path.display(),
+                        zones = zones_left_out,
+                        keys = keys_left_out,
+                        first = ?names_left_out,
+                        "zones of the process before are left out: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
+                    );
+                }
                 if is_cut_short {
                     tracing::warn!(
                         file = %self.path.display(),
@@ -76,6 +94,8 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
         ..Restored::default()
     };
     let mut batch: Option<Batch> = None;
+    // The zone that is left out, until its first key.
+    let mut left_out: Option<String> = None;
     let mut lines = 0;
     while let Some(record) = left.next()? {
         match record {
@@ -97,10 +117,19 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
                     zone.restore_new_keys(at + record.new_keys());
                 }
                 batch = zone.map(|zone| Batch::of(zone, &record, at));
+                left_out = batch.is_none().then_some(record.name);
             }
             Record::Key(key) => {
                 if let Some(batch) = &mut batch {
                     batch.add(key.into_key(batch.rate));
+                } else {
+                    restored.keys_left_out += 1;
+                }
+                if let Some(name) = left_out.take() {
+                    restored.zones_left_out += 1;
+                    if restored.names_left_out.len() < NAMED {
+                        restored.names_left_out.push(name);
+                    }
                 }
                 lines += 1;
                 if lines % BATCH == 0 && clock::now() > deadline {

@@ -10,7 +10,7 @@ use super::lock::Lock;
 use super::record::{GateRecord, KeyRecord, Record, ZoneRecord};
 use super::stamp::Stamp;
 use super::to_come::GateArrivals;
-use super::{LAST_JOINS, StateFile, WRITING, tell_unusable};
+use super::{LAST_JOINS, StateFile, WRITING};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 
@@ -71,7 +71,11 @@ impl StateFile {
                 gates,
                 "the state is written for the next process"
             ),
-            Err(error) => tell_unusable(&self.path, &error),
+            Err(error) => tracing::error!(
+                file = %self.path.display(),
+                %error,
+                "the state cannot be written: the next process starts from the file before, if there is one"
+            ),
         }
     }
 }

@@ -140,7 +140,10 @@ fn what_is_no_state_file_of_this_version_is_told() {
         "it is of version 2, and this program reads version 1"
     );
     assert_eq!(why("[server]\n"), "it is not a state file");
-    assert_eq!(why(""), "it is not a state file");
+    assert_eq!(why("drip-stamp"), "it is not a state file");
+    for begin in ["", "d", "drip-state"] {
+        assert_eq!(why(begin), "it is cut short, or longer than it was written");
+    }
     let huge = format!("drip-state 0001 {:016x} 00000000\n", u64::MAX);
     assert_eq!(why(&huge), "it is cut short, or longer than it was written");
     assert!(Reader::open(folder.path(), later()).is_err());

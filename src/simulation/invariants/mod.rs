@@ -162,7 +162,7 @@ impl Invariants {
         };
         self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
         let now = self.world.now();
-        self.check(self.gates.borrow_mut().passes(request, sharing, now));
+        self.check(self.gates.borrow_mut().passes(request, &sharing, now));
     }
 
     /// The gate rejected it, or it has waited too long.
@@ -194,7 +194,7 @@ impl Invariants {
             let seen = self
                 .gates
                 .borrow_mut()
-                .seen(gate, gateway.host, sharing, now);
+                .seen(gate, gateway.host, &sharing, now);
             self.check(seen);
         }
     }

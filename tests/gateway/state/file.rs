@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use super::{Chain, MS, Rest, gate, zone};
 use crate::support::{
@@ -133,6 +134,7 @@ fn the_file_is_for_this_user_only_and_a_broken_one_is_told_and_ignored() {
     for (text, why) in [
         (other, "its checksum is wrong"),
         (whole[..middle].to_vec(), "it is cut short"),
+        (whole[..7].to_vec(), "it is cut short"),
         (version.into_bytes(), "it is of version 9"),
     ] {
         fs::write(chain.state(), text).expect("a file");
@@ -180,7 +182,7 @@ fn a_state_that_cannot_have_its_place_leaves_only_the_lock() {
     fs::create_dir(chain.state()).expect("a folder");
     Chain::stop(&mut gateway);
     let log = gateway.whole_log();
-    assert!(log.contains("a restart forgets all levels"), "{log}");
+    assert!(log.contains("the state cannot be written: "), "{log}");
     let state = chain.state().file_name().expect("a name").to_owned();
     let beside = fs::read_dir(chain.state().parent().expect("a folder")).expect("a folder");
     let names = beside.flatten().map(|it| it.file_name());
@@ -242,6 +244,108 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
     let line = first.wait_for_line("the state is written");
     assert!(line.contains("keys=1"), "{line}");
     assert!(other.state().exists());
+}
+
+/// A start that waits for the process before ends at the first signal.
+#[test]
+fn a_start_that_waits_for_the_lock_ends_at_once() {
+    let origin = Origin::start();
+    let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
+    let first = chain.start();
+    let other = Chain {
+        address: free_address(),
+        socket: None,
+        rest: chain.rest.clone(),
+        keeps: true,
+        folder: chain.folder,
+    };
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut second = other.begin();
+        second.wait_for_line("waiting until the process before has written the state");
+        second.signal(signal);
+        // It would wait for ten seconds.
+        assert_eq!(second.wait(Duration::from_secs(5)).code(), Some(0));
+        let log = second.whole_log();
+        assert!(log.contains("stopped before the gateway listens"), "{log}");
+        assert!(!log.contains("listening"), "{log}");
+    }
+    drop(first);
+}
+
+/// A link into a volume stays one, and a gateway that has the file by its own name waits for it.
+#[test]
+fn a_link_is_followed_to_the_file_and_its_lock() {
+    let origin = Origin::start();
+    let mut chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
+    let volume = TempDir::new().expect("a folder");
+    let file = volume.path().join("drip.state");
+    symlink(&file, chain.state()).expect("a link");
+    let is_link = |chain: &Chain| {
+        let found = fs::symlink_metadata(chain.state()).expect("a link");
+        found.file_type().is_symlink()
+    };
+    for status in [200, 429] {
+        let mut gateway = chain.start();
+        assert_eq!(fetch(chain.address, "/?key=a").status, status);
+        Chain::stop(&mut gateway);
+        assert!(is_link(&chain) && file.is_file());
+    }
+    let _first = chain.start();
+    chain.address = free_address();
+    let by_link = std::mem::replace(&mut chain.folder, volume);
+    let second = chain.begin();
+    second.wait_for_line("waiting until the process before has written the state");
+    drop((second, by_link));
+}
+
+#[test]
+fn zones_that_are_left_out_are_named_at_the_start() {
+    let origin = Origin::start();
+    let zones = |names: &[String], key: &str| {
+        let each = names.iter().map(|name| {
+            format!(
+                "[zones.{name}]\nkey = \"{key}\"\nrate = \"5r/d\"\n[[routes]]\npath = \"/{name}\"\n\
+                 origin = \"app\"\nlimits = [{{ zone = \"{name}\" }}]\n"
+            )
+        });
+        let each: String = each.collect();
+        let address = origin.address;
+        format!("[origins.app]\nservers = [\"http://{address}\"]\n{each}")
+    };
+    let names: Vec<String> = (0..7).map(|nth| format!("z{nth}")).collect();
+    let mut chain = Chain::new(false, true, &zones(&names, "$arg_key"));
+    let mut gateway = chain.start();
+    for name in &names[..6] {
+        assert_eq!(fetch(chain.address, &format!("/{name}?key=a")).status, 200);
+    }
+    Chain::stop(&mut gateway);
+    let kept = fs::read(chain.state()).expect("a file");
+    for (now, key, left) in [
+        (&names[..], "$arg_key", None),
+        // The last one has no keys.
+        (&names[..6], "$arg_key", None),
+        (
+            &names[1..],
+            "$arg_key",
+            Some("zones=1 keys=1 first=[\"z0\"]"),
+        ),
+        (
+            &names[..],
+            "$host",
+            Some("zones=6 keys=6 first=[\"z0\", \"z1\", \"z2\", \"z3\", \"z4\"]"),
+        ),
+    ] {
+        fs::write(chain.state(), &kept).expect("a file");
+        chain.rest = zones(now, key);
+        let gateway = chain.start();
+        gateway.wait_for_line("the state of the process before is read");
+        if let Some(left) = left {
+            let line = gateway.wait_for_line("zones of the process before are left out");
+            assert!(line.contains(left), "{line}");
+        } else {
+            assert!(!gateway.log().contains("left out"), "{}", gateway.log());
+        }
+    }
 }
 
 #[test]

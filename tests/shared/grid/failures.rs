@@ -156,7 +156,7 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
             assert!(line.contains(said), "{line}");
         }
         gateway.wait_for_line(
-            "the store refuses the key of the origin's gate, and has not told how many gateways",
+            "the store refuses the claims of the origin's gate, and has not told how many gateways",
         );
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         assert_eq!(gauge(&gateway, "drip_origin_shared"), Some(0.0));

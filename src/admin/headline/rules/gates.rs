@@ -1,7 +1,32 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, sum};
-use super::super::words::{count, pace, part, seconds, waiting, whole};
+use super::super::words::{count, pace, part, seconds, sentence, waiting, whole};
 use crate::admin::views::OriginSample;
+
+/// The store answers, and refuses what the gate asks for.
+pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let refused = origin.gate.as_ref()?.refused.as_ref()?;
+    // Otherwise the outage says what gates do meanwhile.
+    let store = recent.last()?.store.as_ref();
+    store.filter(|store| store.up)?;
+    let name = &origin.name;
+    let of_rate = match (1.0 / refused.part).round() {
+        parts if parts > 1.0 => format!("1/{parts} of its rate"),
+        _ => "all of its rate".to_owned(),
+    };
+    Some(Finding {
+        cause: Cause::GateAlone,
+        severity: Severity::Bad,
+        weight: 0.0,
+        about: Some(name.clone()),
+        title: format!("The gate of {name} goes on alone with {of_rate}: Redis refused its claims"),
+        evidence: format!(
+            "{}. Other gateways do not know what this one sends.",
+            refused.reason
+        ),
+        remedy: sentence(refused.remedy.as_str()),
+    })
+}
 
 pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;

@@ -8,12 +8,12 @@ mod gates;
 mod origins;
 mod zones;
 
-use self::gates::{backing_off, holding, rejecting_at_gate, waiting_at_gate};
+use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::origins::{errors, failing, server_out};
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
 use super::recent::{Recent, sum};
-use super::words::{listed, pace, part, seconds, whole};
+use super::words::{count, listed, pace, part, seconds, sentence, whole};
 use crate::admin::views::{Headline, OriginSample, Plain, Sample};
 
 /// The headline before the second sample.
@@ -37,8 +37,10 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     };
     let mut found = Vec::new();
     found.extend(store_out(recent, now));
+    found.extend(store_refuses(recent, now));
     for origin in &now.origins {
         let rules = [
+            alone,
             holding,
             failing,
             errors,
@@ -104,8 +106,31 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         title: format!("The store is out for {}", seconds(out_for)),
         evidence: format!("{reason}.{failed}{meanwhile}"),
         remedy:
-            "Bring Redis or the way to it back; see Store. Gateways do not share a rate until then."
+            "Bring Redis or the way to it back, or let it take writes; see Store. Gateways do not share a rate until then."
                 .to_owned(),
+    })
+}
+
+fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| store.up)?;
+    let what = store.refuses.as_ref()?;
+    let names: Vec<_> = what.zones.iter().map(Plain::to_string).collect();
+    let operations = recent.operations();
+    let refused = operations.get(&Plain::from("refused"));
+    let refused = refused.copied().unwrap_or_default();
+    Some(Finding {
+        cause: Cause::StoreRefuses,
+        severity: Severity::Bad,
+        weight: part(refused, 1),
+        about: what.zones.first().filter(|_| names.len() == 1).cloned(),
+        title: format!("Redis refuses all requests of {}", listed(&names)),
+        evidence: format!(
+            "{} refused in the last {:.0} s: {}. Meanwhile, zones follow their on_store_failure.",
+            count(refused, "operation"),
+            recent.seconds(),
+            what.reason
+        ),
+        remedy: sentence(what.remedy.as_str()),
     })
 }
 

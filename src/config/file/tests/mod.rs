@@ -52,7 +52,7 @@ const CASES: &[Case] = &[
     (SMALLEST, "# nothing yet\n",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
     ("", "name = 1\n",
-     r#"1:1: "name" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log"#),
+     "1:1: name: this belongs to [server]; move it below that line"),
     ("", "[zone.x]\n",
      r#"1:2: "zone" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean zones?"#),
     ("", "server = true\n",

@@ -3,6 +3,7 @@
 //! One task of one worker claims for all. What it claims and when is [`limit::Claims`]; how it
 //! reaches the store is [`GridLink`].
 
+use std::num::NonZeroU32;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::alarms::Alarms;
 use super::{OriginGate, State};
-use crate::actors::{GridLink, NoGrant, StoreHealth};
+use crate::actors::{GridLink, StoreHealth, StoreRefusal};
 use crate::config;
 use crate::limit::{self, Claims, Demand, GridAnswer, Moment, Rate, Sharing, SlotCounts};
 use crate::time::clock;
@@ -27,6 +28,8 @@ pub(super) struct SharedGrid {
     /// The rate in this gateway's file, and since when.
     rate: Rate,
     since: Moment,
+    /// Why it goes on alone; `None` while it does not.
+    why_alone: Option<StoreRefusal>,
     /// Tells the task to look again.
     wake: Arc<Notify>,
     /// When the task looks by itself; `None`: only if it is told.
@@ -34,10 +37,12 @@ pub(super) struct SharedGrid {
 }
 
 /// How an origin's rate is shared, for people and metrics.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GateSharing {
     /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
     pub is_alone: bool,
+    /// Why it does; `None`: it does not, or only waits for the others.
+    pub why_alone: Option<StoreRefusal>,
     /// Its part of the rate, above 0 and at most 1.
     pub part: f64,
     /// How many gateways share the rate; `None`: not known.
@@ -80,8 +85,9 @@ impl State {
         let grid = self.grid.as_ref()?;
         Some(GateSharing {
             is_alone: grid.claims.sharing() != Sharing::Grid,
+            why_alone: grid.why_alone.clone(),
             part: grid.claims.part(),
-            gateways: grid.claims.gateways().map(std::num::NonZeroU32::get),
+            gateways: grid.claims.gateways().map(NonZeroU32::get),
             slots: self.gate.slot_counts(),
         })
     }
@@ -134,7 +140,7 @@ impl OriginGate {
         let Some((rate, store)) = origin.shared_rate().zip(store) else {
             if let Some(grid) = state.grid.take() {
                 let now = clock::now();
-                state.gate.stand_alone(std::num::NonZeroU32::MIN, now);
+                state.gate.stand_alone(NonZeroU32::MIN, now);
                 grid.wake.notify_one();
                 drop(state);
                 self.changes.send_replace(());
@@ -157,6 +163,7 @@ impl OriginGate {
             store: Arc::clone(store),
             rate,
             since,
+            why_alone: None,
             wake: Arc::clone(&wake),
             looks: None,
         });
@@ -213,7 +220,7 @@ impl OriginGate {
         self: &Arc<Self>,
         wake: &Arc<Notify>,
         origin: &str,
-        answer: &Result<GridAnswer, NoGrant>,
+        answer: &Result<GridAnswer, StoreRefusal>,
     ) -> Sharing {
         let mut state = self.lock();
         let now = clock::now();
@@ -228,6 +235,10 @@ impl OriginGate {
             Err(_) => grid.claims.failed(gate, now),
         }
         let (after, own) = (grid.claims.sharing(), grid.rate);
+        grid.why_alone = match answer {
+            Err(why) if after != Sharing::Grid => Some(why.clone()),
+            _ => None,
+        };
         if let Ok(answer) = answer {
             state.follow_rate(origin, answer.rate, own, now);
         }
@@ -235,24 +246,11 @@ impl OriginGate {
         let is_told = Alarms::set_here(self, &mut state, now);
         drop(state);
         self.tell(released, is_told);
-        let why = match answer {
-            Err(NoGrant::Refused) => "the store refuses the key of the origin's gate",
-            _ => "the store does not answer",
-        };
-        match (before, after) {
-            (Sharing::Grid, Sharing::Alone(parts)) if known.is_none() => {
-                tracing::warn!(
-                    origin,
-                    "{why}, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are"
-                );
+        match (before, after, answer) {
+            (Sharing::Grid, Sharing::Alone(parts), Err(why)) => {
+                tell_alone(origin, parts, known.is_some(), why);
             }
-            (Sharing::Grid, Sharing::Alone(parts)) => {
-                tracing::warn!(
-                    origin,
-                    "{why}: this gateway goes on alone with 1/{parts} of the rate"
-                );
-            }
-            (Sharing::Alone(_), Sharing::Grid) => {
+            (Sharing::Alone(_), Sharing::Grid, _) => {
                 tracing::info!(origin, "the gateways share the rate again");
             }
             _ => {}
@@ -292,6 +290,28 @@ impl Claiming {
     }
 }
 
+fn tell_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal) {
+    let StoreRefusal { reason, remedy, .. } = why;
+    let what = if why.is_answer {
+        "the store refuses the claims of the origin's gate"
+    } else {
+        "the store does not answer"
+    };
+    if is_known {
+        tracing::warn!(
+            origin,
+            error = reason,
+            "{what}: this gateway goes on alone with 1/{parts} of the rate; {remedy}"
+        );
+    } else {
+        tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are; {remedy}"
+        );
+    }
+}
+
 /// Claims slots for a gate until it is dropped or another task does. `wake` tells them apart.
 async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notify>, origin: &str) {
     loop {
@@ -309,7 +329,13 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
             Step::Claim { demand, part, rate } => {
                 // A panic counts as no answer: nothing else would give the gate its slots.
                 let asked = AssertUnwindSafe(link.claim(&demand, part, rate)).catch_unwind();
-                let answer = asked.await.unwrap_or(Err(NoGrant::NoAnswer));
+                let answer = asked.await.unwrap_or_else(|_| {
+                    Err(StoreRefusal {
+                        is_answer: false,
+                        reason: "the claim failed".to_owned(),
+                        remedy: "see the log for a panic",
+                    })
+                });
                 let Some(open) = gate.upgrade() else {
                     return;
                 };

@@ -57,7 +57,7 @@ impl Alone {
     pub(super) fn note(
         &mut self,
         gate: GateId,
-        sharing: GateSharing,
+        sharing: &GateSharing,
         now: Duration,
     ) -> Result<Mode, String> {
         let expected = self.scenario.origins[gate.1].gateways;

@@ -110,7 +110,7 @@ impl Gates {
     pub(super) fn passes(
         &mut self,
         request: &GateRequest,
-        sharing: GateSharing,
+        sharing: &GateSharing,
         now: Duration,
     ) -> Checked {
         let gate = (request.gateway, request.origin);
@@ -150,7 +150,7 @@ impl Gates {
         &mut self,
         gate: GateId,
         host: HostId,
-        sharing: GateSharing,
+        sharing: &GateSharing,
         now: Duration,
     ) -> Checked {
         if self.dead.contains(&host) {
