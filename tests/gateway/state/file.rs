@@ -12,9 +12,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::{Chain, MS, Rest, gate, zone};
-use crate::support::{
-    Client, Gateway, Origin, Site, drip, eventually, fetch, free_address, one_zone,
-};
+use crate::support::{Client, Gateway, Origin, Site, drip, fetch, free_address, one_zone};
 
 #[test]
 fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
@@ -202,7 +200,8 @@ fn a_second_signal_waits_until_the_state_is_written() {
     assert_eq!(fetch(chain.address, "/?key=a").status, 200);
     // It waits for hours, and nobody else may.
     let _waiting = Client::ask(chain.address, "/?key=a");
-    eventually("it waits", || fetch(chain.address, "/?key=a").status == 429);
+    gateway.wait_for_depth(1);
+    assert_eq!(fetch(chain.address, "/?key=a").status, 429);
     // With an open connection, the state is not written at once.
     let _idle = Client::connect(chain.address);
     gateway.signal(Signal::TERM);
