@@ -84,23 +84,12 @@ impl Scenario {
             0 => 10,
             _ => random.number(1..6),
         };
-        let has_drift = random.chance(50);
-        let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
-        let clocks: Vec<_> = clocks.collect();
+        let clocks = clocks(gateways, random);
         let zones: Vec<_> = (0..random.number(1..4))
             .map(|index| ZonePlan::new(index, random))
             .collect();
-        let least = random.micros(20..1500);
-        let spread = if random.chance(30) {
-            Duration::ZERO
-        } else {
-            random.micros(1..3000)
-        };
-        let percent = |random: &mut Random| {
-            let some = random.number(1..30);
-            if random.chance(50) { some } else { 0 }
-        };
-        let moods = [(); 4].map(|()| percent(random));
+        let (least, spread) = delays(random);
+        let moods = moods(random, 50);
         let hot = zones.iter().position(|zone| !zone.lease.is_zero());
         let hot = hot.filter(|_| random.chance(75));
         // So many requests, at so many times the rates together.
@@ -137,9 +126,7 @@ impl Scenario {
             0 => 10,
             _ => random.number(1..6),
         };
-        let has_drift = random.chance(50);
-        let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
-        let clocks: Vec<_> = clocks.collect();
+        let clocks = clocks(gateways, random);
         let count = if random.chance(75) { 1 } else { 2 };
         let origins = (0..count).map(|index| OriginPlan::new(index, gateways, random));
         let mut origins: Vec<_> = origins.collect();
@@ -147,17 +134,8 @@ impl Scenario {
         if is_full {
             origins.iter_mut().for_each(OriginPlan::let_all_wait);
         }
-        let least = random.micros(20..1500);
-        let spread = if random.chance(30) {
-            Duration::ZERO
-        } else {
-            random.micros(1..3000)
-        };
-        let percent = |random: &mut Random| {
-            let some = random.number(1..30);
-            if random.chance(40) { some } else { 0 }
-        };
-        let mut moods = [(); 4].map(|()| percent(random));
+        let (least, spread) = delays(random);
+        let mut moods = moods(random, 40);
         if is_full && random.chance(80) {
             moods = [0; 4];
         }
@@ -281,4 +259,30 @@ impl Scenario {
     pub(super) fn is_calm(&self) -> bool {
         self.faults.iter().all(|(_, fault)| fault.is_harmless())
     }
+}
+
+/// The clock of each gateway. In half of the scenarios they drift.
+fn clocks(gateways: u64, random: &mut Random) -> Vec<Skew> {
+    let has_drift = random.chance(50);
+    let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
+    clocks.collect()
+}
+
+/// How long a message takes at least, and by how much more it may take.
+fn delays(random: &mut Random) -> (Duration, Duration) {
+    let least = random.micros(20..1500);
+    let spread = if random.chance(30) {
+        Duration::ZERO
+    } else {
+        random.micros(1..3000)
+    };
+    (least, spread)
+}
+
+/// Percentages of clients, each of which is above zero in `likely` percent of the scenarios.
+fn moods(random: &mut Random, likely: u64) -> [u64; 4] {
+    [(); 4].map(|()| {
+        let some = random.number(1..30);
+        if random.chance(likely) { some } else { 0 }
+    })
 }
