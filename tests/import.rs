@@ -414,3 +414,25 @@ fn a_picture_is_refused_in_a_few_lines() {
         assert!(counted, "{notes:?}");
     }
 }
+
+#[test]
+fn fields_with_underscores_stay_as_they_are() {
+    for (directive, expected) in [
+        (
+            "underscores_in_headers on;",
+            Some("underscores_in_headers = true"),
+        ),
+        ("underscores_in_headers off;", None),
+        ("", None),
+    ] {
+        let file = format!(
+            "events {{}}\nhttp {{ {directive} server {{ listen 127.0.0.1:8081;\n\
+             location / {{ proxy_pass http://127.0.0.1:9000; }} }} }}\n"
+        );
+        let folder = written(&[("nginx.conf", &file)]);
+        let (code, text, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+        assert_eq!(code, Some(0), "{directive}: {notes:?}");
+        let found = text.lines().find(|line| line.contains("underscores"));
+        assert_eq!(found, expected, "{directive}");
+    }
+}

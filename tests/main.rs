@@ -7,6 +7,7 @@
 //! | `tls` | clients over TLS and HTTP/2 |
 //! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1 |
 //! | `streams` | what browsers and other programs make of HTTP/2 |
+//! | `backends` | what programs of other languages read, and what limits count |
 //! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
@@ -20,6 +21,7 @@
 
 mod abuse;
 mod advise;
+mod backends;
 mod checklist;
 mod demo;
 mod examples;

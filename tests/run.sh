@@ -42,6 +42,7 @@ python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)
 has node || missing+=(nodejs)
 has javac || missing+=(default-jdk-headless)
 has go || missing+=(golang-go)
+has php || missing+=(php-cli)
 # The package is installed in a fresh root, and its unit is verified.
 has fakeroot || missing+=(fakeroot)
 has systemd-analyze || missing+=(systemd)

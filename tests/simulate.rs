@@ -233,6 +233,28 @@ fn an_access_log_makes_its_own_keys() {
 }
 
 #[test]
+fn what_the_gateway_refuses_counts_for_nothing_and_arguments_are_read_decoded() {
+    let bench = Bench::new(
+        "[zones.z]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{ zone = \"z\", burst = 0 }]\n",
+    );
+    let log = |requests: &[&str]| -> String {
+        let line = |request: &&str| {
+            format!(
+                "192.0.2.1 - - [21/Nov/2026:03:33:01 +0000] \"{request} HTTP/1.1\" 200 6 \"-\" \"curl\"\n"
+            )
+        };
+        requests.iter().map(line).collect()
+    };
+    let refused = ["post /?key=a", "POST /?key=a&key=b"];
+    let counted = ["POST /?%6Bey=a", "POST /?key=%61", "POST /"];
+    let rows = bench.rows(&log(&[&refused[..], &counted[..]].concat()));
+    let verdicts = rows.iter().map(|row| row.split(',').nth(2).unwrap());
+    let expected = ["passed", "rejected", "passed"];
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_log_of_the_gateways_own_brings_its_keys() {
     let line = |key: &str| {
         format!(

@@ -21,6 +21,7 @@ mod schema;
 mod settings;
 mod show;
 mod size;
+mod spelling;
 mod stamp;
 mod state;
 mod state_file;
@@ -41,16 +42,17 @@ pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
-pub(crate) use settings::is_same_field;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
     ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
     Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
-    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit,
-    Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble, Zone,
+    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, RequestInputs, Route, RouteAction,
+    RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble,
+    Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;
+pub(crate) use spelling::{is_field, is_same_variable};
 pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub(crate) use toml_string::{toml_string, toml_text};

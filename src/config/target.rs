@@ -1,8 +1,12 @@
 //! Parts of a request's target, in the form in which they are compared.
 
+mod query;
+
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+pub use query::{argument, has_several};
 
 /// The path as routes and `$uri` see it, normalized as in nginx.
 ///
@@ -82,25 +86,13 @@ pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// The value of an argument in a query, not decoded; empty if the query does not have it.
-///
-/// As in nginx, the first argument of that name counts, and names are compared without regard to
-/// case.
+/// The bytes with all escapes of the form `%XX` decoded.
 #[must_use]
-pub fn argument<'a>(query: &'a [u8], name: &str) -> &'a [u8] {
-    query
-        .split(|byte| *byte == b'&')
-        .find_map(|pair| named(pair, name))
-        .unwrap_or_default()
-}
-
-/// The value in `name=value`.
-fn named<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let (found, value) = pair.split_at_checked(name.len())?;
-    found
-        .eq_ignore_ascii_case(name.as_bytes())
-        .then_some(value)?
-        .strip_prefix(b"=")
+pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
+    match memchr::memchr(b'%', raw) {
+        Some(_) => Cow::Owned(decode(raw)),
+        None => Cow::Borrowed(raw),
+    }
 }
 
 fn decode(mut raw: &[u8]) -> Vec<u8> {

@@ -57,7 +57,7 @@ pub(crate) fn add(
         Variable::Arg(name) => {
             let query = recorded.target.split_once('?');
             let query = query.map_or("", |(_, query)| query);
-            key.extend_from_slice(target::argument(query.as_bytes(), name));
+            key.extend_from_slice(&target::argument(query.as_bytes(), name));
         }
         _ => return false,
     }

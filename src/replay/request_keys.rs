@@ -24,13 +24,23 @@ impl<'a> RequestKeys<'a> {
         self.untold.iter().map(String::as_str)
     }
 
-    /// The route of a request; `None` if no route takes it, or if the route refuses it.
+    /// The route of a request; `None` if no route takes it, or if it is refused: by the route, or
+    /// because its method is not in capitals, or because it has an argument of the key twice.
     pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
+        if method.is_some_and(is_lowercase_word) {
+            return None;
+        }
         let (_, route) = self
             .settings
             .route(&target::path(line.path.as_bytes()), None, method)?;
-        route.origin().map(|_| route)
+        let is_twice = |name: &String| {
+            let recorded = line.recorded.as_ref();
+            let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
+            query.is_some_and(|(_, query)| target::has_several(query.as_bytes(), name))
+        };
+        let is_ambiguous = route.inputs.arguments().iter().any(is_twice);
+        route.origin().filter(|_| !is_ambiguous).map(|_| route)
     }
 
     /// The key that a zone limits; `None` if it is empty or the client is exempt.
@@ -58,4 +68,10 @@ impl<'a> RequestKeys<'a> {
             (None, None) => Vec::new(),
         }
     }
+}
+
+/// Whether this is a method with lower-case letters, and not part of a request that was not HTTP.
+fn is_lowercase_word(method: &str) -> bool {
+    let is_word = method.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_word && method.bytes().any(|byte| byte.is_ascii_lowercase())
 }

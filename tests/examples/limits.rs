@@ -130,6 +130,96 @@ fn wordpress_is_strict_with_logins_only() {
 }
 
 #[test]
+fn no_spelling_of_a_login_avoids_its_limit() {
+    let origin = Origin::start();
+    for (name, burst, period, paths) in [
+        (
+            "login-protection",
+            5,
+            60,
+            &[
+                "/LOGIN",
+                "/login/",
+                "//login",
+                "/Login?x=1",
+                "/%6Cogin",
+                "/x/..;/login",
+                "/login;x",
+            ][..],
+        ),
+        (
+            "wordpress",
+            3,
+            10,
+            &[
+                "//wp-login.php",
+                "/wp-login.php/x",
+                "/WP-Login.php",
+                "/blog/wp-login.php?a",
+                "/wp-content/../wp-login.php",
+                "/xmlrpc.php/x",
+                "//xmlrpc.php",
+                "/wp%2dlogin.php",
+            ],
+        ),
+    ] {
+        let example = Example::start(name, &origin, &[]);
+        let address = example.gateway.address();
+        let ask = |path| curl(address, path, &["--path-as-is", "-d", "a"]);
+        let began = now();
+        let passed = paths
+            .iter()
+            .cycle()
+            .take(20)
+            .filter(|path| ask(path) != 429);
+        let passed = passed.count();
+        let most = burst + 1 + usize::try_from(began.elapsed().as_secs() / period).expect("few");
+        assert!(
+            (burst..=most).contains(&passed),
+            "{name}: {passed}, not {most}"
+        );
+    }
+}
+
+#[test]
+fn no_search_of_wordpress_avoids_its_limit() {
+    let origin = Origin::start();
+    let example = Example::start("wordpress", &origin, &[]);
+    let address = example.gateway.address();
+    let search = |nth: usize| {
+        let paths = [
+            "/",
+            "/index.php",
+            "/wp-content/none.css",
+            "/a-page/",
+            "/wp-json/wp/v2/posts",
+        ];
+        let names = ["s", "%73", "s[]", "S", "search"];
+        format!(
+            "{}?{}={nth}",
+            paths[nth % paths.len()],
+            names[nth / 5 % names.len()]
+        )
+    };
+    let began = now();
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let search = &search;
+        let asking: Vec<_> = (0..50)
+            .map(|nth| scope.spawn(move || curl(address, &search(nth), &["--globoff"])))
+            .collect();
+        let asking = asking
+            .into_iter()
+            .map(|asking| asking.join().expect("no panic"));
+        asking.collect()
+    });
+    let passed = statuses.iter().filter(|status| **status == 200).count();
+    // New texts come at 2 a second, and the bucket of the others is 1 a second and waits for 5.
+    let most = 2 + 6 + usize::try_from(3 * began.elapsed().as_secs() + 3).expect("few");
+    assert!(passed >= 3 && passed <= most, "{passed}, not {most}");
+    assert!(statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
 fn several_gateways_give_a_client_its_burst_once() {
     let (redis, origin) = (Redis::start(), Origin::start());
     let url = redis.url();

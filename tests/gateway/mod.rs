@@ -27,6 +27,7 @@ mod log;
 mod new_keys;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;
+mod one_key;
 pub mod operator;
 mod origin_panel;
 mod origins;

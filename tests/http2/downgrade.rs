@@ -154,6 +154,8 @@ fn pseudo_fields() -> Vec<Case> {
         pseudo("space in the method", ":method", b"GET /smuggled HTTP/1.1"),
         pseudo("an empty method", ":method", b""),
         pseudo("a colon in the method", ":method", b"GET:"),
+        pseudo("a method in small letters", ":method", b"post"),
+        pseudo("a small letter in the method", ":method", b"POSt"),
         without("no method", ":method"),
         second("two methods", ":method", "GET"),
         pseudo("CRLF in the authority", ":authority", b"test\r\nx-evil: 1"),

@@ -8,6 +8,7 @@ mod import_paths;
 mod limit_conn;
 mod limit_req_suite;
 mod max_wait;
+mod methods;
 mod proxies;
 mod ratelimit_headers;
 mod rewriting;

@@ -3,7 +3,8 @@
 use toml::de::DeValue;
 
 use super::{Node, values};
-use crate::config::{FieldEdit, FieldEdits, is_same_field};
+use crate::config::spelling::is_same_field;
+use crate::config::{FieldEdit, FieldEdits};
 
 /// The messages that the fields are part of.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -40,7 +40,7 @@ use super::read::{Fields, Node};
 use super::report::{Report, Shared, Source};
 use super::schema::{self, Table};
 use super::suggest::nearest;
-use super::{LoadError, Origin, Problem, Problems, Settings};
+use super::{LoadError, Origin, Problem, Problems, RequestInputs, Settings};
 
 /// Reads and checks a file.
 ///
@@ -224,7 +224,7 @@ fn settings<'r>(
     for other in others {
         other.finish();
     }
-    let settings = Settings {
+    let mut settings = Settings {
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
@@ -235,6 +235,9 @@ fn settings<'r>(
         warnings: Vec::new(),
         from_environment: environment::merged(written, &counts),
     };
+    for route in &mut settings.routes {
+        route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins);
+    }
     let places = warnings::Places {
         server: server_node,
         zones: zone_nodes,

@@ -6,8 +6,8 @@ use super::limits::{self, Zones};
 use super::{Fields, Node, cost, header_fields, index, rewrite, values};
 use crate::config::suggest::nearest;
 use crate::config::{
-    CostRule, FieldEdits, Origin, PathPattern, PathRegex, RatelimitHeaders, Route, RouteAction,
-    Statuses, schema,
+    CostRule, FieldEdits, Origin, PathPattern, PathRegex, RatelimitHeaders, RequestInputs, Route,
+    RouteAction, Statuses, schema,
 };
 
 /// What routes can name.
@@ -145,6 +145,7 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         response_fields: response_fields?,
         answer_fields: answer_fields?,
         class: class.unwrap_or_default(),
+        inputs: RequestInputs::default(),
         cost,
         refund,
         limits,

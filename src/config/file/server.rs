@@ -48,6 +48,7 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             |node| values::whole(1..=u16::MAX)(node).and_then(NonZeroU16::new),
         ),
         hold_streams: fields.or("hold_streams", true, values::boolean),
+        underscores_in_headers: fields.or("underscores_in_headers", false, values::boolean),
         keep_alive: fields.or("keep_alive", seconds(75), values::duration),
         tcp_keepalive: Some(fields.or("tcp_keepalive", seconds(60), values::tcp_keepalive))
             .filter(|after| !after.is_zero()),

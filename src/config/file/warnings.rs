@@ -125,6 +125,15 @@ fn key(zone: &Zone, node: Node) {
             node.found()
         ));
     }
+    for part in parts {
+        if let Part::Variable(variable @ Variable::Header(name)) = part
+            && (name.starts_with("x-forwarded-") || name == "x-real-ip" || name == "forwarded")
+        {
+            node.warn(&format!(
+                "${variable} is what each client writes, so it chooses its own bucket; write \"$remote_addr\", and the proxies in trusted_proxies"
+            ));
+        }
+    }
     let written = node.value.as_str().unwrap_or_default();
     for pair in parts.windows(2) {
         if let [Part::Variable(variable), Part::Text(text)] = pair

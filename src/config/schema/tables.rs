@@ -79,6 +79,7 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
         Field::new("max_concurrent_streams", Form::Whole(1, u16::MAX as u64), "Requests at once on one connection over HTTP/2.").or("128"),
         Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
+        Field::new("underscores_in_headers", Form::Boolean, "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.").or("false"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
         Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
         Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),

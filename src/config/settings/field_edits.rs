@@ -1,3 +1,5 @@
+use crate::config::spelling::is_same_field;
+
 /// Changes of a message's header fields: fields to set, and fields to remove.
 ///
 /// A field that is set replaces all fields of its name.
@@ -28,7 +30,7 @@ impl FieldEdits {
 
     /// Whether fields of this name are replaced or removed.
     ///
-    /// `_` counts as `-`: programs that read fields as variables, as CGI has them, see both alike.
+    /// `_` and other signs count as `-`: programs that read fields as variables see them alike.
     #[must_use]
     pub fn has(&self, name: &[u8]) -> bool {
         self.0.iter().any(|(known, _)| is_same_field(known, name))
@@ -46,16 +48,6 @@ impl FieldEdits {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit)> {
         self.0.iter().map(|(name, edit)| (name.as_str(), edit))
     }
-}
-
-/// Whether two names are those of one field to programs that see `_` for `-`.
-#[must_use]
-pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
-    let plain = |byte: u8| match byte {
-        b'_' => b'-',
-        byte => byte.to_ascii_lowercase(),
-    };
-    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
 }
 
 #[cfg(test)]

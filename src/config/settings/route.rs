@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::field_edits::FieldEdits;
 use super::path_pattern::PathPattern;
 use super::rewrite::PathRewrite;
-use super::{CostRule, Statuses};
+use super::{CostRule, RequestInputs, Statuses};
 use crate::limit::{Cost, Limit};
 
 /// One of the `[[routes]]`. No two have the same path, host and methods.
@@ -28,6 +28,8 @@ pub struct Route {
     pub answer_fields: FieldEdits,
     /// The class of its requests at the origin's gate; empty if the origin has no classes.
     pub class: Arc<str>,
+    /// What its limits read from the fields and the query of a request.
+    pub inputs: RequestInputs,
     /// What its requests count for in the zones and at the origin's gate.
     pub cost: CostRule,
     /// A request that is answered so is not charged in the zones after all.

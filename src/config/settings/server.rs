@@ -29,6 +29,8 @@ pub struct Server {
     pub max_concurrent_streams: NonZeroU16,
     /// Whether requests over HTTP/2 are held back where `burst` has no room left.
     pub hold_streams: bool,
+    /// Whether fields with `_` for `-` are passed on and read, although limits read that field.
+    pub underscores_in_headers: bool,
     /// How long an idle client connection is kept; zero: idle connections are closed.
     pub keep_alive: Duration,
     /// Idle time after which the kernel probes the peer of a TCP connection; `None`: never.

@@ -93,6 +93,7 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("max_connections", server.max_connections);
     out.field("max_concurrent_streams", server.max_concurrent_streams);
     out.field("hold_streams", server.hold_streams);
+    out.field("underscores_in_headers", server.underscores_in_headers);
     out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
     out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));

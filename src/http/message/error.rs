@@ -8,6 +8,9 @@ pub enum BadRequest {
     /// The first line or a field is malformed.
     #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
     Malformed,
+    /// The method has a lower-case letter.
+    #[error("A method is written in capitals, as POST is")]
+    Method,
     /// The target contains a space, a control character or a fragment.
     #[error("The target has a space, a control character or a fragment: escape it as %XX")]
     TargetByte,

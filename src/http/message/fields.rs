@@ -60,7 +60,8 @@ pub enum FieldName {
     XForwardedProto,
     /// Another field that says where a request came from, such as `X-Real-IP`.
     ///
-    /// Also such a name with `_` in place of `-`: some origins read both alike.
+    /// Also such a name with another sign in place of `-`: some origins read all alike, `_` those
+    /// that have fields as variables of CGI, and `.` PHP.
     Origination,
     /// One of the three `X-RateLimit-…` fields that the gateway writes.
     XRateLimit,
@@ -150,7 +151,7 @@ impl FieldName {
 
 fn is_like(name: &[u8], known: &[u8]) -> bool {
     let same = |(one, other): (&u8, &u8)| {
-        one.eq_ignore_ascii_case(other) || (*one == b'_' && *other == b'-')
+        one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())
     };
     name.iter().zip(known).all(same)
 }
@@ -313,7 +314,7 @@ impl<'a> Fields<'a> {
         self.all(known).next()
     }
 
-    /// Returns the values of the fields called `name`, in order.
+    /// Returns the values of the fields called `name`, in order, as they are written.
     pub fn named(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.iter()
             .filter(move |(_, found, _)| found.eq_ignore_ascii_case(name.as_bytes()))

@@ -87,6 +87,7 @@ impl RequestHead {
         let table = fields::strict_table(text, parsed.headers);
         let (table, present) = table.ok_or(BadRequest::Malformed)?;
         let span = |part: Option<&str>| Span::of(text, part.unwrap_or_default().as_bytes());
+        check_method(parsed.method.unwrap_or_default().as_bytes())?;
         let (method, target) = (span(parsed.method), span(parsed.path));
         let (authority, path) = if parsed.method == Some("CONNECT") {
             (None, target)
@@ -116,9 +117,10 @@ impl RequestHead {
     ///
     /// # Errors
     ///
-    /// Returns an error if the head has two different lengths, or is too large, or if a WebSocket
-    /// is opened with a length.
+    /// Returns an error if the method has a lower-case letter, if the head has two different lengths,
+    /// or is too large, or if a WebSocket is opened with a length.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
+        check_method(head.method.as_str().as_bytes())?;
         let protocol = head.extensions.get::<h2::ext::Protocol>();
         let opens_websocket = head.method == http::Method::CONNECT
             && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
@@ -205,6 +207,15 @@ impl RequestHead {
     pub fn authority(&self) -> Option<&[u8]> {
         self.authority
             .map(|authority| authority.in_bytes(&self.bytes))
+    }
+
+    /// Returns the host that the client names, with its port.
+    ///
+    /// The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
+    #[must_use]
+    pub fn named_host(&self) -> Option<&[u8]> {
+        self.authority()
+            .or_else(|| self.fields().first(FieldName::Host))
     }
 
     /// Returns the HTTP version.
@@ -326,6 +337,17 @@ fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadReques
         return Err(BadRequest::Target);
     }
     Ok((Some(Span::of(head, authority)), Span::of(head, path)))
+}
+
+/// Refuses a method that some origins take for another one.
+///
+/// Methods are case-sensitive (RFC 9110, section 9.1), but some servers read `post` as `POST`, and a
+/// route for `POST` does not take it. No method has lower-case letters.
+fn check_method(method: &[u8]) -> Result<(), BadRequest> {
+    if method.iter().any(u8::is_ascii_lowercase) {
+        return Err(BadRequest::Method);
+    }
+    Ok(())
 }
 
 fn first_line(bytes: &[u8]) -> &[u8] {

@@ -72,7 +72,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             upload if upload.is_over() => limit,
             _ => open_limit,
         };
-        let (fields, edits) = (self.info.fields(), &self.route.request_fields);
+        let (fields, route) = (self.info.fields(), self.route);
         let Self {
             client,
             upload,
@@ -83,7 +83,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         if !upload.is_over() {
             let sending = poll_fn(|cx| {
                 if upload
-                    .poll(cx, *client, connection, fields, edits)?
+                    .poll(cx, *client, connection, fields, route)?
                     .is_ready()
                 {
                     return Poll::Ready(Ok::<_, ClientError>(None));

@@ -11,7 +11,7 @@ pub(super) fn before(rule: &CostRule, info: &RequestInfo<'_>) -> Cost {
     match rule {
         CostRule::Fixed(cost) => *cost,
         CostRule::Header { name, default, max } => {
-            let told = info.fields().named(name).next();
+            let told = info.named(name).next();
             let told = told.filter(|_| info.client.trusted);
             told.and_then(|value| CostRule::parse(value, *max))
                 .unwrap_or(*default)

@@ -65,7 +65,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.settings().body_timeout
         };
         let fields = self.info.fields();
-        let edits = &self.route.request_fields;
+        let route = self.route;
         let Self { client, upload, .. } = self;
         let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
         let mut piece = match at_once {
@@ -75,7 +75,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if piece.is_none() {
             // The client gets all bytes so far while the gateway waits for more.
             let coming = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection, fields, edits)?;
+                let uploaded = upload.poll(cx, *client, connection, fields, route)?;
                 let flushed = client.poll_flush(cx)?;
                 if let Poll::Ready(piece) = connection.poll_body(cx) {
                     return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
@@ -111,10 +111,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         connection: &mut Connection,
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
-        let (fields, edits) = (self.info.fields(), &self.route.request_fields);
+        let (fields, route) = (self.info.fields(), self.route);
         poll_fn(|cx| {
             let client = &mut *self.client;
-            let _uploaded = self.upload.poll(cx, client, connection, fields, edits)?;
+            let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
             self.client.poll_send(cx, piece, Then::More)
         })
         .await?;

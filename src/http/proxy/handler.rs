@@ -132,6 +132,9 @@ async fn admit<'a>(
             "The path is ambiguous without its prefix\n",
         ));
     }
+    if let Some(unfit) = info.ambiguity(&route.inputs) {
+        return Err(Reply::unfit(unfit));
+    }
     let length = info.head.length().exact();
     let limit = settings.server.max_body_size;
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{CONTENT_LENGTH, HeaderValue, TE};
 use smallvec::SmallVec;
 
+use super::cookies::Repeated;
 use super::request_info::RequestInfo;
 use super::rewrite;
 use crate::config::{HostRule, Route, ServerUrl};
@@ -30,18 +31,9 @@ pub(super) struct RequestOnward<'a> {
 }
 
 impl<'a> RequestOnward<'a> {
-    /// The host that the client named.
-    ///
-    /// The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
-    fn named(&self) -> Option<&'a [u8]> {
-        let head = self.info.head;
-        head.authority()
-            .or_else(|| head.fields().first(FieldName::Host))
-    }
-
     /// The host for the origin.
     fn host(&self) -> Cow<'a, [u8]> {
-        match (self.host, self.named()) {
+        match (self.host, self.info.head.named_host()) {
             (HostRule::Preserve, Some(named)) => Cow::Borrowed(named),
             (HostRule::Literal(name), _) => Cow::Borrowed(name.as_bytes()),
             (HostRule::Origin, _) | (HostRule::Preserve, None) => {
@@ -85,6 +77,7 @@ impl<'a> RequestOnward<'a> {
         let (info, head) = (self.info, self.info.head);
         let fields = head.fields();
         let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
+        let mut cookies = Repeated::new(self.route.inputs.cookies());
         for (known, name, value) in fields.iter() {
             let passes = match known {
                 FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
@@ -96,7 +89,13 @@ impl<'a> RequestOnward<'a> {
                 known if known.tells_origination() => trusted,
                 known => !known.is_of_one_hop(),
             };
-            if passes && !fields.names_away(known, name) {
+            if known == FieldName::Cookie
+                && let Some(parts) = cookies.left_out_of(value)
+            {
+                if !parts.is_empty() {
+                    put(name, &parts);
+                }
+            } else if passes && !self.is_hidden(known, name) {
                 let is_replaced = |_: &&[u8]| name.eq_ignore_ascii_case(b"traceparent");
                 put(
                     name,
@@ -108,10 +107,26 @@ impl<'a> RequestOnward<'a> {
         if !trusted || !fields.has(FieldName::XForwardedProto) {
             put(b"X-Forwarded-Proto", &[info.peer.scheme().as_bytes()]);
         }
-        if let Some(named) = self.named()
+        if let Some(named) = self.info.head.named_host()
             && (!trusted || !fields.has(FieldName::XForwardedHost))
         {
             put(b"X-Forwarded-Host", &[named]);
+        }
+    }
+
+    /// Whether a field ends here although it is none of this hop.
+    ///
+    /// `Connection` lists it, or some programs take it for one that the gateway reads or sets. One
+    /// that limits are found by reaches the origin, whatever `Connection` says.
+    fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
+        let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
+        if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {
+            return true;
+        }
+        match known {
+            FieldName::Origination => is_odd(name, underscores),
+            FieldName::Other => inputs.seem_to_read(name) && !inputs.reads(name, underscores),
+            _ => false,
         }
     }
 
@@ -136,6 +151,13 @@ impl<'a> RequestOnward<'a> {
             Some(peer) => put(NAME, &[peer]),
         }
     }
+}
+
+/// Whether a name has signs for which some programs read `-`.
+fn is_odd(name: &[u8], underscores: bool) -> bool {
+    let is_plain =
+        |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || underscores && *byte == b'_';
+    !name.iter().all(is_plain)
 }
 
 /// Writes the head of a request for the origin.

@@ -3,9 +3,9 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use super::client::Client;
+use super::cookies;
 use super::grpc;
-use crate::config::Server;
-use crate::config::target;
+use crate::config::{RequestInputs, Server, is_field, target};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
@@ -19,6 +19,8 @@ pub(super) struct RequestInfo<'a> {
     pub(super) host: Cow<'a, str>,
     /// In the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
+    /// Whether fields with `_` are read as those with `-`.
+    pub(super) underscores: bool,
     /// How long its client waits, if it says so: the deadline of a call of gRPC.
     pub(super) call_timeout: Option<Duration>,
 }
@@ -34,6 +36,12 @@ pub(super) enum UnfitRequest {
     Asterisk,
     /// Its path has a zero byte, once it is decoded.
     Nul,
+    /// A field that limits read is there twice.
+    FieldTwice,
+    /// An argument that limits read is there twice.
+    ArgumentTwice,
+    /// A cookie that limits read stands inside another one.
+    Cookie,
     /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
 }
@@ -52,12 +60,38 @@ impl<'a> RequestInfo<'a> {
             client: Client::of(head.fields(), peer, server),
             host: host(head),
             path: target::path(path),
+            underscores: server.underscores_in_headers,
             call_timeout: grpc::timeout(head),
         }
     }
 
     pub(super) fn fields(&self) -> Fields<'a> {
         self.head.fields()
+    }
+
+    /// Returns the values of the fields that limits read as `name`, in order.
+    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let fields = self.fields().iter();
+        let is_named = move |found| is_field(name, found, self.underscores);
+        fields
+            .filter(move |(_, found, _)| is_named(found))
+            .map(|(.., value)| value)
+    }
+
+    /// Returns what limits by these inputs would read, and programs would read in two ways.
+    pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {
+        let fields = inputs.single_fields();
+        if { fields }.any(|name| self.named(name).nth(1).is_some()) {
+            return Some(UnfitRequest::FieldTwice);
+        }
+        let mut arguments = inputs.arguments().iter();
+        if arguments.any(|name| target::has_several(self.query(), name)) {
+            return Some(UnfitRequest::ArgumentTwice);
+        }
+        let lines = || self.fields().all(FieldName::Cookie);
+        let mut cookies = inputs.cookies().iter();
+        let is_hidden = cookies.any(|name| cookies::is_inside(lines(), name));
+        is_hidden.then_some(UnfitRequest::Cookie)
     }
 
     /// Returns the query of the target, without the question mark; empty if there is none.
@@ -184,9 +218,7 @@ fn is_name(name: &[u8]) -> bool {
 /// Empty if the request names no host. Bytes that are not text are escaped so that they stay
 /// distinct: otherwise a client could use them to escape a limit.
 fn host(head: &RequestHead) -> Cow<'_, str> {
-    let named = head
-        .authority()
-        .or_else(|| head.fields().first(FieldName::Host));
+    let named = head.named_host();
     let named = match named.map(str::from_utf8) {
         None => return Cow::Borrowed(""),
         Some(Ok(named)) => Cow::Borrowed(named),

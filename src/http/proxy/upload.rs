@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
 
-use crate::config::FieldEdits;
+use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Fields, Trailers};
@@ -89,15 +89,15 @@ impl Upload {
 
     /// Moves as many bytes as possible. Ready when the upload is [over](Self::is_over).
     ///
-    /// `fields`: the fields of the request's head. `edits`: those that the route changes, which are
-    /// no trailer fields either.
+    /// `fields`: the fields of the request's head. Those that the route changes or reads are no
+    /// trailer fields either: some servers add trailers to the fields of the head.
     pub(super) fn poll<C: ClientStream>(
         &mut self,
         cx: &mut Context<'_>,
         client: &mut C,
         origin: &mut Connection,
         fields: Fields<'_>,
-        edits: &FieldEdits,
+        route: &Route,
     ) -> Poll<Result<(), ClientError>> {
         loop {
             match &mut self.phase {
@@ -127,7 +127,9 @@ impl Upload {
                     let is_last = client.body_is_over();
                     let then = if is_last {
                         let named_away = |name: &[u8]| {
-                            fields.names_away(FieldName::Other, name) || edits.has(name)
+                            fields.names_away(FieldName::Other, name)
+                                || route.request_fields.has(name)
+                                || route.inputs.seem_to_read(name)
                         };
                         if let (None, Some(trailers)) = (&self.trailers, client.trailers()) {
                             self.trailers = Some(trailers.filtered(|name| !named_away(name)));

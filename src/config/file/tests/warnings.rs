@@ -58,6 +58,10 @@ pub(super) const CASES: &[Case] = &[
     (LIMIT, "",
      "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),
     (SMALLEST, "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"9r/s\"\nshare = \"z\"\n[zones.z]\nkey = \"$host\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\norigin = \"app\"", ""),
+    // A key that each client chooses.
+    ("\"$remote_addr\"", "\"$http_x_forwarded_for\"",
+     "5:8: warning: key: $http_x_forwarded_for is what each client writes, so it chooses its own bucket; write \"$remote_addr\", and the proxies in trusted_proxies"),
+    ("\"$remote_addr\"", "\"$http_x_client\"", ""),
     // A lease that takes nothing ahead.
     (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"1ns\"\n",
      "8:9: warning: lease: a lease of 1ns is over before requests have come that it could decide; write lease = \"20ms\", or remove lease"),

@@ -38,7 +38,7 @@ fn naive(name: &str) -> FieldName {
     if let Some((_, found)) = KNOWN.iter().find(known) {
         return *found;
     }
-    let dashed = name.replace('_', "-");
+    let dashed = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     match dashed.strip_prefix("x-forwarded-") {
         Some(rest) if !rest.is_empty() => FieldName::Origination,
         _ if dashed == "x-real-ip" => FieldName::Origination,
@@ -64,7 +64,14 @@ fn names_are_known_however_they_are_written() {
         }
         assert_eq!(FieldName::of(name.as_bytes()), known, "{name}");
     }
-    for name in ["X-Forwarded-Port", "x_forwarded_for", "X-Real_IP"] {
+    for name in [
+        "X-Forwarded-Port",
+        "x_forwarded_for",
+        "X-Real_IP",
+        "X.Forwarded.For",
+        "X-Forwarded!Proto",
+        "x.real-ip",
+    ] {
         let found = FieldName::of(name.as_bytes());
         assert_eq!(found, FieldName::Origination, "{name}");
     }
@@ -210,7 +217,7 @@ proptest! {
         known in prop::sample::select(KNOWN.to_vec()),
         upper in prop::collection::vec(any::<bool>(), 24),
         at in any::<prop::sample::Index>(),
-        put in prop::option::of("[-_a-zA-Z0-9]{0,2}"),
+        put in prop::option::of("[-_.!a-zA-Z0-9]{0,2}"),
     ) {
         let cased = known.0.chars().zip(upper).map(|(c, upper)| {
             if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }

@@ -30,7 +30,8 @@ fn naive(head: &[u8]) -> Result<Naive, ()> {
     let [method, target, version] = first.split(' ').collect::<Vec<_>>()[..] else {
         return Err(());
     };
-    if !is_token(method) || !is_target(method, target) {
+    let is_method = is_token(method) && !method.contains(|c: char| c.is_ascii_lowercase());
+    if !is_method || !is_target(method, target) {
         return Err(());
     }
     let is_old = match version {

@@ -35,6 +35,15 @@ impl Translation<'_> {
                     .push((ours, toml_string(&show_duration(span))));
             }
         }
+        let read = |text: &str| match text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        };
+        if self.one_for_all(http, "underscores_in_headers", read) == Some(true) {
+            let on = "true".to_owned();
+            section.fields.push(("underscores_in_headers", on));
+        }
         // nginx's default.
         let bodies = self
             .bodies

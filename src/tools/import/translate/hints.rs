@@ -5,7 +5,7 @@ use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
 /// Directives that other modules read.
-const HANDLED: [&str; 54] = [
+const HANDLED: [&str; 55] = [
     "access_by_lua",
     "access_by_lua_block",
     "access_by_lua_file",
@@ -53,6 +53,7 @@ const HANDLED: [&str; 54] = [
     "client_header_timeout",
     "client_body_timeout",
     "keepalive_timeout",
+    "underscores_in_headers",
     "keepalive",
     "try_files",
     "zone",

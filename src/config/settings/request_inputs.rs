@@ -1,0 +1,103 @@
+use super::{CostRule, Origin, Route, Zone};
+use crate::config::spelling::{is_field, is_same_field};
+use crate::config::{Part, Variable};
+
+/// What the limits of a route read from the fields and the query of a request.
+///
+/// A client must not be able to say one thing to the gateway and another to the origin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInputs {
+    /// Names of fields as the file writes them, in lowercase.
+    fields: Vec<String>,
+    /// Names of cookies.
+    cookies: Vec<String>,
+    /// Names of arguments of the query.
+    arguments: Vec<String>,
+}
+
+/// Fields whose lines make one list (RFC 9110, section 5.3), or that are checked elsewhere.
+///
+/// Their lines are joined in a key.
+const LISTS: [&str; 16] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "cookie",
+    "forwarded",
+    "host",
+    "if-match",
+    "if-none-match",
+    "pragma",
+    "te",
+    "trailer",
+    "via",
+    "x-forwarded-for",
+];
+
+impl RequestInputs {
+    /// What the limits, the gate and the cost of a route read.
+    pub(in crate::config) fn of(route: &Route, zones: &[Zone], origins: &[Origin]) -> Self {
+        let origin = route.origin().and_then(|origin| origins.get(origin));
+        let limits = route.limits.iter().map(|limit| limit.zone);
+        let used = limits.chain(origin.and_then(|origin| origin.share));
+        let parts = used.filter_map(|zone| zones.get(zone));
+        let mut inputs = Self::default();
+        for part in parts.flat_map(|zone| zone.key.parts()) {
+            let (names, name) = match part {
+                Part::Variable(Variable::Header(name)) => (&mut inputs.fields, name),
+                Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
+                Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
+                Part::Variable(_) | Part::Text(_) => continue,
+            };
+            names.push(name.clone());
+        }
+        if let CostRule::Header { name, .. } = &route.cost {
+            inputs.fields.push(name.clone());
+        }
+        for names in [
+            &mut inputs.fields,
+            &mut inputs.cookies,
+            &mut inputs.arguments,
+        ] {
+            names.sort();
+            names.dedup();
+        }
+        inputs
+    }
+
+    /// The fields that a request has at most once.
+    pub fn single_fields(&self) -> impl Iterator<Item = &str> {
+        let fields = self.fields.iter().map(String::as_str);
+        fields.filter(|name| !LISTS.contains(name))
+    }
+
+    /// The cookies.
+    #[must_use]
+    pub fn cookies(&self) -> &[String] {
+        &self.cookies
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// Whether a field of this name is read.
+    ///
+    /// `underscores`: `_` counts as `-`.
+    #[must_use]
+    pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|known| is_field(known, name, underscores))
+    }
+
+    /// Whether some programs take a field of this name for one that is read.
+    #[must_use]
+    pub fn seem_to_read(&self, name: &[u8]) -> bool {
+        self.fields.iter().any(|known| is_same_field(known, name))
+    }
+}

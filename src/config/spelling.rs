@@ -1,0 +1,102 @@
+//! Names that some programs take for one another.
+
+/// Whether a field called `name` is the field `known` to some programs.
+///
+/// Programs that have fields as variables, as CGI has them, see `X_Api_Key` as `X-Api-Key`. PHP sees
+/// `X.Api.Key` so, too. So all signs are taken for one.
+#[must_use]
+pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
+    let plain = |byte: u8| match byte {
+        byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
+        _ => b'-',
+    };
+    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+}
+
+/// Whether a field called `name` is written as `known`, whatever its case.
+///
+/// `underscores`: `_` counts as `-`.
+#[must_use]
+pub(crate) fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' if underscores => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+}
+
+/// Whether a cookie or an argument called `name`, which is decoded, is `known` to some programs.
+///
+/// Case does not count, as in nginx. PHP leaves out blanks before a name, and ends it at a zero byte.
+/// It reads a blank, a dot and a bracket as `_`, and what begins with a bracket that is closed as the
+/// index of an array.
+#[must_use]
+pub(crate) fn is_same_variable(known: &str, name: &[u8]) -> bool {
+    let end = memchr::memchr(0, name).unwrap_or(name.len());
+    let name = name[..end].trim_ascii();
+    let plain = |byte: u8| match byte {
+        b' ' | b'.' | b'[' => b'_',
+        byte => byte.to_ascii_lowercase(),
+    };
+    let same = |name: &[u8]| {
+        known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+    };
+    same(name) || memchr::memchr(b'[', name).is_some_and(|at| same(&name[..at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_without_case_and_as_programs_see_them() {
+        for name in ["x-user", "X-USER", "x_User", "X.User", "x~user"] {
+            assert!(is_same_field("X-User", name.as_bytes()), "{name}");
+        }
+        for name in ["x-use", "x-users", "", "xauser"] {
+            assert!(!is_same_field("X-User", name.as_bytes()), "{name}");
+        }
+        for (name, strictly, underscores) in [
+            ("X-Api-Key", true, true),
+            ("x_api_key", false, true),
+            ("x-api_key", false, true),
+            ("x.api.key", false, false),
+            ("x-api-keys", false, false),
+        ] {
+            let found = |underscores| is_field("x-api-key", name.as_bytes(), underscores);
+            assert_eq!(
+                (found(false), found(true)),
+                (strictly, underscores),
+                "{name}"
+            );
+        }
+        // As the file writes it, it is itself.
+        assert!(is_field("x_cost", b"X_Cost", false));
+        assert!(!is_field("x_cost", b"X-Cost", false));
+    }
+
+    #[test]
+    fn names_of_cookies_and_arguments_are_compared_as_php_sees_them() {
+        for name in [
+            "my_key",
+            "MY_key",
+            "my.key",
+            "my key",
+            "my[key",
+            " my_key",
+            "my_key ",
+            "my_key\0x",
+            "my_key[]",
+            "my_key[a][b]",
+            "my.key[",
+            "\tmy_key",
+        ] {
+            assert!(is_same_variable("my_key", name.as_bytes()), "{name:?}");
+        }
+        for name in [
+            "", "my-key", "my_keys", "amy_key", "[my_key]", "\0my_key", "my_ke\0y",
+        ] {
+            assert!(!is_same_variable("my_key", name.as_bytes()), "{name:?}");
+        }
+    }
+}

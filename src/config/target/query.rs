@@ -1,0 +1,112 @@
+use std::borrow::Cow;
+
+use super::unescape;
+use crate::config::spelling::is_same_variable;
+
+/// The value of an argument in a query, decoded; empty if the query does not have it.
+///
+/// The first one counts. Names are compared decoded, without regard to case, and as PHP compares
+/// them: otherwise `?%6Bey=1` would bypass a limit by `key`. A semicolon ends an argument, as `&`
+/// does: it does so in some programs, and clients escape it in values.
+#[must_use]
+pub fn argument<'a>(query: &'a [u8], name: &str) -> Cow<'a, [u8]> {
+    let value = all(query, name).find_map(|value| value);
+    value.map_or(Cow::Borrowed(&[]), decoded)
+}
+
+/// Whether a query has several arguments of this name.
+///
+/// Some programs read the first then, others the last, or all of them.
+#[must_use]
+pub fn has_several(query: &[u8], name: &str) -> bool {
+    all(query, name).nth(1).is_some()
+}
+
+/// The values of all arguments of this name, not decoded; `None`: one has no `=`.
+fn all<'a>(query: &'a [u8], name: &str) -> impl Iterator<Item = Option<&'a [u8]>> {
+    let pairs = query.split(|byte| matches!(byte, b'&' | b';'));
+    pairs.filter_map(move |pair| {
+        let (found, value) = match memchr::memchr(b'=', pair) {
+            Some(at) => (&pair[..at], Some(&pair[at + 1..])),
+            None => (pair, None),
+        };
+        is_named(found, name).then_some(value)
+    })
+}
+
+fn is_named(found: &[u8], name: &str) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if found.iter().all(is_plain) {
+        return found.eq_ignore_ascii_case(name.as_bytes());
+    }
+    // Nothing makes a name longer.
+    found.len() >= name.len() && is_same_variable(name, &decoded(found))
+}
+
+/// A name or a value as programs read it: `+` is a blank.
+fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'+', raw).is_none() {
+        return unescape(raw);
+    }
+    let blank = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
+    let with_blanks: Vec<u8> = raw.iter().map(blank).collect();
+    Cow::Owned(unescape(&with_blanks).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_found_as_programs_find_it() {
+        for (query, expected) in [
+            ("key=1", "1"),
+            ("a=b&key=1&c", "1"),
+            ("KEY=1", "1"),
+            ("%6bey=1", "1"),
+            ("k%65%79=1", "1"),
+            ("key[]=1", "1"),
+            ("key%5B0%5D=1", "1"),
+            ("+key=1", "1"),
+            ("key%00x=1", "1"),
+            ("key=%31%2b+", "1+ "),
+            ("key=1%zz%", "1%zz%"),
+            ("key=1=2", "1=2"),
+            ("a=1;key=2", "2"),
+            ("key=1;a=2", "1"),
+            ("key&key=2", "2"),
+            ("key=", ""),
+            ("keys=1&ke=2&xkey=3", ""),
+            ("key%3D1", ""),
+            ("", ""),
+        ] {
+            let found = argument(query.as_bytes(), "key");
+            assert_eq!(found, expected.as_bytes(), "{query}");
+        }
+        for query in [
+            "my.key=1",
+            "my+key=1",
+            "my[key=1",
+            "my%5Fkey=1",
+            "MY%2eKEY=1",
+        ] {
+            assert_eq!(*argument(query.as_bytes(), "my_key"), *b"1", "{query}");
+        }
+    }
+
+    #[test]
+    fn an_argument_is_there_twice_however_it_is_written() {
+        for query in [
+            "key=1&key=2",
+            "key=1&key=1",
+            "key&key=2",
+            "key=1&Ke%79=2",
+            "key=1;key[]=2",
+        ] {
+            assert!(has_several(query.as_bytes(), "key"), "{query}");
+        }
+        for query in ["key=1", "key=1&keys=2", "a=1&a=2", "key=key=1", ""] {
+            assert!(!has_several(query.as_bytes(), "key"), "{query}");
+        }
+    }
+}
