@@ -12,6 +12,8 @@ const OWN: u64 = 128;
 /// no descriptor waits for one.
 const ORIGINS: u64 = 256;
 
+const FEWER: &str = "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections";
+
 /// Raises the limit of this process to what it may be, and returns it; `None`: no limit.
 ///
 /// The lower, soft limit exists for programs that use select(2), which takes no more than 1024.
@@ -41,13 +43,12 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     }
     let wanted = u64::try_from(max_connections).unwrap_or(u64::MAX);
     let needed = wanted.saturating_add(open + OWN + ORIGINS);
-    tracing::warn!(
-        clients = fit,
-        max_connections,
-        limit,
-        needed,
-        "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections"
-    );
+    // Those who left the default as it is have no need of as many.
+    if fit < max_connections / 2 {
+        tracing::warn!(clients = fit, max_connections, limit, needed, "{FEWER}");
+    } else {
+        tracing::info!(clients = fit, max_connections, limit, needed, "{FEWER}");
+    }
     fit
 }
 
