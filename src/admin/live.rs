@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use actix_web::body::{BodySize, MessageBody};
+use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
-use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -23,8 +23,12 @@ use super::{Admin, reply};
 const KEPT: usize = 600;
 /// Most memory for the samples, in bytes: with hundreds of zones fewer samples are kept.
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// Most clients that listen at once.
+/// Most clients that listen at once. One more takes the place of the oldest silent one.
 const LISTENERS: usize = 64;
+/// A client that is so many samples behind is silent.
+///
+/// Others take each sample before the next one.
+const SILENT: usize = 2;
 /// How many samples a client may be behind before it is disconnected.
 ///
 /// It connects again and names the last sample that it saw.
@@ -70,12 +74,18 @@ impl Live {
         }
     }
 
-    /// Registers a client that gets the samples after `since`; `None` if there are too many.
-    fn listen(&self, since: Option<u64>) -> Option<Listening> {
+    /// Registers a client that gets the samples after `since`.
+    ///
+    /// If there are too many, the oldest one that takes no samples is disconnected, or else the
+    /// oldest one. A page that is disconnected connects again.
+    fn listen(&self, since: Option<u64>) -> Listening {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
         if state.listeners.len() >= LISTENERS {
-            return None;
+            let behind = |it: &mpsc::Sender<Bytes>| it.max_capacity() - it.capacity();
+            let mut listeners = state.listeners.iter();
+            let silent = listeners.position(|listener| behind(listener) >= SILENT);
+            state.listeners.remove(silent.unwrap_or(0));
         }
         let (sender, samples) = mpsc::channel(BEHIND);
         state.listeners.push(sender);
@@ -84,7 +94,7 @@ impl Live {
         let since = since.filter(|since| Some(*since) <= newest).unwrap_or(0);
         let missed = state.samples.iter().filter(|sample| sample.seq > since);
         let history = history(missed.cloned().collect());
-        Some(Listening { history, samples })
+        Listening { history, samples }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -153,11 +163,34 @@ pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpRespon
     if request.method() == Method::HEAD {
         return response.finish();
     }
-    match admin.live.listen(last.or(query.since)) {
-        Some(listening) => response.body(listening),
-        None => reply::error(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("{LISTENERS} clients are connected already; close one of them"),
-        ),
+    response.body(admin.live.listen(last.or(query.since)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_open(listener: &Listening) -> bool {
+        !listener.samples.is_closed()
+    }
+
+    #[test]
+    fn one_more_listener_takes_the_place_of_the_oldest_silent_one_or_else_of_the_oldest() {
+        let live = Live::default();
+        let mut listeners: Vec<_> = (0..LISTENERS).map(|_| live.listen(None)).collect();
+        live.publish(1, "{}");
+        live.publish(2, "{}");
+        // All but two take the samples; one sample behind is not silent.
+        for (nth, listener) in listeners.iter_mut().enumerate() {
+            if ![7, 9].contains(&nth) {
+                assert!(listener.samples.try_recv().is_ok());
+            }
+        }
+        for gone in [7, 9, 0, 1] {
+            assert!(is_open(&listeners[gone]), "{gone}");
+            listeners.push(live.listen(None));
+            assert!(!is_open(&listeners[gone]), "{gone}");
+        }
+        assert_eq!(listeners.iter().filter(|it| is_open(it)).count(), LISTENERS);
     }
 }

@@ -15,7 +15,8 @@
 //! | `timestamp` | times as text |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
-//! | `guard` | who may change something, and the security headers for browsers |
+//! | `guard` | who may read and change something, and the security headers for browsers |
+//! | `own_names` | the names by which the port may be asked |
 //! | `views` | the types of that JSON |
 //! | `reply` | responses in JSON |
 
@@ -30,6 +31,7 @@ mod health;
 mod live;
 mod minute;
 mod overridden;
+mod own_names;
 mod page;
 mod recorder;
 mod reply;
@@ -53,6 +55,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::exposition::Exposition;
 use self::headline::Headlines;
 use self::minute::Minute;
+use self::own_names::OwnNames;
 use self::sampler::Sampler;
 use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
@@ -115,11 +118,13 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
     let (headlines, minute) = (Data::new(headlines), Data::new(minute));
+    let names = Data::new(OwnNames::of_this_host());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
             .app_data(Data::clone(&headlines))
             .app_data(Data::clone(&minute))
+            .app_data(Data::clone(&names))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
             .service(reading("/healthz", healthz))

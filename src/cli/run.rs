@@ -21,7 +21,13 @@ pub fn run(file: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let logging = Logging::start(&loaded.settings.log);
+    let logging = match Logging::start(&loaded.settings.log) {
+        Ok(logging) => logging,
+        Err(error) => {
+            complain(format_args!("drip: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
     let (tell, told) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {
         tokio::select! {
@@ -32,7 +38,7 @@ pub fn run(file: &Path) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(format_args!("drip: {error}"));
+            logging.complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -1,3 +1,7 @@
+use std::fmt::Display;
+use std::io;
+use std::sync::Arc;
+
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::Targets;
@@ -7,48 +11,80 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
+use super::dependencies::{OWN, ThrottledLibraries};
 use super::journal::{self, WithPriority};
 use super::panics::log_panics;
+use super::stderr::Stderr;
 use crate::config::{Format, Level, Log};
 
 /// The log of this process. Its level can change.
-#[derive(Clone, Debug)]
-pub(crate) struct Logging(Handle<Targets, Registry>);
+///
+/// When it is dropped, it waits for lines that are not written yet, but not for long.
+#[derive(Debug)]
+pub(crate) struct Logging {
+    level: Handle<Targets, Registry>,
+    stderr: Arc<Stderr>,
+}
 
 impl Logging {
     /// Starts the log to standard error with the settings of the file.
-    pub(crate) fn start(log: &Log) -> Self {
-        let (filter, handle) = reload::Layer::new(wanted(log.level));
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the thread that writes cannot be started.
+    pub(crate) fn start(log: &Log) -> io::Result<Self> {
+        let stderr = Arc::new(Stderr::start()?);
+        let (filter, level) = reload::Layer::new(wanted(log.level));
         let to_stderr = fmt::layer()
-            .with_writer(std::io::stderr)
+            .with_writer(Arc::clone(&stderr))
             .with_target(false)
             .with_ansi(false)
             // It would tell a failed write on standard error, which has failed.
             .log_internal_errors(false);
         let written = match (log.format, journal::is_stderr()) {
-            (Format::Text, false) => to_stderr.fmt_fields(fields_as_text()).boxed(),
+            (Format::Text, false) => to_stderr
+                .fmt_fields(fields_as_text())
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
             (Format::Text, true) => to_stderr
                 .fmt_fields(fields_as_text())
                 .without_time()
                 .map_event_format(WithPriority)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
                 .boxed(),
-            (Format::Json, false) => to_stderr.json().flatten_event(true).boxed(),
+            (Format::Json, false) => to_stderr
+                .json()
+                .flatten_event(true)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
+                .boxed(),
             (Format::Json, true) => to_stderr
                 .json()
                 .flatten_event(true)
                 .map_event_format(WithPriority)
+                .map_event_format(|inner| ThrottledLibraries::new(inner, log.format))
                 .boxed(),
         };
         // Fails only if a log was started before in this process; then that log stays.
         let _started = registry().with(written.with_filter(filter)).try_init();
         log_panics();
-        Self(handle)
+        Ok(Self { level, stderr })
+    }
+
+    /// Prints a line after those of the log.
+    pub(crate) fn complain(&self, what: impl Display) {
+        self.stderr.print(what);
     }
 
     /// From now on logs only messages at least as severe as `level`.
     pub(crate) fn set_level(&self, level: Level) {
         // Fails only if the log has ended, and then nothing reads it.
-        let _ended = self.0.reload(wanted(level));
+        let _ended = self.level.reload(wanted(level));
+    }
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        Stderr::finish();
     }
 }
 
@@ -78,7 +114,7 @@ fn wanted(level: Level) -> Targets {
         Level::Trace => LevelFilter::TRACE,
     };
     Targets::new()
-        .with_target("drip", level)
+        .with_target(OWN, level)
         .with_target("actix_http", LevelFilter::OFF)
         .with_default(level.min(LevelFilter::WARN))
 }

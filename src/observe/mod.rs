@@ -1,6 +1,8 @@
 //! What operators see: metrics, the access log, and the log.
 
 pub mod access;
+mod backlog;
+mod dependencies;
 pub mod escape;
 pub mod events;
 mod journal;
@@ -8,5 +10,7 @@ pub(crate) mod log;
 pub mod metrics;
 pub(crate) mod panics;
 pub mod spans;
+mod stderr;
+mod stream;
 pub mod summary;
 pub mod throttle;

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
+use super::descriptors;
 use super::listeners::{AcceptedSocket, Listener};
 use super::proxy_protocol::tell_no_header;
 use super::tls::{tell_failed, tls_server};
@@ -47,6 +48,7 @@ impl Accepting {
     /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
     /// thread cannot be started.
     pub(super) async fn start(server: &config::Server, gateway: GatewayWatch) -> io::Result<Self> {
+        let limit = descriptors::raise_limit();
         let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
         let listeners = Listener::open_all(&server.listen)?;
         let mut workers = Vec::new();
@@ -56,7 +58,8 @@ impl Accepting {
             workers.push(worker);
             inboxes.push(inbox);
         }
-        let max_connections = server.max_connections.get().min(Semaphore::MAX_PERMITS);
+        let max_connections = descriptors::clients(server.max_connections.get(), limit);
+        let max_connections = max_connections.min(Semaphore::MAX_PERMITS);
         let capacity = Arc::new(Semaphore::new(max_connections));
         Ok(Self {
             acceptor: Acceptor::start(listeners, inboxes, Arc::clone(&capacity))?,

@@ -3,6 +3,7 @@
 mod accept;
 mod acceptor;
 mod address;
+mod descriptors;
 mod listeners;
 mod load;
 mod logs;

@@ -1,5 +1,6 @@
 use std::io;
 
+use rustix::process;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A request that an operator sends to the process as a signal.
@@ -22,6 +23,9 @@ pub(crate) struct Signals {
     hang_up: Signal,
     user1: Signal,
     user2: Signal,
+    /// SIGXFSZ: a file would grow past `RLIMIT_FSIZE`. Without a handler it would end the process;
+    /// with one, the write fails, as on a full disk.
+    _too_large: Signal,
 }
 
 impl Signals {
@@ -32,6 +36,7 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             user1: signal(SignalKind::user_defined1())?,
             user2: signal(SignalKind::user_defined2())?,
+            _too_large: signal(SignalKind::from_raw(process::Signal::XFSZ.as_raw()))?,
         })
     }
 

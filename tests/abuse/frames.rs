@@ -269,3 +269,30 @@ fn large_answers_that_are_read_byte_by_byte_end_in_time_and_cost_bounded_memory(
     });
     assert_eq!(end, End::Read);
 }
+
+#[test]
+fn what_the_library_warns_of_is_a_line_a_second() {
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "");
+    let mut tcp = connect(&gateway, &[]);
+    // An answer to a ping that nobody sent: h2 warns of each.
+    let ack = frame(PING, 1, 0, [1; 8]);
+    let began = now();
+    for _ in 0..5000 {
+        tcp.write_all(&ack).expect("sent");
+    }
+    // A ping is answered after all before it.
+    tcp.write_all(&frame(PING, 0, 0, [2; 8])).expect("sent");
+    let mut got: Vec<u8> = Vec::new();
+    while !got.windows(8).any(|bytes| bytes == [2; 8]) {
+        let mut piece = [0; 1024];
+        let count = tcp.read(&mut piece).expect("an answer");
+        assert!(count > 0, "closed");
+        got.extend(&piece[..count]);
+    }
+    gateway.wait_for_line("library=h2");
+    let seconds = began.elapsed().as_secs();
+    let log = gateway.log();
+    let lines = log.lines().filter(|line| line.contains("PING")).count();
+    assert!(lines as u64 <= seconds + 2, "{lines} lines in {seconds} s");
+}

@@ -15,6 +15,7 @@ mod others;
 mod pipelined;
 mod slow;
 mod starved;
+mod stderr;
 mod uploads;
 
 use std::time::Duration;

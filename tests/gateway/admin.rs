@@ -232,7 +232,7 @@ fn the_admin_port_answers_head_as_it_answers_get() {
     let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
     for path in ["/healthz", "/readyz", "/metrics"] {
         let mut client = Client::connect(gateway.site.admin);
-        client.send(format!("HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        client.send(format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
         let head = client.head();
         assert!(
             head.first_line.contains(" 200 "),
@@ -262,8 +262,73 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
     assert_eq!(origin.arrivals().len(), 5);
 }
 
+/// Paths that tell something.
+const READ: [&str; 6] = [
+    "/",
+    "/metrics",
+    "/api/zones",
+    "/api/config",
+    "/api/zones/z/keys",
+    "/api/headline",
+];
+
+/// The status of a GET, by this name of the gateway, and the body.
+fn read_by(gateway: &Gateway, path: &str, host: &str) -> (u16, String) {
+    let mut client = Client::connect(gateway.site.admin);
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    let answer = client.answer();
+    (answer.status, answer.text())
+}
+
+#[test]
+fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1000r/s", "burst = 9");
+    let gateway = Gateway::start(&file);
+    for path in READ.into_iter().chain(["/api/live", "/nothing"]) {
+        let (status, text) = read_by(&gateway, path, "evil.example:9090");
+        assert_eq!(status, 421, "{path}");
+        assert!(
+            text.contains("evil.example") && text.contains("admin_hosts"),
+            "{text}"
+        );
+    }
+    gateway.wait_for_line("the admin port refuses a request for another host");
+    let uname = rustix::system::uname();
+    let own = uname.nodename().to_str().expect("a name").to_owned();
+    for host in [
+        "localhost:1",
+        "127.0.0.1",
+        "[::1]:9090",
+        "192.0.2.7:9090",
+        &own,
+    ] {
+        for path in READ {
+            assert_eq!(read_by(&gateway, path, host).0, 200, "{host} {path}");
+        }
+    }
+    // Probes ask by any name, and learn nothing else.
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(read_by(&gateway, path, "evil.example").0, 200, "{path}");
+    }
+    // What is not told cannot be changed either.
+    let mut client = Client::connect(gateway.site.admin);
+    client.send(b"POST /api/reload HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(client.answer().status, 421);
+
+    gateway.site.write(&format!(
+        "admin_hosts = [\"Drip.Internal\", \"drip:9090\"]\n{file}"
+    ));
+    gateway.wait_for_line("the changed file is in force");
+    for host in ["drip.internal:9090", "drip", "DRIP.internal"] {
+        assert_eq!(read_by(&gateway, "/metrics", host).0, 200, "{host}");
+    }
+    assert_eq!(read_by(&gateway, "/metrics", "evil.internal").0, 421);
+}
+
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 37] = [
+const PROMISED: [&str; 38] = [
+    "drip_stderr_dropped_total",
     "drip_requests_total",
     "drip_zone_override",
     "drip_zone_overridden_keys",

@@ -403,7 +403,11 @@ fn the_log_names_the_plan_that_decided_at_the_gate() {
     for (path, key, expected) in [
         ("/", "alice", ["z", "alice", "gold", "", "batch"]),
         ("/free", "alice", ["", "alice", "gold", "z", "batch"]),
-        ("/other", "alice", ["other", "test", "gold", "z", "batch"]),
+        (
+            "/other",
+            "alice",
+            ["other", "127.0.0.1", "gold", "z", "batch"],
+        ),
         ("/free", "eve", ["", "", "", "", "interactive"]),
     ] {
         let target = format!("{path}?key={key}");

@@ -1,11 +1,11 @@
 //! Logs that are renamed while the gateway runs, as logrotate does.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_zone};
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, Site, eventually, fetch, one_zone};
 
 /// A gateway that logs to `access.log` in its folder, and the paths of that file and of a renamed one.
 fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
@@ -95,4 +95,68 @@ fn sigusr2_changes_nothing_but_is_told() {
     gateway.signal(Signal::USR2);
     gateway.wait_for_line("SIGUSR2 has no effect");
     request_logged_in(&gateway, "/", &log);
+}
+
+#[test]
+fn a_log_that_is_copied_and_cut_goes_on_at_its_beginning() {
+    let origin = Origin::start();
+    let (gateway, log, _) = logging(&origin);
+    request_logged_in(&gateway, "/before", &log);
+    // What logrotate does with `copytruncate`.
+    let file = File::options().write(true).open(&log).expect("a file");
+    file.set_len(0).expect("cut");
+    request_logged_in(&gateway, "/after", &log);
+    let text = fs::read_to_string(&log).expect("a file");
+    assert!(
+        text.starts_with("127.0.0.1 ") && !text.contains("/before"),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn a_log_whose_folder_is_gone_is_followed_once_the_folder_is_back() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1000r/s", "burst = 9") + "[log]\naccess = \"logs/access.log\"\n";
+    let site = Site::new();
+    let (logs, moved) = (site.folder().join("logs"), site.folder().join("moved"));
+    fs::create_dir(&logs).expect("a folder");
+    site.write(&file);
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    request_logged_in(&gateway, "/before", &logs.join("access.log"));
+    fs::rename(&logs, &moved).expect("a folder");
+    gateway.signal(Signal::HUP);
+    gateway.wait_for_line("the access log cannot be opened again");
+    request_logged_in(&gateway, "/moved", &moved.join("access.log"));
+    fs::create_dir(&logs).expect("a folder");
+    gateway.signal(Signal::USR1);
+    gateway.wait_for_line("the access log is opened again");
+    request_logged_in(&gateway, "/after", &logs.join("access.log"));
+}
+
+#[test]
+fn a_log_that_may_not_grow_costs_lines_and_goes_on_when_it_may() {
+    let origin = Origin::start();
+    let (gateway, log, _) = logging(&origin);
+    request_logged_in(&gateway, "/before", &log);
+    let limit = |size| {
+        let id = i32::try_from(gateway.id()).ok().and_then(Pid::from_raw);
+        let limit = Rlimit {
+            current: size,
+            maximum: None,
+        };
+        prlimit(id, Resource::Fsize, limit).expect("a limit");
+    };
+    limit(Some(fs::metadata(&log).expect("a file").len() + 10));
+    // SIGXFSZ would end the process here.
+    assert_eq!(fetch(gateway.address(), "/lost").status, 200);
+    gateway.wait_for_line("the access log cannot be written");
+    eventually("the line is counted", || {
+        gateway.metrics().count("drip_log_dropped_total", &[]) == 1
+    });
+    limit(None);
+    request_logged_in(&gateway, "/after", &log);
+    let text = fs::read_to_string(&log).expect("a file");
+    // The piece of the lost line is a line of its own.
+    assert_eq!(text.lines().count(), 3, "{text:?}");
 }

@@ -8,8 +8,10 @@ use super::wire::{Answer, Head};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A client's connection. Dropped, it is closed.
+///
+/// The second field is the `Host` of its requests: the address, which the admin port takes, too.
 #[derive(Debug)]
-pub struct Client(BufReader<TcpStream>);
+pub struct Client(BufReader<TcpStream>, String);
 
 impl Client {
     pub fn connect(to: SocketAddr) -> Self {
@@ -24,7 +26,7 @@ impl Client {
     /// Asks a gateway that may be away for a moment.
     pub fn try_fetch(to: SocketAddr, target: &str) -> io::Result<Answer> {
         let mut client = Self::try_connect(to)?;
-        let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+        let request = client.request(target);
         client.0.get_mut().write_all(request.as_bytes())?;
         client.try_answer()
     }
@@ -33,7 +35,12 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
-        Self(BufReader::new(stream))
+        let host = stream.peer_addr().map(|peer| peer.to_string());
+        Self(BufReader::new(stream), host.unwrap_or_default())
+    }
+
+    fn request(&self, target: &str) -> String {
+        format!("GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", self.1)
     }
 
     /// Connects and sends a request, without reading the response.
@@ -44,7 +51,7 @@ impl Client {
     }
 
     pub fn get(&mut self, target: &str) {
-        self.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes());
+        self.send(self.request(target).as_bytes());
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -56,7 +63,7 @@ impl Client {
 
     /// Sends a request and reads the response: its status.
     pub fn try_get(&mut self, target: &str) -> io::Result<u16> {
-        let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+        let request = self.request(target);
         self.0.get_mut().write_all(request.as_bytes())?;
         Ok(self.try_answer()?.status)
     }

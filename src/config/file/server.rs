@@ -29,6 +29,11 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             .unwrap_or_default(),
         listen,
         admin,
+        admin_hosts: fields.or(
+            "admin_hosts",
+            Vec::new(),
+            values::list("[\"drip.internal\"]", admin_host),
+        ),
         workers: fields.or(
             "workers",
             cores.min(MAX_WORKERS),
@@ -66,6 +71,9 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
 
 /// Most characters of the gateway's name.
 const LONGEST_NAME: usize = 64;
+
+/// Most characters of the name of a host (RFC 1035, section 2.3.4).
+const LONGEST_HOST: usize = 253;
 
 /// Whether a text can name a gateway: on one line, and not to be mistaken for another.
 fn is_name(text: &str) -> bool {
@@ -128,6 +136,21 @@ fn addresses(fields: &mut Fields, admin_token: bool) -> (Vec<Listen>, Option<Soc
         _ => {}
     }
     (listen, admin)
+}
+
+/// The name of a host, without a port that may follow it, as in the field `Host`.
+fn admin_host(node: Node) -> Option<String> {
+    let text = node.value.as_str().unwrap_or_default();
+    let name = match text.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => text,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if name.is_empty() || name.len() > LONGEST_HOST || !name.chars().all(is_part) {
+        return node.expected("the name of a host such as \"drip.internal\"");
+    }
+    Some(name.to_ascii_lowercase())
 }
 
 fn admin(node: Node, token: bool) -> Option<SocketAddr> {

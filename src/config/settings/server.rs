@@ -15,6 +15,8 @@ pub struct Server {
     pub listen: Vec<Listen>,
     /// Address of the admin port; `None`: there is none.
     pub admin: Option<SocketAddr>,
+    /// Names by which the admin port may be asked, besides those of the host; in lower case.
+    pub admin_hosts: Vec<String>,
     /// Worker threads, at most 1024.
     pub workers: NonZeroUsize,
     /// Peers whose [`Server::forwarded_header`] is trusted.

@@ -86,6 +86,7 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("name", toml_text(&server.name));
     out.field("listen", listen(server));
     out.field("admin", toml_text(&admin));
+    out.field("admin_hosts", quoted(&server.admin_hosts));
     out.field("workers", server.workers);
     out.field("trusted_proxies", quoted(server.trusted_proxies.patterns()));
     out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));

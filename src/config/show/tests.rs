@@ -15,6 +15,7 @@ listen           = [
     { address = "unix:run/other.sock", mode = "660", redirect = "https:443" },
 ]
 admin            = "[::1]:9090"
+admin_hosts      = ["Drip.internal:9090", "drip."]
 workers          = 3
 trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
 proxy_protocol   = ["unix:", "10.0.0.1"]
@@ -170,6 +171,7 @@ const SHOWN: &str = r#"[server]
 name = "Edge \"1\", \\é"
 listen = ["127.0.0.1:8080", "[::]:8443", { address = "[::]:81", tls = false }, { address = "[::]:80", redirect = "https:8080" }, "unix:/etc/drip/run/drip.sock", { address = "unix:/etc/drip/run/other.sock", redirect = "https:443", mode = "0660" }]
 admin = "[::1]:9090"
+admin_hosts = ["drip.internal", "drip"]
 workers = 3
 trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
 proxy_protocol = ["unix:", "10.0.0.1/32"]

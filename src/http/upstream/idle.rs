@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
+use super::shortage;
 use super::stream::OriginStream;
 use crate::time::deadline::Deadline;
 
@@ -58,10 +59,10 @@ impl IdleConnections {
         }
     }
 
-    /// Keeps a connection, unless there are `most` already.
+    /// Keeps a connection, unless there are `most` already, or a request needs its descriptor.
     pub(super) fn keep(self: &Rc<Self>, connection: Idle, most: usize) {
         let mut idle = self.idle.borrow_mut();
-        if idle.len() < most {
+        if idle.len() < most && !shortage::is_short() {
             idle.push(connection);
             if !self.is_swept.replace(true) {
                 actix_rt::spawn(sweep(Rc::downgrade(self)));
@@ -70,7 +71,7 @@ impl IdleConnections {
     }
 }
 
-/// Closes idle connections that their server has closed.
+/// Closes idle connections that their server has closed, and all if a request needs a descriptor.
 ///
 /// Ends when no idle connection is left.
 async fn sweep(pool: Weak<IdleConnections>) {
@@ -78,7 +79,8 @@ async fn sweep(pool: Weak<IdleConnections>) {
         tokio::time::sleep(SWEEP_EVERY).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.idle.borrow_mut();
-        idle.retain_mut(|connection| connection.is_alive(false));
+        let is_short = shortage::is_short();
+        idle.retain_mut(|connection| !is_short && connection.is_alive(false));
         if idle.is_empty() {
             pool.is_swept.set(false);
             return;

@@ -13,6 +13,7 @@
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
+//! | `shortage` | what happens without a file descriptor for a new connection |
 
 mod connection;
 mod dial;
@@ -31,6 +32,7 @@ mod recovery;
 mod resolver;
 mod server;
 mod servers;
+mod shortage;
 mod stream;
 mod tls;
 

@@ -15,6 +15,7 @@ use super::http1::Http1Connection;
 use super::http2::Http2Connections;
 use super::idle::IdleConnections;
 use super::server::Server;
+use super::shortage;
 use crate::config::{Http2, Origin};
 
 /// The idle connections of a worker, by server.
@@ -92,7 +93,7 @@ impl Pool {
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
-        let opening = self.open(settings, dialer, needs);
+        let opening = shortage::wait_out(async || self.open(settings, dialer, needs).await);
         within(settings.connect_timeout, self.server.url(), opening).await
     }
 

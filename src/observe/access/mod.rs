@@ -2,8 +2,6 @@
 //!
 //! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
 
-mod backlog;
-
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,15 +15,46 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
+use super::backlog::{Backlog, Outcome, Waiting};
 use super::escape::{escape, escape_unquoted};
+use super::stream;
+use super::throttle::Throttle;
 use crate::config::{Access, Format, Settings};
 use crate::limit::{Excess, Moment};
-use crate::observe::metrics::LimitStatus;
-use backlog::Backlog;
-pub use backlog::finish;
+use crate::observe::metrics::{LimitStatus, count_dropped_line};
+use crate::time::clock;
 
 /// The names that lead to its field of the file.
 const ACCESS: [&str; 2] = ["log", "access"];
+
+/// Bytes that may wait for the disk, in all access logs of the process. Further lines are dropped
+/// and counted.
+///
+/// A slow disk must not slow requests down, nor fill the memory. After a reload the old log stays
+/// open until its last line is written.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+static WAITING: Waiting = Waiting::new(
+    "access log",
+    MAX_BYTES,
+    Outcome {
+        lost: count_dropped_line,
+        failed: tell_failed,
+        caught_up: || {},
+    },
+);
+
+fn tell_failed(error: &io::Error) {
+    static FAILED: Throttle = Throttle::new();
+    if let Some(hidden) = FAILED.show(clock::now()) {
+        tracing::error!(%error, hidden, "the access log cannot be written; lines are lost");
+    }
+}
+
+/// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+pub async fn finish(limit: Duration) -> usize {
+    WAITING.finish(limit).await
+}
 
 /// An open access log. When it is dropped, the lines that still wait are written.
 pub struct AccessLog {
@@ -142,8 +171,8 @@ impl AccessLog {
         let log = &settings.log;
         let backlog = match &log.access {
             Access::Off => return Ok(None),
-            Access::Stdout => Backlog::new(io::stdout()),
-            Access::File(path) => open_file(path).and_then(Backlog::new),
+            Access::Stdout => stream::stdout().and_then(|out| Backlog::new(&WAITING, out)),
+            Access::File(path) => open_file(path).and_then(|file| Backlog::new(&WAITING, file)),
         };
         let backlog = backlog.map_err(|error| of_log(&error, settings));
         Ok(Some(Self {

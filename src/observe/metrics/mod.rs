@@ -41,7 +41,7 @@ pub use gate::{
 };
 pub use histograms::Histograms;
 pub use limit_status::LimitStatus;
-pub use log::count_dropped_line;
+pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use plan::PlanMetrics;
 pub use registry::Registry;
 pub use route::RouteMetrics;
@@ -117,6 +117,7 @@ const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const LOG_DROPPED: &str = "drip_log_dropped_total";
+const STDERR_DROPPED: &str = "drip_stderr_dropped_total";
 /// The name of the gateway: written by [`crate::admin`] itself, because a reload may change it.
 pub const GATEWAY: &str = "drip_gateway_info";
 /// Help text of [`GATEWAY`].
@@ -192,6 +193,10 @@ pub fn describe() {
     describe_counter!(
         LOG_DROPPED,
         "Lines of the access log that were not written: the disk was too slow, or failed."
+    );
+    describe_counter!(
+        STDERR_DROPPED,
+        "Lines of the error log that were not written: standard error was not read, or failed."
     );
     log::show_dropped();
     describe_gauge!(BUILD, "1, with the version of this gateway.");

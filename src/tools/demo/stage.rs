@@ -34,7 +34,7 @@ pub(super) async fn play(
     let _log = Logging::start(&Log {
         level: log.level.min(Level::Warn),
         ..log.clone()
-    });
+    })?;
     let file = loaded.file.clone();
     let mut signals = Signals::listen()?;
     // When interrupted, the gateway would drain its queues. The demo does not need those answers,

@@ -34,6 +34,10 @@ pub(super) enum Lost {
     Silent,
     #[error("the connection ended")]
     Ended,
+    #[error(
+        "the gateway has another name: use its address, or add this name to admin_hosts in [server]"
+    )]
+    OtherName,
     #[error("it answers {1} to {0}")]
     Refused(&'static str, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
@@ -115,6 +119,7 @@ impl Client {
             .map_err(|error| unreachable(&error))?;
         match response.status() {
             StatusCode::OK => Ok(response),
+            StatusCode::MISDIRECTED_REQUEST => Err(Lost::OtherName),
             status => Err(Lost::Refused(path, status)),
         }
     }

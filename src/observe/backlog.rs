@@ -1,24 +1,15 @@
+//! Lines on their way to a thread that writes them, so that nothing waits for a disk or a pipe.
+
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::observe::metrics::count_dropped_line;
-use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Bytes that may wait for the disk, in all logs of the process. Further lines are dropped and
-/// counted.
-///
-/// A slow disk must not slow requests down, nor fill the memory. After a reload the old log stays
-/// open until its last line is written.
-const BYTES: usize = 16 * 1024 * 1024;
 /// A line counts for at least this much: about what a waiting line takes besides its text.
 const LEAST: usize = 256;
-
-/// The lines that wait, in all logs of the process.
-static WAITING: Waiting = Waiting::new();
 
 /// The lines on their way to the thread that writes them.
 ///
@@ -39,24 +30,45 @@ enum Message {
     Sink(Sink),
 }
 
+/// The lines that wait in all backlogs of one kind of log, and what becomes of those that do not
+/// get through.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
+    /// The name of the threads that write.
+    name: &'static str,
+    /// Bytes that may wait. Further lines are dropped.
+    max_bytes: usize,
     bytes: AtomicUsize,
     lines: AtomicUsize,
+    outcome: Outcome,
+}
+
+/// What is called on the way of a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// A line was dropped, or could not be written.
+    pub(super) lost: fn(),
+    /// A write failed.
+    pub(super) failed: fn(&io::Error),
+    /// All lines that waited are written.
+    pub(super) caught_up: fn(),
 }
 
 impl Waiting {
-    const fn new() -> Self {
+    pub(super) const fn new(name: &'static str, max_bytes: usize, outcome: Outcome) -> Self {
         Self {
+            name,
+            max_bytes,
             bytes: AtomicUsize::new(0),
             lines: AtomicUsize::new(0),
+            outcome,
         }
     }
 
     /// Counts a line, unless there is no room for it.
     fn add(&self, line: &str) -> bool {
         let size = line.len().max(LEAST);
-        let has_room = self.bytes.fetch_add(size, Ordering::Relaxed) + size <= BYTES;
+        let has_room = self.bytes.fetch_add(size, Ordering::Relaxed) + size <= self.max_bytes;
         if has_room {
             self.lines.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -70,7 +82,33 @@ impl Waiting {
         self.bytes.fetch_sub(size, Ordering::Relaxed);
         self.lines.fetch_sub(1, Ordering::Release);
     }
+
+    /// Number of lines that are not written yet.
+    fn lines(&self) -> usize {
+        self.lines.load(Ordering::Acquire)
+    }
+
+    /// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+    pub(super) async fn finish(&self, limit: Duration) -> usize {
+        let until = clock::now() + limit;
+        while self.lines() > 0 && clock::now() < until {
+            tokio::time::sleep(POLL).await;
+        }
+        self.lines()
+    }
+
+    /// The same, and blocks the thread.
+    pub(super) fn finish_blocking(&self, limit: Duration) -> usize {
+        let until = clock::now() + limit;
+        while self.lines() > 0 && clock::now() < until {
+            thread::sleep(POLL);
+        }
+        self.lines()
+    }
 }
+
+/// Time between two looks at what is left.
+const POLL: Duration = Duration::from_millis(1);
 
 impl Backlog {
     /// Starts the thread that writes to `sink`.
@@ -78,16 +116,12 @@ impl Backlog {
     /// # Errors
     ///
     /// Returns an error if no thread can be started.
-    pub(super) fn new(sink: impl Write + Send + 'static) -> io::Result<Self> {
-        Self::counted_in(&WAITING, sink)
-    }
-
-    fn counted_in(
+    pub(super) fn new(
         waiting: &'static Waiting,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
         let (messages, pushed) = channel();
-        let thread = thread::Builder::new().name("access log".to_owned());
+        let thread = thread::Builder::new().name(waiting.name.to_owned());
         thread.spawn(move || write_all(&pushed, Box::new(sink), waiting))?;
         Ok(Self { messages, waiting })
     }
@@ -101,30 +135,17 @@ impl Backlog {
     /// Hands one line over, or drops it if too many bytes wait.
     pub(super) fn push(&self, line: String) {
         if !self.waiting.add(&line) {
-            return count_dropped_line();
+            return (self.waiting.outcome.lost)();
         }
         if let Err(SendError(Message::Line(unsent))) = self.messages.send(Message::Line(line)) {
             // The thread has panicked.
             self.waiting.remove(&unsent);
-            count_dropped_line();
+            (self.waiting.outcome.lost)();
         }
-    }
-}
-
-/// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
-pub async fn finish(limit: Duration) -> usize {
-    let until = clock::now() + limit;
-    loop {
-        let left = WAITING.lines.load(Ordering::Acquire);
-        if left == 0 || clock::now() >= until {
-            return left;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
 fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
-    let failed = Throttle::new();
     // Whether a part of the line before was written. The next line must not continue it.
     let mut is_torn = false;
     for message in messages {
@@ -146,13 +167,14 @@ fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
             write_rest(&mut sink, &mut rest)
         });
         is_torn |= written.is_err() && rest.len() < line.len();
-        if let Err(error) = written {
-            count_dropped_line();
-            if let Some(hidden) = failed.show(clock::now()) {
-                tracing::error!(%error, hidden, "the access log cannot be written; lines are lost");
-            }
+        if let Err(error) = &written {
+            (waiting.outcome.lost)();
+            (waiting.outcome.failed)(error);
         }
         waiting.remove(&line);
+        if written.is_ok() && waiting.lines() == 0 {
+            (waiting.outcome.caught_up)();
+        }
     }
 }
 
@@ -175,6 +197,8 @@ mod tests {
 
     use super::*;
 
+    const BYTES: usize = 1 << 20;
+
     /// A disk that takes a line only when the test receives it.
     struct Slow(SyncSender<usize>);
 
@@ -190,14 +214,19 @@ mod tests {
     }
 
     fn counted() -> &'static Waiting {
-        Box::leak(Box::new(Waiting::new()))
+        let outcome = Outcome {
+            lost: || {},
+            failed: |_| {},
+            caught_up: || {},
+        };
+        Box::leak(Box::new(Waiting::new("log", BYTES, outcome)))
     }
 
     #[test]
     fn lines_wait_up_to_a_number_of_bytes_and_none_of_those_is_lost() {
         for length in [1, 100, 128 * 1024] {
             let (sender, disk) = sync_channel(0);
-            let backlog = Backlog::counted_in(counted(), Slow(sender)).unwrap();
+            let backlog = Backlog::new(counted(), Slow(sender)).unwrap();
             let fit = BYTES / length.max(LEAST);
             let line = "x".repeat(length);
             for _ in 0..fit + 100 {
@@ -241,7 +270,7 @@ mod tests {
     fn a_line_that_was_cut_off_by_a_full_disk_does_not_run_into_the_next() {
         let (disk, waiting) = (Full::default(), counted());
         disk.0.lock().unwrap().0 = 9;
-        let backlog = Backlog::counted_in(waiting, disk.clone()).unwrap();
+        let backlog = Backlog::new(waiting, disk.clone()).unwrap();
         let push = |line: &str| {
             backlog.push(line.to_owned());
             while waiting.lines.load(Ordering::Acquire) > 0 {
@@ -265,7 +294,7 @@ mod tests {
         for (disk, room) in [(&old, 7), (&new, 100)] {
             disk.0.lock().unwrap().0 = room;
         }
-        let backlog = Backlog::counted_in(waiting, old.clone()).unwrap();
+        let backlog = Backlog::new(waiting, old.clone()).unwrap();
         backlog.push("first\n".to_owned());
         backlog.push("second\n".to_owned());
         backlog.replace_sink(new.clone());

@@ -1,0 +1,104 @@
+//! The names by which the admin port may be asked.
+
+use std::fs;
+use std::net::IpAddr;
+
+/// The names of this host, in lower case.
+///
+/// They are that of the kernel (uname(2)), its part before the first dot, and the names that
+/// `/etc/hosts` has on the same line, of which one usually has the domain. DNS is not asked: who
+/// answers there could be the one who attacks.
+#[derive(Debug)]
+pub(super) struct OwnNames(Vec<String>);
+
+impl OwnNames {
+    pub(super) fn of_this_host() -> Self {
+        let uname = rustix::system::uname();
+        let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        Self::new(&uname.nodename().to_string_lossy(), &hosts)
+    }
+
+    fn new(node: &str, hosts: &str) -> Self {
+        let node = node.to_ascii_lowercase();
+        let short = node.split('.').next().unwrap_or(&node);
+        let mut names = vec![node.clone(), short.to_owned()];
+        for line in hosts.lines() {
+            let line = line.split('#').next().unwrap_or(line).to_ascii_lowercase();
+            let of_line = line.split_ascii_whitespace().skip(1);
+            if of_line.clone().any(|name| name == node || name == short) {
+                names.extend(of_line.map(ToOwned::to_owned));
+            }
+        }
+        Self(names)
+    }
+
+    /// Whether `host`, the value of the field `Host`, is a name of this host, an address,
+    /// `localhost`, or one of `more`.
+    ///
+    /// No other site can make these lead here.
+    pub(super) fn contain(&self, host: &str, more: &[String]) -> bool {
+        let bare = match host.strip_prefix('[') {
+            Some(v6) => v6.split(']').next().unwrap_or(""),
+            None => host.rsplit_once(':').map_or(host, |(bare, _)| bare),
+        };
+        let bare = bare.strip_suffix('.').unwrap_or(bare);
+        let is_bare = |name: &String| !bare.is_empty() && name.eq_ignore_ascii_case(bare);
+        bare.eq_ignore_ascii_case("localhost")
+            || bare.parse::<IpAddr>().is_ok()
+            || self.0.iter().any(is_bare)
+            || more.iter().any(is_bare)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTS: &str = "127.0.0.1 localhost\n10.0.0.7\tGw-1.example.com gw-1 # the edge\n\
+        0.0.0.0 ads.example other\n";
+
+    #[test]
+    fn names_of_the_host_addresses_and_the_given_names_are_known() {
+        let more = ["drip.internal".to_owned()];
+        let names = OwnNames::new("gw-1", HOSTS);
+        for known in [
+            "gw-1",
+            "GW-1:9090",
+            "gw-1.example.com",
+            "gw-1.example.com.:80",
+            "localhost:1",
+            "LOCALHOST",
+            "127.0.0.1",
+            "10.1.2.3:9090",
+            "[::1]:9090",
+            "[fe80::1]",
+            "Drip.Internal:9090",
+        ] {
+            assert!(names.contain(known, &more), "{known}");
+        }
+        for foreign in [
+            "",
+            ":9090",
+            ".",
+            "evil.example",
+            "gw-1.evil.example",
+            "ads.example",
+            "other",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "[evil.example]",
+            "drip.internal.x",
+            "gw-1@evil.example",
+            "evil.example:127.0.0.1",
+        ] {
+            assert!(!names.contain(foreign, &more), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_of_the_kernel_is_known_by_its_first_part_too() {
+        let names = OwnNames::new("gw.example.com", "");
+        assert!(names.contain("gw", &[]) && names.contain("gw.example.com", &[]));
+        assert!(!names.contain("", &[]) && !OwnNames::new("", "").contain("", &[]));
+    }
+}
