@@ -15,7 +15,7 @@
 //! | Idle | no byte of the next request is here | the socket | `keep_alive` |
 //! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
 //! | Waiting | the request waits for its turn | its head, and up to 4 KB after it | its limits |
-//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout` |
+//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout`, `min_body_rate` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
 //! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
 //!
@@ -53,6 +53,7 @@ use crate::http::message::{
 };
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
+use crate::time::lag::Lag;
 use crate::time::pacer::Priority;
 
 /// Maximum number of bytes that one read takes while a head is arriving.
@@ -152,6 +153,10 @@ struct Http1Connection<S> {
     in_head: bool,
     /// The deadline while the client must accept bytes.
     writing: Deadline,
+    /// How far the client is behind the least rate of the request's body.
+    read_lag: Lag,
+    /// The same of the response.
+    write_lag: Lag,
     version: Version,
     /// Whether the connection may carry another request.
     keeps: bool,
@@ -189,6 +194,8 @@ impl<S: Socket> Http1Connection<S> {
             reading: Deadline::default(),
             in_head: false,
             writing: Deadline::default(),
+            read_lag: Lag::default(),
+            write_lag: Lag::default(),
             version: Version::Http11,
             keeps: true,
             any_request_yet: false,
@@ -276,7 +283,7 @@ impl<S: Socket> Http1Connection<S> {
             return (bytes.len() >= HTTP2_PREFACE.len()).then_some(Next::Http2);
         }
         let bytes = &bytes[empty_lines(bytes)..];
-        let limit = self.timeouts.max_header_size;
+        let limit = usize::try_from(self.timeouts.max_header_size).unwrap_or(usize::MAX);
         // A head that arrives in pieces is parsed only when it is complete.
         let is_whole = *searched == 0 || end_of_head(bytes, *searched).is_some();
         let parsed = if is_whole {
@@ -301,6 +308,7 @@ impl<S: Socket> Http1Connection<S> {
 
     fn begin_request(&mut self, head: &RequestHead) {
         self.reading.stop();
+        (self.read_lag, self.write_lag) = Default::default();
         self.in_head = false;
         self.any_request_yet = true;
         self.version = head.version();
@@ -321,20 +329,25 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
-    /// Maps the result of a write, enforcing `body_timeout`.
+    /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
+    ///
+    /// `bytes`: how many the socket accepted.
     fn wrote(
         &mut self,
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<()>>,
+        bytes: usize,
     ) -> Poll<Result<(), ClientError>> {
+        let floor = self.timeouts.floor();
+        self.write_lag.moved(&mut self.writing, bytes as u64, floor);
         match wrote {
             Poll::Ready(wrote) => {
                 self.writing.stop();
                 Poll::Ready(wrote.map_err(|_| ClientError::Gone))
             }
             Poll::Pending => {
-                self.writing.start(self.timeouts.body);
-                self.writing.poll(cx).map(|()| Err(ClientError::Gone))
+                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
+                late.map(|()| Err(ClientError::Gone))
             }
         }
     }
