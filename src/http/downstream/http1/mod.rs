@@ -34,6 +34,7 @@
 mod closing;
 mod stream;
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -214,7 +215,7 @@ impl<S: Socket> Http1Connection<S> {
             let admission = |cx: &mut Context<'_>| service.poll_admission(&mut self.priority, cx);
             self.began = poll_fn(admission).await;
             let kept = std::mem::take(&mut self.kept);
-            if let Some(next) = self.take_head(&kept, &mut searched) {
+            if let Some(next) = self.take_head(Cow::Owned(kept), &mut searched) {
                 return next;
             }
         }
@@ -230,12 +231,11 @@ impl<S: Socket> Http1Connection<S> {
         loop {
             self.began = ready!(service.poll_admission(&mut self.priority, cx));
             let mut buffer = Buffer::take();
-            buffer.put(&self.kept);
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                 Poll::Ready(Ok(_)) => {
-                    if let Some(next) = self.take_head(buffer.filled(), searched) {
+                    if let Some(next) = self.take_piece(buffer.filled(), searched) {
                         return Poll::Ready(next);
                     }
                 }
@@ -276,29 +276,51 @@ impl<S: Socket> Http1Connection<S> {
         })
     }
 
-    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
-    fn take_head(&mut self, bytes: &[u8], searched: &mut usize) -> Option<Next> {
-        if !self.any_request_yet && !self.is_encrypted && begins_like(bytes, HTTP2_PREFACE) {
-            self.kept = bytes.to_vec();
-            return (bytes.len() >= HTTP2_PREFACE.len()).then_some(Next::Http2);
+    /// Takes the next piece of a head, after the bytes that are kept.
+    ///
+    /// Each byte is copied once, however small the pieces are.
+    fn take_piece(&mut self, piece: &[u8], searched: &mut usize) -> Option<Next> {
+        if self.kept.is_empty() {
+            return self.take_head(Cow::Borrowed(piece), searched);
         }
-        let bytes = &bytes[empty_lines(bytes)..];
+        let mut bytes = std::mem::take(&mut self.kept);
+        bytes.extend_from_slice(piece);
+        self.take_head(Cow::Owned(bytes), searched)
+    }
+
+    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
+    ///
+    /// `searched`: how many bytes were searched for the end of the head.
+    fn take_head(&mut self, bytes: Cow<'_, [u8]>, searched: &mut usize) -> Option<Next> {
+        if !self.any_request_yet && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
+            let is_whole = bytes.len() >= HTTP2_PREFACE.len();
+            self.kept = bytes.into_owned();
+            return is_whole.then_some(Next::Http2);
+        }
+        let skipped = empty_lines(&bytes);
+        let head = &bytes[skipped..];
         let limit = usize::try_from(self.timeouts.max_header_size).unwrap_or(usize::MAX);
         // A head that arrives in pieces is parsed only when it is complete.
-        let is_whole = *searched == 0 || end_of_head(bytes, *searched).is_some();
+        let is_whole = *searched == 0 || end_of_head(head, *searched).is_some();
         let parsed = if is_whole {
-            RequestHead::parse(bytes)
+            RequestHead::parse(head)
         } else {
             Ok(None)
         };
         match parsed {
-            Ok(Some((head, end))) if end <= limit => {
-                self.kept = bytes[end..].to_vec();
-                Some(Next::Request(head))
+            Ok(Some((request, end))) if end <= limit => {
+                self.kept = head[end..].to_vec();
+                Some(Next::Request(request))
             }
-            Ok(None) if bytes.len() <= limit => {
-                *searched = bytes.len();
-                self.kept = bytes.to_vec();
+            Ok(None) if head.len() <= limit => {
+                *searched = head.len();
+                self.kept = match bytes {
+                    Cow::Borrowed(bytes) => bytes[skipped..].to_vec(),
+                    Cow::Owned(mut bytes) => {
+                        bytes.drain(..skipped);
+                        bytes
+                    }
+                };
                 None
             }
             Ok(_) => Some(Next::Refused(BadRequest::HeadTooLarge)),
@@ -358,3 +380,6 @@ fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
     let length = bytes.len().min(text.len());
     bytes[..length] == text[..length]
 }
+
+#[cfg(test)]
+mod tests;
