@@ -8,6 +8,7 @@
 //! - [`changes`] says what a reload changes, and [`History`] keeps it.
 //! - [`Watcher`] reports changes of the file.
 
+mod byte_rate;
 mod changes;
 mod file;
 mod history;
@@ -30,6 +31,7 @@ pub mod target;
 mod toml_string;
 mod watch;
 
+pub use byte_rate::ByteRate;
 pub use changes::changes;
 pub use file::{
     FileField, admin_of_broken, admin_token, has_admin_token, load, parse, read, unusable_files,

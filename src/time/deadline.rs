@@ -13,46 +13,65 @@ use crate::time::clock;
 ///
 /// The runtime's timer is not changed when the deadline moves later. It fires early and is only
 /// then armed again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Deadline {
-    at: Option<Moment>,
+    /// `NEVER` if no deadline is set: every connection has room for several of these.
+    at: Moment,
     armed: Option<(Moment, Pin<Box<Sleep>>)>,
+}
+
+const NEVER: Moment = Moment::from_nanos(u64::MAX);
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Self {
+            at: NEVER,
+            armed: None,
+        }
+    }
 }
 
 impl Deadline {
     /// Sets the deadline, unless one is set.
     pub fn start(&mut self, span: Duration) {
-        if self.at.is_none() {
-            self.at = Some(clock::coarse_now() + span);
+        if !self.is_running() {
+            self.at = clock::coarse_now() + span;
         }
     }
 
     /// Sets the deadline, or moves it.
     pub fn set(&mut self, at: Moment) {
-        self.at = Some(at);
+        self.at = at;
     }
 
     /// Sets the deadline, or moves it earlier. Never moves it later.
     pub fn set_earlier(&mut self, at: Moment) {
-        self.at = Some(self.at.map_or(at, |known| known.min(at)));
+        self.at = self.at.min(at);
     }
 
     /// Removes the deadline.
     pub fn stop(&mut self) {
-        self.at = None;
+        self.at = NEVER;
     }
 
     /// Whether a deadline is set.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.at.is_some()
+        self.at != NEVER
+    }
+
+    /// Returns the time left at the kernel's last tick; very long if no deadline is set.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.at.since(clock::coarse_now())
     }
 
     /// Ready once the deadline has passed. Pending, without a wake-up, if none is set.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(deadline) = self.at else {
+        if !self.is_running() {
             return Poll::Pending;
-        };
+        }
+        let deadline = self.at;
         loop {
             match &mut self.armed {
                 Some((at, sleep)) if *at <= deadline => {

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod deadline;
+pub mod lag;
 pub mod pacer;
 #[cfg(test)]
 pub(crate) mod simulated;

@@ -10,6 +10,7 @@ mod descriptors;
 mod frames;
 mod heads;
 mod keys;
+mod least_rate;
 mod log;
 mod others;
 mod pipelined;

@@ -1,5 +1,7 @@
 //! Clients that send, or read, almost nothing.
 
+use std::fs;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -7,7 +9,10 @@ use crate::abuse::crowd::{One, raise_descriptors, watch};
 use crate::abuse::others::Others;
 use crate::abuse::{KB, MB, MORE_DESCRIPTORS, long_until, open_gateway};
 use crate::support::process::Process;
-use crate::support::{Client, Exchange, Gateway, Origin, alone, eventually, now, one_zone};
+use crate::support::{
+    Client, Exchange, Gateway, Origin, Site, alone, eventually, free_address, now, one_zone,
+};
+use crate::tls::secure::{started, write_pair};
 
 /// The timeout in the file.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -93,6 +98,70 @@ fn heads_that_come_a_byte_a_second_are_cut_off_and_so_are_connections_that_send_
     }
     others.check();
     assert!(process.memory() < memory + 500 * 32 * KB);
+    eventually("the connections are closed", || {
+        process.descriptors() <= descriptors + MORE_DESCRIPTORS
+    });
+}
+
+/// A gateway with TLS at the second address; a peer at 127.0.0.9 must name its client.
+fn behind_proxies(origin: &Origin) -> (Gateway, SocketAddr) {
+    let (site, tls) = (Site::new(), free_address());
+    write_pair(site.folder(), "a", &["a.test"]);
+    let more = "workers = 2\nheader_timeout = \"1s\"\nproxy_protocol = [\"127.0.0.9\"]\n\
+                [server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
+    let zone = one_zone(origin, "1000r/s", "burst = 1000");
+    let zone = zone.replace("servers =", "keep_alive = 4\nservers =");
+    let plain = format!("[\"{}\"]", site.address);
+    let both = format!(
+        "[{{ address = \"{}\", tls = false }}, \"{tls}\"]",
+        site.address
+    );
+    let text = site.text(&format!("{more}{zone}"));
+    fs::write(site.file(), text.replacen(&plain, &both, 1)).expect("a file");
+    (started(site), tls)
+}
+
+#[test]
+fn handshakes_and_headers_of_proxies_that_come_by_the_byte_are_cut_off() {
+    const PROXY: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n";
+    // A ClientHello of 508 bytes, as far as its version.
+    const HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+    let _alone = alone();
+    raise_descriptors();
+    let origin = Origin::start();
+    let (gateway, tls) = behind_proxies(&origin);
+    let plain = gateway.address();
+    let process = Process::of(gateway.id());
+    let others = Others::start(&gateway);
+    let (descriptors, memory) = (process.descriptors(), process.memory());
+    // `One` connects from 127.0.0.9 where the remainder of eight is seven.
+    let (direct, proxied) = (0, 7);
+    let kinds = [
+        (tls, direct, HELLO.to_vec()),
+        (plain, proxied, PROXY[..20].to_vec()),
+        (tls, proxied, [PROXY, HELLO].concat()),
+        (plain, proxied, [PROXY, &HEAD[..20]].concat()),
+    ];
+    let mut crowd: Vec<_> = (0..100)
+        .flat_map(|_| &kinds)
+        .map(|(to, from, first)| {
+            let mut one = One::connect(*to, *from);
+            assert_eq!(one.send(first), first.len());
+            one
+        })
+        .collect();
+    let mut most = memory;
+    long_until("all are cut off", || {
+        for one in &mut crowd {
+            if one.ended.is_none() {
+                one.send(b"1");
+            }
+        }
+        most = most.max(process.memory());
+        watch(&mut crowd, Duration::from_millis(200)) == 0
+    });
+    assert!(most < memory + 400 * 32 * KB, "{} KB", (most - memory) / KB);
+    others.check();
     eventually("the connections are closed", || {
         process.descriptors() <= descriptors + MORE_DESCRIPTORS
     });

@@ -97,6 +97,22 @@ fn line_18_the_other_timeouts_are_not_those_of_a_tunnel() {
 }
 
 #[test]
+fn line_18_the_least_rate_of_a_body_is_not_that_of_a_tunnel() {
+    let bed = Bed::drip(
+        "body_timeout = \"100ms\"\nmin_body_rate = \"1MB/100ms\"",
+        "",
+    );
+    let (mut client, mut origin) = open(&bed);
+    for _ in 0..10 {
+        client.send("x");
+        assert_eq!(origin.exactly(1), b"x");
+        origin.send("y");
+        assert_eq!(client.exactly(1), b"y");
+        thread::sleep(100 * MS);
+    }
+}
+
+#[test]
 fn line_18_two_silent_clients_do_not_hold_both_places_for_ever() {
     let origin = "max_in_flight = 2\nqueue_timeout = \"10s\"\ntunnel_timeout = \"500ms\"";
     let mut bed = Bed::drip("", origin);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::listen::{self, meet};
 use super::{Fields, Node, tls, values};
-use crate::config::{ForwardedHeader, Listen, ListenAddress, Peers, Server};
+use crate::config::{ByteRate, ForwardedHeader, Listen, ListenAddress, Peers, Server};
 
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(25_000).unwrap();
@@ -59,6 +59,9 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             .filter(|after| !after.is_zero()),
         header_timeout: fields.or("header_timeout", seconds(10), values::timeout),
         body_timeout: fields.or("body_timeout", seconds(30), values::timeout),
+        min_body_rate: fields
+            .get("min_body_rate")
+            .map_or(Some(ByteRate::MIN_BODY), values::byte_rate),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_body_size: NonZeroU64::new(fields.or("max_body_size", 0, values::size)),
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),

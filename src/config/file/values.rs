@@ -10,6 +10,7 @@ use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
 use crate::config::PeerPattern;
+use crate::config::byte_rate::ByteRate;
 use crate::config::read::Node;
 use crate::config::size::parse_size;
 use crate::config::suggest::nearest;
@@ -136,6 +137,18 @@ pub(super) fn size(node: Node) -> Option<u64> {
             "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"",
         )
     })
+}
+
+/// Bytes over a span, or `"0"`, which gives `None`.
+pub(super) fn byte_rate(node: Node) -> Option<ByteRate> {
+    if node.value.as_str() == Some("0") || is_spaced(node, |text| ByteRate::parse(text).is_some()) {
+        return None;
+    }
+    let Some((bytes, span)) = node.value.as_str().and_then(ByteRate::parse) else {
+        return node.expected("bytes over a span such as \"8KB/30s\", or \"0\" for none");
+    };
+    let rate = ByteRate::of(bytes, span);
+    rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
 }
 
 /// A size in bytes that is never zero.

@@ -51,6 +51,9 @@ pub(super) const SIZE_ABOVE_ZERO: Form = Form::OneOf(&[
     Form::Like("0*[1-9][0-9]*(GB|MB|KB|B)?"),
     Form::Whole(1, u64::MAX),
 ]);
+/// Bytes over a span, or none.
+pub(super) const BYTE_RATE: Form =
+    Form::Like("0|[0-9]+(GB|MB|KB|B)/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))");
 pub(super) const PERCENT: Form =
     Form::Like("([0-9]*[1-9][0-9]*([.][0-9]+)?|[0-9]+[.][0-9]*[1-9][0-9]*)%");
 pub(super) const NETWORK: Form = Form::Like("[0-9a-fA-F:.]*[.:][0-9a-fA-F:.]*(/[0-9]{1,3})?");

@@ -1,8 +1,8 @@
 //! The fields of each table.
 
 use super::form::{
-    ADDRESS, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY,
-    PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
+    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK,
+    NOT_EMPTY, PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
 };
 use super::{Field, Form, Table};
 use crate::config::{
@@ -85,6 +85,7 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
         Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
         Field::new("body_timeout", TIMEOUT, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
+        Field::new("min_body_rate", BYTE_RATE, "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.").or("\"8KB/30s\""),
         Field::new("max_header_size", HEAD_SIZE, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
         Field::new("max_body_size", SIZE, "Largest request body; \"0\": no limit.").or("\"0\""),
         Field::new("shutdown_timeout", DURATION_FORM, "How long a stop lets waiting requests drain.").or("\"30s\""),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::listen::{Listen, ListenAddress, ListenService};
 use super::peers::Peers;
+use crate::config::byte_rate::ByteRate;
 
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,8 @@ pub struct Server {
     pub header_timeout: Duration,
     /// Longest time between two reads of a request's body; never zero.
     pub body_timeout: Duration,
+    /// Least rate of a body while the client is waited for; `None`: any byte will do.
+    pub min_body_rate: Option<ByteRate>,
     /// Largest head of a request, in bytes: 1024 to 1048576.
     pub max_header_size: usize,
     /// Largest body of a request, in bytes; `None`: no limit.

@@ -106,6 +106,11 @@ fn server(out: &mut Page, settings: &Settings) {
         "body_timeout",
         toml_text(&show_duration(server.body_timeout)),
     );
+    let min_body_rate = server.min_body_rate.map(|rate| rate.to_string());
+    out.field(
+        "min_body_rate",
+        toml_text(min_body_rate.as_deref().unwrap_or("0")),
+    );
     out.field("max_header_size", head_size(server.max_header_size));
     let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
     out.field("max_body_size", toml_text(&show_size(max_body_size)));

@@ -48,7 +48,7 @@ pub enum ClientError {
     /// The client has left: it closed or reset its connection or stream, or shut its sending side.
     #[error("the client disconnected")]
     Gone,
-    /// No byte of the body arrived for `body_timeout`.
+    /// No byte of the body arrived for `body_timeout`, or too few for `min_body_rate`.
     #[error("the client sent its body too slowly")]
     TooSlow,
     /// The body is longer than `max_body_size`.
@@ -145,7 +145,8 @@ pub trait ClientStream {
     ///
     /// # Errors
     ///
-    /// Returns an error if the client has left, or accepts no bytes for `body_timeout`.
+    /// Returns an error if the client has left, accepts no bytes for `body_timeout`, or too few
+    /// for `min_body_rate`.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,

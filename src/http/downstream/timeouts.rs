@@ -1,11 +1,14 @@
 use std::time::Duration;
 
 use crate::config::Server;
+use crate::time::lag::Floor;
 
 /// Time for the first request on an open connection after the gateway is told to stop.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// Timeouts and size limits for one client connection.
+///
+/// Each connection and each request over HTTP/2 has a copy, so the numbers are narrow.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// Time for a whole head.
@@ -14,8 +17,12 @@ pub struct Timeouts {
     pub(super) keep_alive: Duration,
     /// Time without any byte of a body, in either direction.
     pub(super) body: Duration,
+    /// The span of the least rate of a body, in milliseconds.
+    pub(super) rate_millis: u32,
+    /// The time for one byte at that rate, in nanoseconds; `u32::MAX`: there is no least rate.
+    pub(super) byte_nanos: u32,
     /// Maximum size of a head in bytes.
-    pub(super) max_header_size: usize,
+    pub(super) max_header_size: u32,
     /// Maximum number of requests at once on one connection over HTTP/2.
     pub(super) max_concurrent_streams: u32,
 }
@@ -24,12 +31,29 @@ impl Timeouts {
     /// Takes the values from the settings.
     #[must_use]
     pub fn of(server: &Server) -> Self {
+        let narrow = |number: u128| u32::try_from(number).unwrap_or(u32::MAX);
+        let rate = server.min_body_rate;
         Self {
             header: server.header_timeout,
             keep_alive: server.keep_alive,
             body: server.body_timeout,
-            max_header_size: server.max_header_size,
+            rate_millis: rate.map_or(0, |rate| narrow(rate.span.as_millis())),
+            byte_nanos: rate.map_or(u32::MAX, |rate| {
+                narrow(rate.span.as_nanos() / u128::from(rate.bytes.get()))
+            }),
+            max_header_size: u32::try_from(server.max_header_size).unwrap_or(u32::MAX),
             max_concurrent_streams: server.max_concurrent_streams.get().into(),
+        }
+    }
+
+    /// The least progress of the client with a body, in either direction.
+    ///
+    /// A span below `body_timeout` would end pauses that `body_timeout` allows.
+    pub(super) fn floor(&self) -> Floor {
+        Floor {
+            pause: self.body,
+            span: Duration::from_millis(self.rate_millis.into()).max(self.body),
+            byte_nanos: self.byte_nanos,
         }
     }
 }

@@ -70,6 +70,12 @@ impl Sender {
         self.out.is_some()
     }
 
+    /// Returns how many bytes wait to be sent before the current piece.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        self.out.as_ref().map_or(0, Buffer::len)
+    }
+
     /// Discards what was not sent.
     pub fn discard(&mut self) {
         self.out = None;

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use super::idle::{Idle, IdleConnections};
 use super::stream::OriginStream;
+use crate::http::message::request::end_of_head;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyDecoder, BodyError, BodyLength, Buffer, InvalidResponse, ResponseHead, Sender, Trailers,
@@ -21,6 +22,8 @@ pub struct Http1Connection {
     sender: Sender,
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
+    /// How many of them were searched for the end of a head.
+    searched: usize,
     decoder: BodyDecoder,
     /// The deadline for the server to send something.
     ///
@@ -38,6 +41,7 @@ impl Http1Connection {
             stream,
             sender: Sender::default(),
             received: None,
+            searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
             reused: false,
@@ -106,13 +110,24 @@ impl Http1Connection {
     }
 
     /// Returns the head at the start of the received bytes and its size, if it is complete.
+    ///
+    /// A head that arrives in pieces is parsed when it is complete, and whenever it is twice as
+    /// long: so what is no head is found early, and the time is in proportion to the bytes.
     pub(super) fn head(
-        &self,
+        &mut self,
         to_head: bool,
         limit: usize,
     ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
-        let received = self.received();
-        let parsed = ResponseHead::parse(received, to_head)?;
+        let received = self.received.as_ref().map_or(&[][..], Buffer::filled);
+        let is_longer = received.len().checked_ilog2() > self.searched.checked_ilog2();
+        let parsed = if is_longer || end_of_head(received, self.searched).is_some() {
+            ResponseHead::parse(received, to_head)?
+        } else {
+            None
+        };
+        if parsed.is_none() {
+            self.searched = received.len();
+        }
         let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
         if size > limit {
             return Err(InvalidResponse::HeadTooLarge);
@@ -125,6 +140,7 @@ impl Http1Connection {
     /// `length`: the length of the body that follows.
     pub(super) fn take_head(&mut self, size: usize, length: BodyLength) {
         self.decoder = BodyDecoder::new(length);
+        self.searched = 0;
         if let Some(received) = &mut self.received {
             received.consume(size);
             if received.is_empty() {
@@ -219,3 +235,6 @@ fn into_io(error: BodyError) -> io::Error {
     };
     io::Error::new(kind, error)
 }
+
+#[cfg(test)]
+mod tests;

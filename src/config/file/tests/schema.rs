@@ -160,6 +160,7 @@ const UNSEEN: &[&str] = &[
     "found \"17179869184GB\"",
     "expected a duration from 1s to 9h",
     "expected a size from 1KB to 1MB",
+    "from a byte a second to 1MB",
     "at most nine digits",
     "a percentage is",
     "1 to 64 printable characters",

@@ -103,7 +103,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
     ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",
@@ -124,6 +124,26 @@ pub(super) const CASES: &[Case] = &[
      r#"2:16: body_timeout: expected a duration above 0; found "0""#),
     ("", "[server]\nbody_timeout = 30\n",
      r#"2:16: body_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 30"#),
+    ("", "[server]\nmin_body_rate = \"240\"\n",
+     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "240""#),
+    ("", "[server]\nmin_body_rate = \"240/s\"\n",
+     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "240/s""#),
+    ("", "[server]\nmin_body_rate = 240\n",
+     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found 240"#),
+    ("", "[server]\nmin_body_rate = \"-1B/s\"\n",
+     r#"2:17: min_body_rate: expected bytes over a span such as "8KB/30s", or "0" for none; found "-1B/s""#),
+    ("", "[server]\nmin_body_rate = \"2MB/s\"\n",
+     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "2MB/s""#),
+    ("", "[server]\nmin_body_rate = \"0B/s\"\n",
+     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "0B/s""#),
+    ("", "[server]\nmin_body_rate = \"1B/2s\"\n",
+     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1B/2s""#),
+    ("", "[server]\nmin_body_rate = \"1KB/2h\"\n",
+     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1KB/2h""#),
+    ("", "[server]\nmin_body_rate = \"1KB/99ms\"\n",
+     r#"2:17: min_body_rate: expected from a byte a second to 1MB, over a span from 100ms to 1h; found "1KB/99ms""#),
+    ("", "[server]\nmin_body_rate = \"8KB / 30s\"\n",
+     r#"2:17: min_body_rate: write "8KB/30s", without blanks; found "8KB / 30s""#),
     ("", "[server]\nmax_header_size = \"32k\"\n",
      r#"2:19: max_header_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "32k""#),
     ("", "[server]\nmax_header_size = \"1023\"\n",
@@ -280,6 +300,6 @@ fn other_files_for_tls_need_a_restart_and_other_sizes_do_not() {
     }
     let state = "[server]\nstate = \"drip.state\"\n";
     assert_eq!(with(state).needing_restart(&with("")), ["server.state"]);
-    let sizes = "[server]\nbody_timeout = \"1s\"\nmax_header_size = \"1KB\"\nmax_body_size = 1\n";
+    let sizes = "[server]\nbody_timeout = \"1s\"\nmin_body_rate = \"1KB/s\"\nmax_header_size = \"1KB\"\nmax_body_size = 1\n";
     assert!(with(sizes).needing_restart(&with("")).is_empty());
 }

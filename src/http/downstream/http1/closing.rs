@@ -57,7 +57,7 @@ impl<S: Socket> Http1Connection<S> {
     pub(super) async fn close(mut self, sends: bool) {
         let shut = poll_fn(|cx| {
             let shut = Pin::new(&mut self.socket).poll_shutdown(cx);
-            self.wrote(cx, shut)
+            self.wrote(cx, shut, 0)
         });
         if shut.await.is_ok() && (sends || !self.kept.is_empty() || !self.decoder.is_over()) {
             self.linger().await;

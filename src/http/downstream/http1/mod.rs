@@ -15,7 +15,7 @@
 //! | Idle | no byte of the next request is here | the socket | `keep_alive` |
 //! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
 //! | Waiting | the request waits for its turn | its head, and up to 4 KB after it | its limits |
-//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout` |
+//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout`, `min_body_rate` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
 //! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
 //!
@@ -34,6 +34,7 @@
 mod closing;
 mod stream;
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -53,6 +54,7 @@ use crate::http::message::{
 };
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
+use crate::time::lag::Lag;
 use crate::time::pacer::Priority;
 
 /// Maximum number of bytes that one read takes while a head is arriving.
@@ -152,6 +154,10 @@ struct Http1Connection<S> {
     in_head: bool,
     /// The deadline while the client must accept bytes.
     writing: Deadline,
+    /// How far the client is behind the least rate of the request's body.
+    read_lag: Lag,
+    /// The same of the response.
+    write_lag: Lag,
     version: Version,
     /// Whether the connection may carry another request.
     keeps: bool,
@@ -189,6 +195,8 @@ impl<S: Socket> Http1Connection<S> {
             reading: Deadline::default(),
             in_head: false,
             writing: Deadline::default(),
+            read_lag: Lag::default(),
+            write_lag: Lag::default(),
             version: Version::Http11,
             keeps: true,
             any_request_yet: false,
@@ -207,7 +215,7 @@ impl<S: Socket> Http1Connection<S> {
             let admission = |cx: &mut Context<'_>| service.poll_admission(&mut self.priority, cx);
             self.began = poll_fn(admission).await;
             let kept = std::mem::take(&mut self.kept);
-            if let Some(next) = self.take_head(&kept, &mut searched) {
+            if let Some(next) = self.take_head(Cow::Owned(kept), &mut searched) {
                 return next;
             }
         }
@@ -223,12 +231,11 @@ impl<S: Socket> Http1Connection<S> {
         loop {
             self.began = ready!(service.poll_admission(&mut self.priority, cx));
             let mut buffer = Buffer::take();
-            buffer.put(&self.kept);
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                 Poll::Ready(Ok(_)) => {
-                    if let Some(next) = self.take_head(buffer.filled(), searched) {
+                    if let Some(next) = self.take_piece(buffer.filled(), searched) {
                         return Poll::Ready(next);
                     }
                 }
@@ -269,29 +276,51 @@ impl<S: Socket> Http1Connection<S> {
         })
     }
 
-    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
-    fn take_head(&mut self, bytes: &[u8], searched: &mut usize) -> Option<Next> {
-        if !self.any_request_yet && !self.is_encrypted && begins_like(bytes, HTTP2_PREFACE) {
-            self.kept = bytes.to_vec();
-            return (bytes.len() >= HTTP2_PREFACE.len()).then_some(Next::Http2);
+    /// Takes the next piece of a head, after the bytes that are kept.
+    ///
+    /// Each byte is copied once, however small the pieces are.
+    fn take_piece(&mut self, piece: &[u8], searched: &mut usize) -> Option<Next> {
+        if self.kept.is_empty() {
+            return self.take_head(Cow::Borrowed(piece), searched);
         }
-        let bytes = &bytes[empty_lines(bytes)..];
-        let limit = self.timeouts.max_header_size;
+        let mut bytes = std::mem::take(&mut self.kept);
+        bytes.extend_from_slice(piece);
+        self.take_head(Cow::Owned(bytes), searched)
+    }
+
+    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
+    ///
+    /// `searched`: how many bytes were searched for the end of the head.
+    fn take_head(&mut self, bytes: Cow<'_, [u8]>, searched: &mut usize) -> Option<Next> {
+        if !self.any_request_yet && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
+            let is_whole = bytes.len() >= HTTP2_PREFACE.len();
+            self.kept = bytes.into_owned();
+            return is_whole.then_some(Next::Http2);
+        }
+        let skipped = empty_lines(&bytes);
+        let head = &bytes[skipped..];
+        let limit = usize::try_from(self.timeouts.max_header_size).unwrap_or(usize::MAX);
         // A head that arrives in pieces is parsed only when it is complete.
-        let is_whole = *searched == 0 || end_of_head(bytes, *searched).is_some();
+        let is_whole = *searched == 0 || end_of_head(head, *searched).is_some();
         let parsed = if is_whole {
-            RequestHead::parse(bytes)
+            RequestHead::parse(head)
         } else {
             Ok(None)
         };
         match parsed {
-            Ok(Some((head, end))) if end <= limit => {
-                self.kept = bytes[end..].to_vec();
-                Some(Next::Request(head))
+            Ok(Some((request, end))) if end <= limit => {
+                self.kept = head[end..].to_vec();
+                Some(Next::Request(request))
             }
-            Ok(None) if bytes.len() <= limit => {
-                *searched = bytes.len();
-                self.kept = bytes.to_vec();
+            Ok(None) if head.len() <= limit => {
+                *searched = head.len();
+                self.kept = match bytes {
+                    Cow::Borrowed(bytes) => bytes[skipped..].to_vec(),
+                    Cow::Owned(mut bytes) => {
+                        bytes.drain(..skipped);
+                        bytes
+                    }
+                };
                 None
             }
             Ok(_) => Some(Next::Refused(BadRequest::HeadTooLarge)),
@@ -301,6 +330,7 @@ impl<S: Socket> Http1Connection<S> {
 
     fn begin_request(&mut self, head: &RequestHead) {
         self.reading.stop();
+        (self.read_lag, self.write_lag) = Default::default();
         self.in_head = false;
         self.any_request_yet = true;
         self.version = head.version();
@@ -321,20 +351,25 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
-    /// Maps the result of a write, enforcing `body_timeout`.
+    /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
+    ///
+    /// `bytes`: how many the socket accepted.
     fn wrote(
         &mut self,
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<()>>,
+        bytes: usize,
     ) -> Poll<Result<(), ClientError>> {
+        let floor = self.timeouts.floor();
+        self.write_lag.moved(&mut self.writing, bytes as u64, floor);
         match wrote {
             Poll::Ready(wrote) => {
                 self.writing.stop();
                 Poll::Ready(wrote.map_err(|_| ClientError::Gone))
             }
             Poll::Pending => {
-                self.writing.start(self.timeouts.body);
-                self.writing.poll(cx).map(|()| Err(ClientError::Gone))
+                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
+                late.map(|()| Err(ClientError::Gone))
             }
         }
     }
@@ -345,3 +380,6 @@ fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
     let length = bytes.len().min(text.len());
     bytes[..length] == text[..length]
 }
+
+#[cfg(test)]
+mod tests;

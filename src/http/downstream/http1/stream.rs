@@ -54,8 +54,9 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             if self.kept.is_empty() {
                 let limit = self.decoder.read_limit();
                 let Poll::Ready(read) = piece.poll_fill(cx, &mut self.socket, limit) else {
-                    self.reading.start(self.timeouts.body);
-                    return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
+                    let floor = self.timeouts.floor();
+                    let late = self.read_lag.poll_too_slow(&mut self.reading, cx, floor);
+                    return late.map(|()| Err(ClientError::TooSlow));
                 };
                 if !matches!(read, Ok(1..)) {
                     return Poll::Ready(Err(ClientError::Gone));
@@ -63,7 +64,8 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             } else {
                 piece.put(&std::mem::take(&mut self.kept));
             }
-            self.reading.stop();
+            let (arrived, floor) = (piece.len() as u64, self.timeouts.floor());
+            self.read_lag.moved(&mut self.reading, arrived, floor);
             let decoded = self.decoder.decode(piece.filled_mut());
             let (data, used) = decoded.map_err(|_| ClientError::Malformed)?;
             self.kept = piece.filled()[used..].to_vec();
@@ -100,6 +102,10 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
     }
 
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+        if status == 100 {
+            // The client waited for the origin until now.
+            self.reading.stop();
+        }
         self.write_head(status, reason, fields);
         self.sender.head().put(b"\r\n");
     }
@@ -160,16 +166,20 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         piece: &mut Buffer,
         then: Then<'_>,
     ) -> Poll<Result<(), ClientError>> {
+        let waiting = self.sender.unsent() + piece.len();
         let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
+        let left = self.sender.unsent() + piece.len();
         if sent.is_ready() && matches!(then, Then::End(_)) {
             self.answer = Progress::Over;
         }
-        self.wrote(cx, sent)
+        // The first call adds the framing, which is not counted.
+        self.wrote(cx, sent, waiting.saturating_sub(left))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        let waiting = self.sender.unsent();
         let flushed = self.sender.poll_flush(cx, &mut self.socket);
-        self.wrote(cx, flushed)
+        self.wrote(cx, flushed, waiting - self.sender.unsent())
     }
 
     fn take_ahead(&mut self) -> Buffer {

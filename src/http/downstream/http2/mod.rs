@@ -2,7 +2,8 @@
 //!
 //! h2 handles the protocol. This module adds timeouts. A connection without requests ends after
 //! `keep_alive`. A connection whose client has silently vanished ends after an unanswered ping. A
-//! response that the client does not read ends after `body_timeout`, and only that one.
+//! response that the client does not read ends after `body_timeout`, and only that one. So does one
+//! that it reads more slowly than its share of `min_body_rate`.
 
 mod keep_alive;
 mod linger;
@@ -59,7 +60,7 @@ pub(super) async fn serve<S, A>(
 {
     let handshake = Builder::new()
         .max_concurrent_streams(timeouts.max_concurrent_streams)
-        .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
+        .max_header_list_size(timeouts.max_header_size)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(MAX_UNSENT)
@@ -135,7 +136,7 @@ impl Drop for UnderWay {
 }
 
 async fn serve_stream<A: RequestService>(
-    (request, respond, _under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
+    (request, respond, under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
     timeouts: Timeouts,
     context: Rc<ConnectionContext>,
     service: Rc<A>,
@@ -145,7 +146,7 @@ async fn serve_stream<A: RequestService>(
     let (head, body) = request.into_parts();
     let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
     drop(head);
-    let mut stream = Http2Stream::new(body, respond, timeouts);
+    let mut stream = Http2Stream::new(body, respond, timeouts, Rc::clone(&under_way.0));
     match parsed {
         Ok(head) => {
             stream.set_kind(&head);

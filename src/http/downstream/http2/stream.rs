@@ -1,7 +1,8 @@
 //! One request of a connection, as its service uses it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
+use crate::time::lag::Lag;
 
 /// How long the origin may say nothing of a body that waits for an interim response.
 ///
@@ -40,9 +42,17 @@ pub(super) struct Http2Stream {
     /// The deadline while bytes must come from the client.
     reading: Deadline,
     /// The deadline for an interim response, while the client waits for one to send the body.
-    expecting: Option<Deadline>,
+    ///
+    /// Boxed: few clients wait for one.
+    expecting: Option<Box<Deadline>>,
     /// The deadline while the client must accept bytes.
     writing: Deadline,
+    /// How far the client is behind the least rate of the request's body.
+    read_lag: Lag,
+    /// The same of the response.
+    write_lag: Lag,
+    /// The requests of the connection, which share the least rate.
+    under_way: Rc<Cell<usize>>,
 }
 
 enum Progress {
@@ -53,7 +63,12 @@ enum Progress {
 }
 
 impl Http2Stream {
-    pub(super) fn new(body: RecvStream, respond: SendResponse<Bytes>, timeouts: Timeouts) -> Self {
+    pub(super) fn new(
+        body: RecvStream,
+        respond: SendResponse<Bytes>,
+        timeouts: Timeouts,
+        under_way: Rc<Cell<usize>>,
+    ) -> Self {
         Self {
             is_over: body.is_end_stream(),
             body,
@@ -65,6 +80,9 @@ impl Http2Stream {
             reading: Deadline::default(),
             expecting: None,
             writing: Deadline::default(),
+            read_lag: Lag::default(),
+            write_lag: Lag::default(),
+            under_way,
         }
     }
 
@@ -74,7 +92,7 @@ impl Http2Stream {
     pub(super) fn set_kind(&mut self, head: &RequestHead) {
         self.is_over |= head.opens_websocket();
         self.may_pause = head.is_grpc();
-        self.expecting = head.expects_continue().then(Deadline::default);
+        self.expecting = head.expects_continue().then(Box::default);
     }
 
     /// Returns the rest of the request's body, if the response is complete and the body is not.
@@ -141,6 +159,11 @@ impl Http2Stream {
     }
 }
 
+/// Returns what bytes of one request count for: the requests of a connection share its least rate.
+fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
+    (bytes as u64).saturating_mul(under_way.get() as u64)
+}
+
 impl ClientStream for Http2Stream {
     async fn gone(&self) {
         poll_fn(|cx| {
@@ -173,13 +196,16 @@ impl ClientStream for Http2Stream {
                 if self.may_pause {
                     return Poll::Pending;
                 }
-                self.reading.start(self.timeouts.body);
-                return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
+                let floor = self.timeouts.floor();
+                let late = self.read_lag.poll_too_slow(&mut self.reading, cx, floor);
+                return late.map(|()| Err(ClientError::TooSlow));
             };
-            self.reading.stop();
             self.expecting = None;
             match data {
                 Some(Ok(data)) => {
+                    let share = share_of(data.len(), &self.under_way);
+                    let floor = self.timeouts.floor();
+                    self.read_lag.moved(&mut self.reading, share, floor);
                     piece.clear_for_body();
                     piece.put(&data);
                     // A stream that was reset has no window any more.
@@ -213,8 +239,12 @@ impl ClientStream for Http2Stream {
     fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
-        if status == 100 && self.expecting.take().is_none() {
-            return;
+        if status == 100 {
+            if self.expecting.take().is_none() {
+                return;
+            }
+            // The client waited for the origin until now.
+            self.reading.stop();
         }
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
@@ -269,15 +299,19 @@ impl ClientStream for Http2Stream {
         let Progress::Sending(stream) = self.answer.get_mut() else {
             return Poll::Ready(Ok(()));
         };
-        let had_bytes = !piece.is_empty();
-        match http2::poll_send_piece(stream, cx, piece, is_last) {
+        let waiting = piece.len();
+        let had_bytes = waiting > 0;
+        let sent = http2::poll_send_piece(stream, cx, piece, is_last);
+        let has_left = sent.is_pending() && stream.poll_reset(cx).is_ready();
+        let share = share_of(waiting - piece.len(), &self.under_way);
+        let floor = self.timeouts.floor();
+        self.write_lag.moved(&mut self.writing, share, floor);
+        match sent {
             Poll::Ready(sent) => sent.map_err(|_| ClientError::Gone)?,
+            Poll::Pending if has_left => return Poll::Ready(Err(ClientError::Gone)),
             Poll::Pending => {
-                if stream.poll_reset(cx).is_ready() {
-                    return Poll::Ready(Err(ClientError::Gone));
-                }
-                self.writing.start(self.timeouts.body);
-                return self.writing.poll(cx).map(|()| Err(ClientError::Gone));
+                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
+                return late.map(|()| Err(ClientError::Gone));
             }
         }
         self.writing.stop();
