@@ -11,7 +11,7 @@ mod frames;
 mod heads;
 mod keys;
 mod log;
-mod others;
+pub mod others;
 mod pipelined;
 mod slow;
 mod starved;

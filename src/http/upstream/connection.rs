@@ -176,6 +176,15 @@ impl Connection {
         }
     }
 
+    /// Takes what has arrived of the response, while the client takes nothing of it.
+    ///
+    /// Over HTTP/1 it stays in the kernel; over HTTP/2 it would be in the way of other requests.
+    pub fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+        if let Self::Http2(exchange) = self {
+            exchange.poll_ahead(cx);
+        }
+    }
+
     /// Returns whether the whole body of the response was taken.
     #[must_use]
     pub fn body_is_over(&self) -> bool {

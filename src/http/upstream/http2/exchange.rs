@@ -1,5 +1,6 @@
 //! One request on a stream of a shared connection, and its response.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,18 +9,27 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
+use super::ahead::Ahead;
 use super::{StreamPlace, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
 use crate::time::deadline::Deadline;
 
+/// Small pieces of a body become one until it has so many bytes. A full frame fits behind them.
+const COALESCED: usize = 1000;
+
 /// One request on a stream of a shared connection. When dropped early, it resets the stream.
 #[derive(Debug)]
 pub struct Http2Exchange {
     /// Before `place`, so that the stream is gone before its place is free.
     request: Request,
+    /// The interim responses that were not taken yet. [`HeadBudget`](super::heads::HeadBudget)
+    /// bounds them.
+    interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
+    /// What has arrived of the body, and was not taken yet.
+    ahead: Ahead,
     place: StreamPlace,
     /// The fields of the head that is here.
     text: Vec<u8>,
@@ -45,7 +55,7 @@ enum Request {
 #[derive(Debug)]
 enum Response {
     None,
-    Awaited(ResponseFuture, Option<Box<::http::Response<()>>>),
+    Awaited(ResponseFuture),
     Head(Box<::http::Response<()>>, RecvStream),
     Body(RecvStream),
     Failed(Option<io::Error>),
@@ -55,7 +65,9 @@ impl Http2Exchange {
     pub(super) fn new(place: StreamPlace) -> Self {
         Self {
             request: Request::None,
+            interims: VecDeque::new(),
             response: Response::None,
+            ahead: Ahead::new(place.connection.undelivered.clone()),
             place,
             text: Vec::new(),
             is_over: false,
@@ -106,7 +118,7 @@ impl Http2Exchange {
         let mut send = self.place.connection.send.clone();
         match send.send_request(request, is_last) {
             Ok((response, stream)) => {
-                self.response = Response::Awaited(response, None);
+                self.response = Response::Awaited(response);
                 self.request = if is_last {
                     Request::Over
                 } else {
@@ -148,10 +160,7 @@ impl Http2Exchange {
     }
 
     pub(in super::super) fn has_head(&self) -> bool {
-        matches!(
-            self.response,
-            Response::Head(..) | Response::Awaited(_, Some(_))
-        )
+        !self.interims.is_empty() || matches!(self.response, Response::Head(..))
     }
 
     /// Returns the head that is here, and zero for its size. h2 has seen to its limit.
@@ -159,9 +168,11 @@ impl Http2Exchange {
         &mut self,
         to_head: bool,
     ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
-        let (head, ended) = match &self.response {
-            Response::Awaited(_, Some(interim)) => (interim, false),
-            Response::Head(head, body) => (head, body.is_end_stream()),
+        let (head, ended) = match (self.interims.front(), &self.response) {
+            (Some(interim), _) => (interim, false),
+            (None, Response::Head(head, body)) => {
+                (head, body.is_end_stream() && self.ahead.is_empty())
+            }
             _ => return Ok(None),
         };
         self.text.clear();
@@ -170,8 +181,11 @@ impl Http2Exchange {
     }
 
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
+        if self.interims.pop_front().is_some() {
+            self.place.connection.heads.note_read();
+            return;
+        }
         self.response = match std::mem::replace(&mut self.response, Response::None) {
-            Response::Awaited(response, _) => Response::Awaited(response, None),
             Response::Head(_, body) => {
                 self.is_over = length.is_empty();
                 Response::Body(body)
@@ -183,7 +197,7 @@ impl Http2Exchange {
     /// Receives a head.
     pub(in super::super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let response = match &mut self.response {
-            Response::Awaited(response, None) => response,
+            Response::Awaited(response) => response,
             Response::Failed(error) => {
                 let error = error.take();
                 return Poll::Ready(Err(
@@ -198,12 +212,7 @@ impl Http2Exchange {
             Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
         };
         match received {
-            Ok(Err(interim)) => {
-                self.place.connection.heads.note_read();
-                if let Response::Awaited(_, head) = &mut self.response {
-                    *head = Some(Box::new(interim));
-                }
-            }
+            Ok(Err(interim)) => self.interims.push_back(Box::new(interim)),
             Ok(Ok(last)) => {
                 let (parts, body) = last.into_parts();
                 let head = ::http::Response::from_parts(parts, ());
@@ -219,11 +228,37 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
+    /// Takes what has arrived of the response, while the client takes nothing of it.
+    ///
+    /// Wakes the task when more arrives. Frames that nobody takes end the connection with all other
+    /// requests on it; what is taken here has a bound, because the server gets no window for it.
+    pub(in super::super) fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+        while matches!(self.response, Response::Awaited(_)) {
+            match self.poll_receive(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.response = Response::Failed(Some(error)),
+                Poll::Pending => return,
+            }
+        }
+        if let Response::Head(_, body) | Response::Body(body) = &mut self.response {
+            // The end, the trailers or an error are found again behind the bytes.
+            while let Poll::Ready(Some(Ok(data))) = body.poll_data(cx) {
+                self.ahead.put(&data);
+            }
+        }
+    }
+
     pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         let mut piece = Buffer::take();
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));
         };
+        if !self.is_over && !self.ahead.is_empty() {
+            piece.clear_for_body();
+            release(body, self.ahead.take(&mut piece));
+            self.is_over = self.ahead.is_empty() && body.is_end_stream();
+            return Poll::Ready(Ok(piece));
+        }
         while !self.is_over {
             let Some(data) = ready!(body.poll_data(cx)) else {
                 let trailers = ready!(body.poll_trailers(cx)).map_err(into_io)?;
@@ -232,12 +267,21 @@ impl Http2Exchange {
                 break;
             };
             let data = data.map_err(into_io)?;
-            // A stream that was reset has no window any more.
-            let _reset = body.flow_control().release_capacity(data.len());
-            self.is_over = body.is_end_stream();
+            release(body, data.len());
             if !data.is_empty() {
                 piece.clear_for_body();
                 piece.put(&data);
+            }
+            self.is_over = body.is_end_stream();
+            while !self.is_over
+                && (1..COALESCED).contains(&piece.len())
+                && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
+            {
+                release(body, data.len());
+                piece.put(&data);
+                self.is_over = body.is_end_stream();
+            }
+            if !piece.is_empty() {
                 break;
             }
         }
@@ -256,6 +300,12 @@ impl Http2Exchange {
     pub(in super::super) fn silence(&mut self) -> &mut Deadline {
         &mut self.silence
     }
+}
+
+/// Lets the server send as many bytes of the body again.
+fn release(body: &mut RecvStream, count: usize) {
+    // A stream that was reset has no window any more.
+    let _reset = body.flow_control().release_capacity(count);
 }
 
 /// Returns whether the server has told that it did nothing with the request.
