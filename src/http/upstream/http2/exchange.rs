@@ -10,7 +10,7 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
 use super::ahead::Ahead;
-use super::{StreamPlace, into_io};
+use super::{MAX_UNSENT, StreamPlace, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
@@ -24,6 +24,12 @@ const COALESCED: usize = 1000;
 pub struct Http2Exchange {
     /// Before `place`, so that the stream is gone before its place is free.
     request: Request,
+    /// All of the request's body that was sent, until a head arrives; `None` if it is large.
+    ///
+    /// The server may still refuse the request unseen.
+    sent: Option<Vec<u8>>,
+    /// What another connection sent of the body before its server refused the request.
+    again: Option<Buffer>,
     /// The interim responses that were not taken yet. [`HeadBudget`](super::heads::HeadBudget)
     /// bounds them.
     interims: VecDeque<Box<::http::Response<()>>>,
@@ -65,6 +71,8 @@ impl Http2Exchange {
     pub(super) fn new(place: StreamPlace) -> Self {
         Self {
             request: Request::None,
+            sent: Some(Vec::new()),
+            again: None,
             interims: VecDeque::new(),
             response: Response::None,
             ahead: Ahead::new(place.connection.undelivered.clone()),
@@ -103,6 +111,23 @@ impl Http2Exchange {
         matches!(self.request, Request::Ready(_)) || self.is_refused
     }
 
+    /// Takes over the body that another connection has begun to send, for a server that did
+    /// nothing with it. Returns whether that was possible.
+    pub(in super::super) fn take_over(&mut self, other: &mut Self) -> bool {
+        let Some(mut sent) = other.sent.take() else {
+            return false;
+        };
+        if let Some(rest) = other.again.take() {
+            sent.extend(rest.filled());
+        }
+        if !sent.is_empty() {
+            let mut again = Buffer::take();
+            again.put(&sent);
+            self.again = Some(again);
+        }
+        true
+    }
+
     /// Gives no more requests to the connection: it may be dead.
     pub(in super::super) fn distrust(&self) {
         self.place.connection.is_leaving.set(true);
@@ -135,6 +160,23 @@ impl Http2Exchange {
         }
     }
 
+    /// Sends all bytes that wait to be sent.
+    pub(in super::super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.send_head(false)?;
+        self.poll_send_again(cx)
+    }
+
+    /// Sends what another connection has sent before.
+    fn poll_send_again(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let (Some(again), Request::Sending(stream)) = (&mut self.again, &mut self.request) {
+            let note = |data: &[u8]| note_sent(&mut self.sent, data);
+            let sent = http2::poll_send_noting(stream, cx, again, false, note);
+            ready!(sent).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            self.again = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
     pub(in super::super) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -142,13 +184,16 @@ impl Http2Exchange {
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
         let is_last = matches!(then, Then::End(None));
-        self.send_head(is_last && piece.is_empty())?;
+        self.send_head(is_last && piece.is_empty() && self.again.is_none())?;
+        ready!(self.poll_send_again(cx))?;
         let Request::Sending(stream) = &mut self.request else {
             return Poll::Ready(Ok(()));
         };
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         let had_bytes = !piece.is_empty();
-        ready!(http2::poll_send_piece(stream, cx, piece, is_last)).map_err(gone)?;
+        let note = |data: &[u8]| note_sent(&mut self.sent, data);
+        let sent = http2::poll_send_noting(stream, cx, piece, is_last, note);
+        ready!(sent).map_err(gone)?;
         piece.clear_for_body();
         if let Then::End(trailers) = then {
             if !(had_bytes && is_last) {
@@ -211,6 +256,10 @@ impl Http2Exchange {
             Poll::Ready(Some(Err(error))) => Err(error),
             Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
         };
+        if received.is_ok() {
+            // It is not sent again once any of an answer is here.
+            self.sent = None;
+        }
         match received {
             Ok(Err(interim)) => self.interims.push_back(Box::new(interim)),
             Ok(Ok(last)) => {
@@ -299,6 +348,17 @@ impl Http2Exchange {
     /// The deadline for the server to send something.
     pub(in super::super) fn silence(&mut self) -> &mut Deadline {
         &mut self.silence
+    }
+}
+
+/// Keeps what is sent of a request's body, as long as it is small.
+fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
+    if let Some(all) = sent {
+        if all.len() + data.len() <= MAX_UNSENT {
+            all.extend(data);
+        } else {
+            *sent = None;
+        }
     }
 }
 
