@@ -92,7 +92,7 @@ async fn serve(listener: TcpListener, most: usize, counts: Arc<Counts>) {
         });
     }
     drop(listener);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn answer<B>(request: Request<B>, mut respond: SendResponse<Bytes>, counts: Arc<Counts>) {
