@@ -29,6 +29,17 @@ pub(super) fn poll_send_piece(
     piece: &mut Buffer,
     is_last: bool,
 ) -> Poll<Result<(), StreamGone>> {
+    poll_send_noting(stream, cx, piece, is_last, |_| {})
+}
+
+/// The same. `note` gets the bytes that are sent.
+pub(super) fn poll_send_noting(
+    stream: &mut SendStream<Bytes>,
+    cx: &mut Context<'_>,
+    piece: &mut Buffer,
+    is_last: bool,
+    mut note: impl FnMut(&[u8]),
+) -> Poll<Result<(), StreamGone>> {
     while !piece.is_empty() {
         stream.reserve_capacity(piece.len());
         let mut room = stream.capacity();
@@ -41,6 +52,7 @@ pub(super) fn poll_send_piece(
         let count = room.min(piece.len());
         let data = Bytes::copy_from_slice(&piece.filled()[..count]);
         piece.consume(count);
+        note(&data);
         let sent = stream.send_data(data, is_last && piece.is_empty());
         sent.map_err(|_| StreamGone)?;
     }

@@ -12,7 +12,7 @@ mod heads;
 mod keys;
 mod least_rate;
 mod log;
-mod others;
+pub mod others;
 mod pipelined;
 mod slow;
 mod starved;

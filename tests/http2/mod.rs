@@ -9,8 +9,11 @@ mod origin_heads;
 mod origin_leaving;
 mod origin_limits;
 mod prior_knowledge;
+mod programs;
 mod recording;
 mod same;
+mod slow_readers;
+mod stream_origin;
 mod upgrade;
 mod websocket;
 

@@ -2,13 +2,17 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::checklist::bed::noise;
 use crate::http2::{GET, POST, ask, check_fine, check_refused, drip};
-use crate::support::frames::{DATA, END_STREAM, Frames, frame, go_away, head, ok, reset};
+use crate::support::frames::{
+    DATA, END_STREAM, Frames, frame, go_away, head, ok, reset, window_update,
+};
 use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually};
 
 const NO_ERROR: u32 = 0;
@@ -66,14 +70,114 @@ fn what_the_origin_has_not_looked_at_is_sent_again_whatever_its_method() {
             );
             assert_eq!(origin.connections(), 2, "{name}, used: {used}");
             check_fine(&gateway, name);
-            // A body that was begun cannot be sent twice.
+            // A small body is kept until the origin has answered.
             let before = origin.requests();
             origin.next(refuse);
-            assert_eq!(ask(&gateway, POST).status(), 502, "{name}, used: {used}");
-            assert_eq!(origin.requests() - before, 1, "{name}, used: {used}");
+            origin.next(|to, stream| {
+                assert_eq!(body(to, usize::MAX)?, b"abc");
+                to.send(ok(stream))
+            });
+            assert_eq!(ask(&gateway, POST).status(), 200, "{name}, used: {used}");
+            assert_eq!(origin.requests() - before, 2, "{name}, used: {used}");
             check_fine(&gateway, name);
         }
     }
+}
+
+/// The body of the request whose head was read, or as much of it as is asked for.
+fn body(from: &mut Frames, most: usize) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    while body.len() < most {
+        let next = from.next()?;
+        assert_eq!(next.kind, DATA);
+        body.extend(&next.payload);
+        if next.ends_stream() {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+/// Lets the other side send so many bytes on a stream, and on the connection.
+fn open_window(to: &mut Frames, stream: u32, by: u32) -> io::Result<()> {
+    to.send([window_update(stream, by), window_update(0, by)].concat())
+}
+
+#[test]
+fn a_body_that_the_origin_has_not_looked_at_is_sent_again_whole() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    for length in [1, 10_000, 65_000, 100_000] {
+        let sent = noise(length);
+        let wanted = sent.clone();
+        // Without a window of its own, the origin gets 65535 bytes.
+        origin.next(move |to, stream| {
+            body(to, length.min(65_535))?;
+            to.send(window_update(0, 65_535))?;
+            to.send(reset(stream, REFUSED_STREAM))
+        });
+        origin.next(move |to, stream| {
+            // What closes with unread bytes resets its connection, and says nothing before.
+            body(to, length.min(60_000))?;
+            to.send(go_away(stream - 1, NO_ERROR))
+        });
+        origin.next(move |to, stream| {
+            open_window(to, stream, 200_000)?;
+            assert!(body(to, usize::MAX)? == wanted, "{length}");
+            to.send(ok(stream))
+        });
+        let before = origin.requests();
+        let mut client = Raw::connect(gateway.address());
+        client.send(format!(
+            "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n"
+        ));
+        client.send(&sent);
+        assert_eq!(client.answer().body, b"ok", "{length}");
+        assert_eq!(origin.requests() - before, 3, "{length}");
+    }
+}
+
+#[test]
+fn a_body_that_is_still_coming_is_sent_again_from_its_start() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    let begun = Arc::<AtomicBool>::default();
+    let has_begun = Arc::clone(&begun);
+    origin.next(|to, stream| {
+        assert_eq!(body(to, 3)?, b"abc");
+        to.send(reset(stream, REFUSED_STREAM))
+    });
+    origin.next(move |to, stream| {
+        // What the client has sent does not wait for the rest.
+        assert_eq!(body(to, 3)?, b"abc");
+        has_begun.store(true, Ordering::SeqCst);
+        assert_eq!(body(to, usize::MAX)?, b"def");
+        to.send(ok(stream))
+    });
+    let mut client = Raw::connect(gateway.address());
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\nabc");
+    eventually("it is sent again", || begun.load(Ordering::SeqCst));
+    client.send("def");
+    assert_eq!(client.answer().body, b"ok");
+    assert_eq!(origin.requests(), 2);
+}
+
+#[test]
+fn a_large_body_that_was_begun_is_not_sent_again() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    check_fine(&gateway, "first");
+    origin.next(|to, stream| {
+        open_window(to, stream, 200_000)?;
+        body(to, 100_000)?;
+        to.send(reset(stream, REFUSED_STREAM))
+    });
+    let mut client = Raw::connect(gateway.address());
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n");
+    client.send(noise(100_000));
+    assert_eq!(client.answer().status(), 502);
+    assert_eq!(origin.requests(), 2);
+    check_fine(&gateway, "afterwards");
 }
 
 #[test]

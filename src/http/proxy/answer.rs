@@ -41,7 +41,14 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         loop {
             let head = self.take_head(connection, in_flight)?;
             if matches!(head, Some(ResponseKind::Interim)) {
-                poll_fn(|cx| self.client.poll_flush(cx)).await?;
+                poll_fn(|cx| {
+                    let flushed = self.client.poll_flush(cx);
+                    if flushed.is_pending() {
+                        connection.poll_ahead(cx);
+                    }
+                    flushed
+                })
+                .await?;
             } else if let Some(answer) = head {
                 return Ok(answer);
             } else {

@@ -115,7 +115,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         poll_fn(|cx| {
             let client = &mut *self.client;
             let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
-            self.client.poll_send(cx, piece, Then::More)
+            let sent = self.client.poll_send(cx, piece, Then::More)?;
+            if sent.is_pending() {
+                connection.poll_ahead(cx);
+            }
+            sent.map(Ok::<_, ClientError>)
         })
         .await?;
         Ok(())

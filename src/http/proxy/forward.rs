@@ -263,11 +263,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if !self.upload.has_begun() {
             self.upload.restart();
             self.write_head(connection, in_flight)?;
+        } else if connection.take_over_body(&mut broken) {
+            self.write_head(connection, in_flight)?;
+            self.upload.resume();
         } else if is_same && connection.take_over(&mut broken) {
             self.upload.resume();
         } else {
-            // The head that waits to be sent names the first server, or was sent on a stream. It
-            // cannot be replaced, because body bytes after it were already read.
+            // The head that waits to be sent names the first server. It cannot be replaced, because
+            // body bytes after it were already read. Or more was sent on a stream than is kept.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));

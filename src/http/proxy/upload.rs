@@ -80,11 +80,14 @@ impl Upload {
         self.phase = Phase::Reading;
     }
 
-    /// Prepares to continue on a new connection, after the old one wrote nothing of the request.
+    /// Prepares to continue on a new connection, which has taken over what was sent on the old one.
     pub(super) fn resume(&mut self) {
-        if let Phase::Refused(piece) = std::mem::replace(&mut self.phase, Phase::Reading) {
-            self.phase = Phase::Sending(piece);
-        }
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
+            Phase::Refused(piece) => Phase::Sending(piece),
+            // The end is to be sent again.
+            Phase::Over => Phase::Sending(Buffer::take()),
+            phase => phase,
+        };
     }
 
     /// Moves as many bytes as possible. Ready when the upload is [over](Self::is_over).

@@ -64,9 +64,20 @@ impl Connection {
         }
     }
 
+    /// Takes over the body that another connection has begun to send, for a server that did nothing
+    /// with it. The head is to be written anew.
+    ///
+    /// Returns whether that was possible: only over HTTP/2, and only if little was sent of it.
+    pub fn take_over_body(&mut self, other: &mut Self) -> bool {
+        match (self, other) {
+            (Self::Http2(exchange), Self::Http2(other)) => exchange.take_over(other),
+            _ => false,
+        }
+    }
+
     /// Takes over a request of which another connection has written nothing.
     ///
-    /// Returns whether that was possible: over HTTP/2, a body that was begun is lost.
+    /// Returns whether that was possible: only over HTTP/1.
     pub fn take_over(&mut self, other: &mut Self) -> bool {
         match (self, other) {
             (Self::Http1(connection), Self::Http1(other)) => {
@@ -92,7 +103,7 @@ impl Connection {
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Http1(connection) => connection.poll_flush(cx),
-            Self::Http2(exchange) => Poll::Ready(exchange.send_head(false)),
+            Self::Http2(exchange) => exchange.poll_flush(cx),
         }
     }
 
@@ -173,6 +184,15 @@ impl Connection {
         match self {
             Self::Http1(connection) => connection.poll_body(cx),
             Self::Http2(exchange) => exchange.poll_body(cx),
+        }
+    }
+
+    /// Takes what has arrived of the response, while the client takes nothing of it.
+    ///
+    /// Over HTTP/1 it stays in the kernel; over HTTP/2 it would be in the way of other requests.
+    pub fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+        if let Self::Http2(exchange) = self {
+            exchange.poll_ahead(cx);
         }
     }
 

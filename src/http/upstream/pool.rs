@@ -126,7 +126,14 @@ impl Pool {
                 return Ok(Connection::Http2(Box::new(exchange)));
             }
         };
-        let stream = dialer.open(url, true).await?;
+        let stream = match dialer.open(url, true).await {
+            Ok(stream) => stream,
+            // A congested connection is better than none.
+            Err(error) => {
+                let exchange = self.shared.take_any().ok_or(error)?;
+                return Ok(Connection::Http2(Box::new(exchange)));
+            }
+        };
         if !url.is_h2c() && !stream.chose_http2() {
             self.shared.note_http1();
             return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));

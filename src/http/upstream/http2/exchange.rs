@@ -1,5 +1,6 @@
 //! One request on a stream of a shared connection, and its response.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,18 +9,33 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
-use super::{StreamPlace, into_io};
+use super::ahead::Ahead;
+use super::{MAX_UNSENT, StreamPlace, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
 use crate::time::deadline::Deadline;
+
+/// Small pieces of a body become one until it has so many bytes. A full frame fits behind them.
+const COALESCED: usize = 1000;
 
 /// One request on a stream of a shared connection. When dropped early, it resets the stream.
 #[derive(Debug)]
 pub struct Http2Exchange {
     /// Before `place`, so that the stream is gone before its place is free.
     request: Request,
+    /// All of the request's body that was sent, until a head arrives; `None` if it is large.
+    ///
+    /// The server may still refuse the request unseen.
+    sent: Option<Vec<u8>>,
+    /// What another connection sent of the body before its server refused the request.
+    again: Option<Buffer>,
+    /// The interim responses that were not taken yet. [`HeadBudget`](super::heads::HeadBudget)
+    /// bounds them.
+    interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
+    /// What has arrived of the body, and was not taken yet.
+    ahead: Ahead,
     place: StreamPlace,
     /// The fields of the head that is here.
     text: Vec<u8>,
@@ -45,7 +61,7 @@ enum Request {
 #[derive(Debug)]
 enum Response {
     None,
-    Awaited(ResponseFuture, Option<Box<::http::Response<()>>>),
+    Awaited(ResponseFuture),
     Head(Box<::http::Response<()>>, RecvStream),
     Body(RecvStream),
     Failed(Option<io::Error>),
@@ -55,7 +71,11 @@ impl Http2Exchange {
     pub(super) fn new(place: StreamPlace) -> Self {
         Self {
             request: Request::None,
+            sent: Some(Vec::new()),
+            again: None,
+            interims: VecDeque::new(),
             response: Response::None,
+            ahead: Ahead::new(place.connection.undelivered.clone()),
             place,
             text: Vec::new(),
             is_over: false,
@@ -91,6 +111,23 @@ impl Http2Exchange {
         matches!(self.request, Request::Ready(_)) || self.is_refused
     }
 
+    /// Takes over the body that another connection has begun to send, for a server that did
+    /// nothing with it. Returns whether that was possible.
+    pub(in super::super) fn take_over(&mut self, other: &mut Self) -> bool {
+        let Some(mut sent) = other.sent.take() else {
+            return false;
+        };
+        if let Some(rest) = other.again.take() {
+            sent.extend(rest.filled());
+        }
+        if !sent.is_empty() {
+            let mut again = Buffer::take();
+            again.put(&sent);
+            self.again = Some(again);
+        }
+        true
+    }
+
     /// Gives no more requests to the connection: it may be dead.
     pub(in super::super) fn distrust(&self) {
         self.place.connection.is_leaving.set(true);
@@ -106,7 +143,7 @@ impl Http2Exchange {
         let mut send = self.place.connection.send.clone();
         match send.send_request(request, is_last) {
             Ok((response, stream)) => {
-                self.response = Response::Awaited(response, None);
+                self.response = Response::Awaited(response);
                 self.request = if is_last {
                     Request::Over
                 } else {
@@ -123,6 +160,23 @@ impl Http2Exchange {
         }
     }
 
+    /// Sends all bytes that wait to be sent.
+    pub(in super::super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.send_head(false)?;
+        self.poll_send_again(cx)
+    }
+
+    /// Sends what another connection has sent before.
+    fn poll_send_again(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let (Some(again), Request::Sending(stream)) = (&mut self.again, &mut self.request) {
+            let note = |data: &[u8]| note_sent(&mut self.sent, data);
+            let sent = http2::poll_send_noting(stream, cx, again, false, note);
+            ready!(sent).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            self.again = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
     pub(in super::super) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -130,13 +184,16 @@ impl Http2Exchange {
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
         let is_last = matches!(then, Then::End(None));
-        self.send_head(is_last && piece.is_empty())?;
+        self.send_head(is_last && piece.is_empty() && self.again.is_none())?;
+        ready!(self.poll_send_again(cx))?;
         let Request::Sending(stream) = &mut self.request else {
             return Poll::Ready(Ok(()));
         };
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         let had_bytes = !piece.is_empty();
-        ready!(http2::poll_send_piece(stream, cx, piece, is_last)).map_err(gone)?;
+        let note = |data: &[u8]| note_sent(&mut self.sent, data);
+        let sent = http2::poll_send_noting(stream, cx, piece, is_last, note);
+        ready!(sent).map_err(gone)?;
         piece.clear_for_body();
         if let Then::End(trailers) = then {
             if !(had_bytes && is_last) {
@@ -148,10 +205,7 @@ impl Http2Exchange {
     }
 
     pub(in super::super) fn has_head(&self) -> bool {
-        matches!(
-            self.response,
-            Response::Head(..) | Response::Awaited(_, Some(_))
-        )
+        !self.interims.is_empty() || matches!(self.response, Response::Head(..))
     }
 
     /// Returns the head that is here, and zero for its size. h2 has seen to its limit.
@@ -159,9 +213,11 @@ impl Http2Exchange {
         &mut self,
         to_head: bool,
     ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
-        let (head, ended) = match &self.response {
-            Response::Awaited(_, Some(interim)) => (interim, false),
-            Response::Head(head, body) => (head, body.is_end_stream()),
+        let (head, ended) = match (self.interims.front(), &self.response) {
+            (Some(interim), _) => (interim, false),
+            (None, Response::Head(head, body)) => {
+                (head, body.is_end_stream() && self.ahead.is_empty())
+            }
             _ => return Ok(None),
         };
         self.text.clear();
@@ -170,8 +226,11 @@ impl Http2Exchange {
     }
 
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
+        if self.interims.pop_front().is_some() {
+            self.place.connection.heads.note_read();
+            return;
+        }
         self.response = match std::mem::replace(&mut self.response, Response::None) {
-            Response::Awaited(response, _) => Response::Awaited(response, None),
             Response::Head(_, body) => {
                 self.is_over = length.is_empty();
                 Response::Body(body)
@@ -183,7 +242,7 @@ impl Http2Exchange {
     /// Receives a head.
     pub(in super::super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let response = match &mut self.response {
-            Response::Awaited(response, None) => response,
+            Response::Awaited(response) => response,
             Response::Failed(error) => {
                 let error = error.take();
                 return Poll::Ready(Err(
@@ -197,13 +256,12 @@ impl Http2Exchange {
             Poll::Ready(Some(Err(error))) => Err(error),
             Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
         };
+        if received.is_ok() {
+            // It is not sent again once any of an answer is here.
+            self.sent = None;
+        }
         match received {
-            Ok(Err(interim)) => {
-                self.place.connection.heads.note_read();
-                if let Response::Awaited(_, head) = &mut self.response {
-                    *head = Some(Box::new(interim));
-                }
-            }
+            Ok(Err(interim)) => self.interims.push_back(Box::new(interim)),
             Ok(Ok(last)) => {
                 let (parts, body) = last.into_parts();
                 let head = ::http::Response::from_parts(parts, ());
@@ -219,11 +277,37 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
+    /// Takes what has arrived of the response, while the client takes nothing of it.
+    ///
+    /// Wakes the task when more arrives. Frames that nobody takes end the connection with all other
+    /// requests on it; what is taken here has a bound, because the server gets no window for it.
+    pub(in super::super) fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+        while matches!(self.response, Response::Awaited(_)) {
+            match self.poll_receive(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.response = Response::Failed(Some(error)),
+                Poll::Pending => return,
+            }
+        }
+        if let Response::Head(_, body) | Response::Body(body) = &mut self.response {
+            // The end, the trailers or an error are found again behind the bytes.
+            while let Poll::Ready(Some(Ok(data))) = body.poll_data(cx) {
+                self.ahead.put(&data);
+            }
+        }
+    }
+
     pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         let mut piece = Buffer::take();
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));
         };
+        if !self.is_over && !self.ahead.is_empty() {
+            piece.clear_for_body();
+            release(body, self.ahead.take(&mut piece));
+            self.is_over = self.ahead.is_empty() && body.is_end_stream();
+            return Poll::Ready(Ok(piece));
+        }
         while !self.is_over {
             let Some(data) = ready!(body.poll_data(cx)) else {
                 let trailers = ready!(body.poll_trailers(cx)).map_err(into_io)?;
@@ -232,12 +316,21 @@ impl Http2Exchange {
                 break;
             };
             let data = data.map_err(into_io)?;
-            // A stream that was reset has no window any more.
-            let _reset = body.flow_control().release_capacity(data.len());
-            self.is_over = body.is_end_stream();
+            release(body, data.len());
             if !data.is_empty() {
                 piece.clear_for_body();
                 piece.put(&data);
+            }
+            self.is_over = body.is_end_stream();
+            while !self.is_over
+                && (1..COALESCED).contains(&piece.len())
+                && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
+            {
+                release(body, data.len());
+                piece.put(&data);
+                self.is_over = body.is_end_stream();
+            }
+            if !piece.is_empty() {
                 break;
             }
         }
@@ -256,6 +349,23 @@ impl Http2Exchange {
     pub(in super::super) fn silence(&mut self) -> &mut Deadline {
         &mut self.silence
     }
+}
+
+/// Keeps what is sent of a request's body, as long as it is small.
+fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
+    if let Some(all) = sent {
+        if all.len() + data.len() <= MAX_UNSENT {
+            all.extend(data);
+        } else {
+            *sent = None;
+        }
+    }
+}
+
+/// Lets the server send as many bytes of the body again.
+fn release(body: &mut RecvStream, count: usize) {
+    // A stream that was reset has no window any more.
+    let _reset = body.flow_control().release_capacity(count);
 }
 
 /// Returns whether the server has told that it did nothing with the request.

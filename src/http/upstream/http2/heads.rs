@@ -1,7 +1,10 @@
-//! A bound on the heads that a server sends before they are read.
+//! Bounds on what a server sends before it is read, beyond the windows of bodies.
 //!
-//! Bodies have windows, but heads have none: h2 keeps each interim response until its request
-//! takes it, and a request whose client reads nothing takes none.
+//! Heads have no window: h2 keeps each interim response until its request takes it, and a request
+//! whose client reads nothing takes none.
+//!
+//! h2 ends a connection whose small pieces of bodies it has to keep as frames. So the requests get
+//! time to take them before more is read.
 
 use std::cell::Cell;
 use std::io;
@@ -17,8 +20,21 @@ use super::super::stream::OriginStream;
 const MAX_UNREAD: usize = 32;
 /// Heads that may come for requests that have ended: all streams may be reset at once.
 const MAX_LATE: usize = 256;
+/// Small pieces of bodies that are read before the requests get time to take them.
+const MAX_SMALL: usize = 128;
+/// A smaller piece takes more memory as a frame than it has bytes.
+const SMALL: usize = 256;
+/// Empty pieces of bodies one after another that h2 does not see. It ends a connection that has had
+/// 100 of them, in however long a time; more than these are a flood.
+const MAX_EMPTY: usize = 100;
+/// The type of the frame that carries a piece of a body (RFC 9113, section 6.1).
+const DATA: u8 = 0;
 /// The type of the frame that begins a head (RFC 9113, section 6.2).
 const HEADERS: u8 = 1;
+/// A type that nothing defines: such a frame is ignored (RFC 9113, section 4.1).
+const UNKNOWN: u8 = 0xff;
+/// The flag of the last frame of a stream.
+const END_STREAM: u8 = 1;
 /// Bytes of a frame before its payload (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
 
@@ -50,7 +66,8 @@ impl HeadBudget {
     }
 }
 
-/// A connection that fails when its server sends more heads than the budget has.
+/// A connection that fails when its server sends more heads than the budget has, and that pauses
+/// after many small pieces of bodies.
 #[derive(Debug)]
 pub(super) struct Watched {
     stream: OriginStream,
@@ -60,6 +77,10 @@ pub(super) struct Watched {
     filled: usize,
     /// Bytes of the present frame that are still to come.
     left: usize,
+    /// Small pieces of bodies since the last pause.
+    small: usize,
+    /// Empty pieces of bodies since the last other one.
+    empty: usize,
 }
 
 impl Watched {
@@ -70,28 +91,50 @@ impl Watched {
             head: [0; FRAME_HEAD],
             filled: 0,
             left: 0,
+            small: 0,
+            empty: 0,
         }
     }
 
-    fn watch(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let skipped = self.left.min(bytes.len());
+    fn watch(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let skipped = self.left.min(bytes.len() - at);
             self.left -= skipped;
-            bytes = &bytes[skipped..];
-            let count = bytes.len().min(FRAME_HEAD - self.filled);
-            self.head[self.filled..self.filled + count].copy_from_slice(&bytes[..count]);
+            at += skipped;
+            let count = (bytes.len() - at).min(FRAME_HEAD - self.filled);
+            let head = &bytes[at..at + count];
+            self.head[self.filled..self.filled + count].copy_from_slice(head);
             self.filled += count;
-            bytes = &bytes[count..];
+            at += count;
             if self.filled == FRAME_HEAD {
                 self.filled = 0;
-                let [high, middle, low, kind, ..] = self.head;
+                let [high, middle, low, kind, flags, ref stream @ ..] = self.head;
                 self.left = u32::from_be_bytes([0, high, middle, low]) as usize;
                 if kind == HEADERS {
                     self.budget.spend()?;
+                } else if kind == DATA && flags & END_STREAM == 0 && *stream != [0; 4] {
+                    let is_hidden = self.is_hidden();
+                    // A frame whose type came with an earlier read is left as it is.
+                    let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
+                    if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
+                        *kind = UNKNOWN;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Notes a piece of a body, and returns whether h2 does not see it.
+    fn is_hidden(&mut self) -> bool {
+        if self.left > 0 {
+            self.small += usize::from(self.left < SMALL);
+            self.empty = 0;
+            return false;
+        }
+        self.empty += 1;
+        self.empty <= MAX_EMPTY
     }
 }
 
@@ -101,9 +144,15 @@ impl AsyncRead for Watched {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.small >= MAX_SMALL {
+            // The tasks of the requests were woken before this one wakes itself.
+            self.small = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = to.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, to))?;
-        Poll::Ready(self.watch(&to.filled()[before..]))
+        Poll::Ready(self.watch(&mut to.filled_mut()[before..]))
     }
 }
 
@@ -124,3 +173,6 @@ impl AsyncWrite for Watched {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod properties;

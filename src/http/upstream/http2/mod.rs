@@ -1,5 +1,6 @@
 //! Connections to one server over HTTP/2, which the requests of a worker share.
 
+mod ahead;
 mod exchange;
 mod heads;
 
@@ -16,11 +17,28 @@ use h2::client::{Builder, SendRequest};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use self::ahead::Undelivered;
 pub use self::exchange::Http2Exchange;
 use self::heads::{HeadBudget, Watched};
 use super::stream::OriginStream;
-use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
 
+/// Bytes of one response that the server may send before the client takes them.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// The same of all responses of a connection together: so many that it never ends before those of
+/// its streams, and clients that take nothing hold up no others. Go's client has the same.
+const CONNECTION_WINDOW: u32 = 1 << 30;
+/// Requests at once for which [`CONNECTION_WINDOW`] suffices, whatever the server takes.
+const MAX_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
+/// Bytes that wait for clients, from which a connection takes no more requests.
+const CONGESTED: usize = 16 * STREAM_WINDOW as usize;
+/// Maximum number of bytes of a request's body that wait until the server reads them.
+const MAX_UNSENT: usize = 64 * 1024;
+/// Cancelled requests of a connection whose late frames are dropped for a second. Those of others
+/// are answered by a reset, each.
+const MAX_CANCELLED: usize = 1024;
+/// Memory that h2 may use to keep small pieces of responses as frames, until their requests take
+/// them. One read brings at most a quarter of it, and then [`Watched`] pauses.
+const MAX_FRAMES: usize = 2 << 20;
 /// The number of requests at once that stands for: the server has not told its own yet.
 const UNTOLD: usize = u32::MAX as usize + 1;
 /// Requests at once on a connection whose server does not tell: the least that RFC 9113,
@@ -50,6 +68,7 @@ struct SharedConnection {
     all: Weak<Http2Connections>,
     in_use: Cell<usize>,
     heads: Rc<HeadBudget>,
+    undelivered: Undelivered,
     has_carried: Cell<bool>,
     /// Whether its server does not tell how many requests it takes.
     is_untelling: Cell<bool>,
@@ -63,9 +82,14 @@ impl SharedConnection {
         let most = match self.send.current_max_send_streams() {
             UNTOLD if self.is_untelling.get() => USUAL,
             UNTOLD => 1,
-            most => most,
+            most => most.min(MAX_STREAMS),
         };
         self.in_use.get() < most
+    }
+
+    /// Returns whether so much waits for clients that further requests use another connection.
+    fn is_congested(&self) -> bool {
+        self.undelivered.bytes() >= CONGESTED
     }
 
     /// Returns whether the server may still tell how many requests it takes at once.
@@ -124,14 +148,24 @@ impl Drop for Opening<'_> {
 }
 
 impl Http2Connections {
-    /// Takes a place on an open connection, if one has room.
+    /// Takes a place on an open connection, if one has room and is not congested.
     pub(super) fn take(&self) -> Option<Http2Exchange> {
+        self.take_if(|connection| !connection.is_congested())
+    }
+
+    /// The same on any connection that has room.
+    pub(super) fn take_any(&self) -> Option<Http2Exchange> {
+        self.take_if(|_| true)
+    }
+
+    fn take_if(&self, suits: impl Fn(&SharedConnection) -> bool) -> Option<Http2Exchange> {
         let mut open = self.open.borrow_mut();
         if open.is_empty() {
             return None;
         }
         open.retain(|connection| connection.is_open());
-        let found = open.iter().find(|connection| connection.has_room())?;
+        let mut with_room = open.iter().filter(|connection| connection.has_room());
+        let found = with_room.find(|connection| suits(connection))?;
         Some(Http2Exchange::new(StreamPlace::on(found)))
     }
 
@@ -189,6 +223,11 @@ impl Http2Connections {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_max_send_streams(UNTOLD)
             .max_send_buffer_size(MAX_UNSENT)
+            .data_frame_budget(MAX_FRAMES)
+            // What is on the way when a client cancels is no error of the server: h2 would count it
+            // and end the connection after 1024 such frames.
+            .max_concurrent_reset_streams(MAX_CANCELLED)
+            .max_local_error_reset_streams(None)
             .handshake(Watched::new(stream, Rc::clone(&heads)))
             .await;
         let (send, connection) = handshake.map_err(into_io)?;
@@ -197,6 +236,7 @@ impl Http2Connections {
             all: Rc::downgrade(self),
             in_use: Cell::new(0),
             heads,
+            undelivered: Undelivered::default(),
             has_carried: Cell::new(false),
             is_untelling: Cell::new(false),
             is_leaving: Cell::new(false),

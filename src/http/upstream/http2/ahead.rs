@@ -1,0 +1,79 @@
+//! The part of a body that has arrived and that the client does not take yet.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::STREAM_WINDOW;
+use crate::http::message::Buffer;
+use crate::http::message::buffer::READ_SIZE;
+
+/// The size of the memory for a few bytes.
+const SMALLEST: usize = 1024;
+
+/// Bytes of all bodies of a connection that wait for their clients.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undelivered(Rc<Cell<usize>>);
+
+impl Undelivered {
+    pub(super) fn bytes(&self) -> usize {
+        self.0.get()
+    }
+}
+
+/// Bytes of one body that wait for the client.
+///
+/// The server gets no new window for them, so they never are more than [`STREAM_WINDOW`]. Frames as
+/// h2 keeps them would take far more memory than their bytes.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    bytes: VecDeque<u8>,
+    all: Undelivered,
+}
+
+impl Ahead {
+    pub(super) fn new(all: Undelivered) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            all,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() {
+            let grown = (2 * self.bytes.capacity()).clamp(SMALLEST, STREAM_WINDOW as usize);
+            self.bytes
+                .reserve_exact(grown.max(needed) - self.bytes.len());
+        }
+        self.bytes.extend(bytes);
+        self.all.0.set(self.all.0.get() + bytes.len());
+    }
+
+    /// Moves the first bytes into an empty piece, and returns how many.
+    pub(super) fn take(&mut self, piece: &mut Buffer) -> usize {
+        let (first, _) = self.bytes.as_slices();
+        let count = first.len().min(READ_SIZE);
+        piece.put(&first[..count]);
+        if count == self.bytes.len() {
+            self.bytes = VecDeque::new();
+        } else {
+            self.bytes.drain(..count);
+        }
+        self.all.0.set(self.all.0.get() - count);
+        count
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.all.0.set(self.all.0.get() - self.bytes.len());
+    }
+}
+
+#[cfg(test)]
+mod properties;

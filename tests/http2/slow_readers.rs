@@ -1,0 +1,273 @@
+//! Clients that take little or nothing of what an HTTP/2 origin sends them: each costs bounded
+//! memory, and the other requests on the connection to the origin go on.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::abuse::others::Others;
+use crate::http2::stream_origin::{StreamOrigin, content};
+use crate::http2::{GET, ask};
+use crate::support::frames::{
+    DATA, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, Outcome, frame, head, reset, settings,
+    window_update,
+};
+use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually};
+
+const MB: u64 = 1 << 20;
+/// What the origin may send of one response ahead.
+const STREAM_WINDOW: usize = 256 * 1024;
+/// No client takes so many bytes by the buffers of its kernel alone.
+const LARGE: usize = 32 << 20;
+
+fn drip(origin: &StreamOrigin) -> Gateway {
+    Gateway::start(&format!(
+        "workers = 1\n[origins.app]\nservers = [\"h2c://{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ))
+}
+
+fn get(stream: u32, path: &str) -> Vec<u8> {
+    let fields = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", "test"),
+        (":path", path),
+    ];
+    head(stream, END_STREAM, &fields)
+}
+
+/// A client without windows that has sent so many requests.
+pub fn without_window(gateway: &Gateway, path: &str, count: u32) -> Frames {
+    let mut client = Frames::connect(gateway.address());
+    let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+    client.send(none).expect("the gateway reads");
+    for nth in 0..count {
+        let request = get(2 * nth + 1, path);
+        client.send(request).expect("the gateway reads");
+    }
+    client
+}
+
+/// Waits until the origin has sent all that it may.
+fn wait_until_stuck(origin: &StreamOrigin, least: usize) {
+    let mut before = 0;
+    eventually("the origin has used its windows up", || {
+        thread::sleep(Duration::from_millis(100));
+        let sent = origin.sent();
+        sent >= least && std::mem::replace(&mut before, sent) == sent
+    });
+}
+
+/// Fails unless requests over HTTP/1 and HTTP/2 are answered whole, and no connection is gone.
+fn check_others(gateway: &Gateway, origin: &StreamOrigin, name: &str) {
+    let path = "/16384/20";
+    let whole = content(16_384 * 20);
+    for _ in 0..5 {
+        let answer = ask(gateway, GET);
+        assert_eq!(
+            (answer.status(), &*answer.body),
+            (200, &b"ok"[..]),
+            "{name}"
+        );
+        let answer = ask(
+            gateway,
+            &format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"),
+        );
+        assert!(answer.body == whole, "{name}: {} bytes", answer.body.len());
+        let mut client = Frames::connect(gateway.address());
+        let window = [
+            settings(&[(INITIAL_WINDOW_SIZE, 1 << 20)]),
+            window_update(0, 1 << 20),
+        ];
+        client.send(window.concat()).expect("the gateway reads");
+        client.send(get(1, path)).expect("the gateway reads");
+        assert_eq!(client.outcome(1), Outcome::Status(200), "{name}");
+        let body = client.body(1).expect("a whole body");
+        assert!(body == whole, "{name}: {} bytes", body.len());
+    }
+    assert_eq!(origin.broken(), 0, "{name}");
+}
+
+#[test]
+fn clients_that_take_nothing_hold_up_no_others() {
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    check_others(&gateway, &origin, "before");
+    let others = Others::start(&gateway);
+    let path = format!("/16384/{}", LARGE / 16_384);
+    // Over HTTP/2, more than the window of 1 MB that a connection had is for.
+    let over_http_2 = without_window(&gateway, &path, 10);
+    wait_until_stuck(&origin, 10 * STREAM_WINDOW);
+    check_others(&gateway, &origin, "HTTP/2");
+    // Over HTTP/1, the kernel takes some of it first.
+    let over_http_1: Vec<_> = (0..10)
+        .map(|_| {
+            let mut client = Raw::connect(gateway.address());
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+            client
+        })
+        .collect();
+    wait_until_stuck(&origin, 20 * STREAM_WINDOW);
+    check_others(&gateway, &origin, "HTTP/1");
+    others.check();
+    drop((over_http_1, over_http_2));
+    check_others(&gateway, &origin, "afterwards");
+}
+
+#[test]
+fn a_client_that_takes_a_byte_now_and_then_holds_up_no_others() {
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    let mut client = without_window(&gateway, "/16384/1000", 10);
+    wait_until_stuck(&origin, 10 * STREAM_WINDOW);
+    for _ in 0..3 {
+        for nth in 0..10 {
+            let one = window_update(2 * nth + 1, 1);
+            client.send(one).expect("the gateway reads");
+        }
+        check_others(&gateway, &origin, "byte by byte");
+    }
+}
+
+/// Small events that nobody reads end no connection, and whoever reads them later gets them all.
+fn check_events(size: usize, path: &str, streams: u32) {
+    let name = format!("{size} bytes, {path}");
+    let all = streams as usize;
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    check_others(&gateway, &origin, &name);
+    let before = (gateway.peak_memory(), origin.sent());
+    let mut client = without_window(&gateway, path, streams);
+    wait_until_stuck(&origin, before.1 + all * (STREAM_WINDOW - size));
+    check_others(&gateway, &origin, &name);
+    // As frames they would take 256 bytes each.
+    let grown = gateway.peak_memory() - before.0;
+    assert!(grown < 20 * MB, "{name}: {grown} bytes more");
+    // Nothing that the origin did was taken for a failure.
+    assert!(!gateway.log().contains("WARN"), "{}", gateway.log());
+
+    let mut came = vec![Vec::new(); all];
+    let mut trailers = 0;
+    for nth in 0..streams {
+        let more = window_update(2 * nth + 1, 1 << 24);
+        client.send(more).expect("the gateway reads");
+    }
+    client
+        .send(window_update(0, 1 << 28))
+        .expect("the gateway reads");
+    while trailers < all {
+        let next = client.next().expect("a frame");
+        let nth = (next.stream / 2) as usize;
+        match next.kind {
+            DATA => came[nth].extend(next.payload),
+            HEADERS => trailers += usize::from(next.flags & END_STREAM != 0),
+            _ => panic!("{name}: {next:?}"),
+        }
+    }
+    let (whole, size) = (content(came[0].len()), came[0].len());
+    assert!(size > STREAM_WINDOW, "{name}: {size} bytes");
+    assert!(came.iter().all(|came| *came == whole), "{name}");
+    check_others(&gateway, &origin, &name);
+}
+
+#[test]
+fn small_events_that_nobody_reads_end_no_connection_and_none_is_lost() {
+    for (size, streams) in [(4, 2), (50, 20), (255, 20), (3000, 20)] {
+        let path = format!("/{size}/{}", STREAM_WINDOW / size + 1000);
+        check_events(size, &path, streams);
+    }
+}
+
+#[test]
+fn small_events_behind_interim_responses_that_nobody_reads_end_no_connection() {
+    check_events(50, &format!("/hint/50/{}", STREAM_WINDOW / 50 + 1000), 20);
+}
+
+#[test]
+fn small_events_in_great_number_reach_a_client_that_reads() {
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    for size in [1, 10, 50] {
+        let path = format!("/{size}/30000");
+        let mut client = Raw::connect(gateway.address());
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        let answer = client.try_answer_to("GET", 4 * SOON).expect("an answer");
+        assert!(answer.body == content(size * 30_000), "{size}");
+    }
+    check_others(&gateway, &origin, "afterwards");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn small_pieces_that_come_all_at_once_reach_a_client_that_reads() {
+    let origin = FrameOrigin::start();
+    let gateway = crate::http2::drip(&origin, "", "");
+    let count = STREAM_WINDOW - 1;
+    origin.next(move |to, stream| {
+        let first = head(stream, 0, &[(":status", "200")]);
+        let pieces = frame(DATA, 0, stream, "x").repeat(count);
+        to.send([first, pieces, frame(DATA, END_STREAM, stream, "y")].concat())
+    });
+    let mut client = Raw::connect(gateway.address());
+    client.send(GET);
+    let answer = client.try_answer_to("GET", 4 * SOON).expect("an answer");
+    let (last, pieces) = answer.body.split_last().expect("a body");
+    assert_eq!((*last, pieces.len()), (b'y', count));
+    assert_eq!(ask(&gateway, GET).body, b"ok");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn a_congested_connection_gets_no_more_requests_until_its_clients_have_taken_some() {
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    let path = format!("/16384/{}", LARGE / 16_384);
+    let first = without_window(&gateway, &path, 15);
+    wait_until_stuck(&origin, 15 * STREAM_WINDOW);
+    check_others(&gateway, &origin, "below the bound");
+    assert_eq!(origin.connections(), 1);
+    let second = without_window(&gateway, &path, 10);
+    wait_until_stuck(&origin, 25 * STREAM_WINDOW);
+    check_others(&gateway, &origin, "past the bound");
+    assert_eq!(origin.connections(), 2);
+    // The number of connections grows with the bytes that wait, not with the requests.
+    for _ in 0..10 {
+        check_others(&gateway, &origin, "past the bound");
+    }
+    assert_eq!(origin.connections(), 2);
+    drop((first, second));
+    check_others(&gateway, &origin, "afterwards");
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn a_congested_connection_is_used_where_the_server_accepts_no_other() {
+    let origin = StreamOrigin::accepting(1);
+    let gateway = drip(&origin);
+    let path = format!("/16384/{}", LARGE / 16_384);
+    let _stuck = without_window(&gateway, &path, 20);
+    wait_until_stuck(&origin, 20 * STREAM_WINDOW);
+    check_others(&gateway, &origin, "on the only connection");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn requests_that_clients_cancel_end_no_connection() {
+    let origin = StreamOrigin::start();
+    let gateway = drip(&origin);
+    for round in 0..30 {
+        let mut client = without_window(&gateway, "/300/100000", 100);
+        client
+            .send(window_update(0, 1 << 28))
+            .expect("the gateway reads");
+        for nth in 0..100 {
+            assert_eq!(client.outcome(2 * nth + 1), Outcome::Status(200), "{round}");
+            client
+                .send(reset(2 * nth + 1, 8))
+                .expect("the gateway reads");
+        }
+    }
+    check_others(&gateway, &origin, "afterwards");
+    assert_eq!(origin.connections(), 1);
+}

@@ -1,0 +1,145 @@
+//! An origin over HTTP/2 that sends as many bytes as the windows allow, in frames of a given size.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use bytes::Bytes;
+use h2::SendStream;
+use h2::server::{Builder, SendResponse};
+use http::{HeaderMap, Request, Response};
+
+/// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers;
+/// `/hint/SIZE/COUNT` by two interim responses before. Everything else is answered by `ok`.
+pub struct StreamOrigin {
+    pub address: SocketAddr,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    connections: AtomicUsize,
+    /// Connections that ended with an error.
+    broken: AtomicUsize,
+    sent: AtomicUsize,
+}
+
+/// The first bytes of every large answer.
+pub fn content(length: usize) -> Vec<u8> {
+    (0..length).map(byte).collect()
+}
+
+fn byte(at: usize) -> u8 {
+    u8::try_from(at % 251).expect("a small number")
+}
+
+impl StreamOrigin {
+    pub fn start() -> Self {
+        Self::accepting(usize::MAX)
+    }
+
+    /// Accepts so many connections, and refuses further ones.
+    pub fn accepting(most: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let counts = Arc::<Counts>::default();
+        let of_origin = Arc::clone(&counts);
+        thread::spawn(move || {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            let runtime = builder.enable_all().build().expect("a runtime");
+            runtime.block_on(serve(listener, most, of_origin));
+        });
+        Self { address, counts }
+    }
+
+    pub fn connections(&self) -> usize {
+        self.counts.connections.load(Ordering::SeqCst)
+    }
+
+    pub fn broken(&self) -> usize {
+        self.counts.broken.load(Ordering::SeqCst)
+    }
+
+    /// Bytes of large answers so far.
+    pub fn sent(&self) -> usize {
+        self.counts.sent.load(Ordering::SeqCst)
+    }
+}
+
+async fn serve(listener: TcpListener, most: usize, counts: Arc<Counts>) {
+    listener.set_nonblocking(true).expect("a listener");
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+    for _ in 0..most {
+        let (tcp, _) = listener.accept().await.expect("a connection");
+        let counts = Arc::clone(&counts);
+        counts.connections.fetch_add(1, Ordering::SeqCst);
+        tokio::spawn(async move {
+            tcp.set_nodelay(true).expect("no delay");
+            let mut builder = Builder::new();
+            let handshake = builder.max_concurrent_streams(250).handshake(tcp).await;
+            // The program that asks whether the port is open says nothing.
+            let Ok(mut connection) = handshake else {
+                return;
+            };
+            while let Some(request) = connection.accept().await {
+                let Ok((request, respond)) = request else {
+                    counts.broken.fetch_add(1, Ordering::SeqCst);
+                    return;
+                };
+                tokio::spawn(answer(request, respond, Arc::clone(&counts)));
+            }
+        });
+    }
+    drop(listener);
+    std::future::pending::<()>().await;
+}
+
+async fn answer<B>(request: Request<B>, mut respond: SendResponse<Bytes>, counts: Arc<Counts>) {
+    let path = request.uri().path().trim_start_matches('/');
+    let hinted = path.strip_prefix("hint/");
+    let asked = hinted.unwrap_or(path).split_once('/');
+    let number = |text: &str| text.parse::<usize>().ok();
+    let asked = asked.and_then(|(size, count)| Some((number(size)?, number(count)?)));
+    // The other side may reset the stream at any time.
+    let Some((size, count)) = asked else {
+        if let Ok(mut stream) = respond.send_response(Response::new(()), false) {
+            let _gone = stream.send_data(Bytes::from_static(b"ok"), true);
+        }
+        return;
+    };
+    for _ in hinted.iter().flat_map(|_| 0..2) {
+        let mut hint = Response::new(());
+        *hint.status_mut() = http::StatusCode::EARLY_HINTS;
+        let _gone = respond.send_informational(hint);
+    }
+    if let Ok(stream) = respond.send_response(Response::new(()), false) {
+        let _gone = pieces(stream, size, count, &counts).await;
+    }
+}
+
+/// Returns `None` if the stream is reset.
+async fn pieces(
+    mut stream: SendStream<Bytes>,
+    size: usize,
+    count: usize,
+    counts: &Counts,
+) -> Option<()> {
+    for nth in 0..count {
+        let piece: Bytes = (nth * size..(nth + 1) * size).map(byte).collect();
+        stream.reserve_capacity(size);
+        while stream.capacity() < size {
+            std::future::poll_fn(|cx| stream.poll_capacity(cx))
+                .await?
+                .ok()?;
+        }
+        stream.send_data(piece, false).ok()?;
+        counts.sent.fetch_add(size, Ordering::SeqCst);
+        if nth % 64 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-count", count.into());
+    stream.send_trailers(trailers).ok()
+}
