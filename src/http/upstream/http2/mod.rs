@@ -19,8 +19,13 @@ use tokio::time::timeout;
 pub use self::exchange::Http2Exchange;
 use self::heads::{HeadBudget, Watched};
 use super::stream::OriginStream;
-use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
+use crate::http::http2::MAX_UNSENT;
 
+/// Bytes of one body that the server may send before they are read.
+///
+/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// The number of requests at once that stands for: the server has not told its own yet.
 const UNTOLD: usize = u32::MAX as usize + 1;
 /// Requests at once on a connection whose server does not tell: the least that RFC 9113,
