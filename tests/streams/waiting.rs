@@ -32,7 +32,7 @@ fn file(origin: &Origin, of_origin: &str, of_limit: &str) -> String {
 /// node uploads all at once over one connection, to a gateway where few may run.
 fn check_parallel(of_origin: &str, of_limit: &str) {
     let origin = lengths();
-    // What waits is not late: no time for a body is as long as all of them take.
+    // A body that waits is not late.
     let gateway = gateway("body_timeout = \"5s\"", &file(&origin, of_origin, of_limit));
     let mut node = Command::new("node");
     node.arg(Path::new("tests/streams/parallel.js"));
@@ -94,7 +94,7 @@ fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection()
         .expect("sent");
     assert_eq!(client.outcome(1), Outcome::Status(200));
     client.send(uploads(3)).expect("sent");
-    // As many as the window has room for; the others when it has grown.
+    // All of it fits into the window of a body that waits.
     let piece = |flags| frame(DATA, flags, 3, [b'x'; 20]);
     client.send(piece(0).repeat(FRAMES)).expect("sent");
     client
