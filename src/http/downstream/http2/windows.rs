@@ -84,9 +84,10 @@ impl Windows {
 
 /// A `WINDOW_UPDATE` with what the large window has more (RFC 9113, section 6.9).
 fn rest_of_window(stream: u32) -> [u8; 13] {
-    let [a, b, c, d] = stream.to_be_bytes();
-    let [e, f, g, h] = (STREAM_WINDOW - WAITING_WINDOW).to_be_bytes();
-    [0, 0, 4, WINDOW_UPDATE, 0, a, b, c, d, e, f, g, h]
+    let mut frame = [0, 0, 4, WINDOW_UPDATE, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    frame[5..9].copy_from_slice(&stream.to_be_bytes());
+    frame[9..].copy_from_slice(&(STREAM_WINDOW - WAITING_WINDOW).to_be_bytes());
+    frame
 }
 
 /// Puts the small window into the payload of a `SETTINGS` frame (RFC 9113, section 6.5.1).
