@@ -8,11 +8,6 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::message::{Buffer, Trailers};
 
-/// Bytes of one body that the peer may send before they are read.
-///
-/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
-pub(super) const STREAM_WINDOW: u32 = 256 * 1024;
-pub(super) const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Maximum number of bytes of one body that wait until the peer reads them.
 pub(super) const MAX_UNSENT: usize = 64 * 1024;
 

@@ -5,3 +5,4 @@ mod expect;
 mod held;
 mod programs;
 mod refused;
+mod waiting;

@@ -1,37 +1,45 @@
 //! One client connection over HTTP/2, with a task for each of its requests.
 //!
-//! h2 handles the protocol. This module adds timeouts. A connection without requests ends after
-//! `keep_alive`. A connection whose client has silently vanished ends after an unanswered ping. A
-//! response that the client does not read ends after `body_timeout`, and only that one. So does one
-//! that it reads more slowly than its share of `min_body_rate`.
+//! h2 handles the protocol. This module adds [windows] that grow when a body is read, and timeouts.
+//! A connection without requests ends after `keep_alive`. A connection whose client has silently
+//! vanished ends after an unanswered ping. A response that the client does not read ends after
+//! `body_timeout`, and only that one. So does one that it reads more slowly than its share of
+//! `min_body_rate`.
 
+mod body;
 mod keep_alive;
 mod linger;
+mod socket;
 mod stream;
 mod tunnel;
+mod windows;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::RecvStream;
+use h2::Reason;
 use h2::server::{Builder, SendResponse};
 use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use self::body::{Body, taking_arrived};
 use self::keep_alive::KeepAlive;
 use self::linger::linger;
+use self::socket::WindowedSocket;
 use self::stream::Http2Stream;
+use self::windows::{CONNECTION_WINDOW, STREAM_WINDOW, Windows};
 use super::context::ConnectionContext;
 use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::{Aborted, RequestService};
 use super::timeouts::Timeouts;
-use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
+use crate::http::http2::MAX_UNSENT;
 use crate::http::message::RequestHead;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
@@ -58,6 +66,7 @@ pub(super) async fn serve<S, A>(
     S: AsyncRead + AsyncWrite + Unpin + 'static,
     A: RequestService,
 {
+    let windows = Rc::<Windows>::default();
     let handshake = Builder::new()
         .max_concurrent_streams(timeouts.max_concurrent_streams)
         .max_header_list_size(timeouts.max_header_size)
@@ -67,8 +76,11 @@ pub(super) async fn serve<S, A>(
         .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
         .max_local_error_reset_streams(Some(MAX_ERRORS))
         .max_concurrent_reset_streams(MAX_RESETS)
+        // What h2 counts as too much is never given back for streams that have ended. The streams'
+        // tasks keep it small.
+        .data_frame_budget(usize::MAX)
         .enable_connect_protocol()
-        .handshake(socket);
+        .handshake(WindowedSocket::new(socket, Rc::clone(&windows)));
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
         return;
     };
@@ -78,6 +90,7 @@ pub(super) async fn serve<S, A>(
     let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
     poll_fn(|cx| {
+        windows.register(cx);
         loop {
             if !is_ending && sleeper.poll_stopping(cx).is_ready() {
                 is_ending = true;
@@ -87,6 +100,7 @@ pub(super) async fn serve<S, A>(
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
                     any_yet = true;
+                    let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
                     let stream = (request, respond, UnderWay::new(&under_way));
                     let (context, service) = (Rc::clone(&context), Rc::clone(&service));
                     actix_rt::spawn(serve_stream(stream, timeouts, context, service));
@@ -136,7 +150,7 @@ impl Drop for UnderWay {
 }
 
 async fn serve_stream<A: RequestService>(
-    (request, respond, under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
+    (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
     timeouts: Timeouts,
     context: Rc<ConnectionContext>,
     service: Rc<A>,
@@ -144,29 +158,41 @@ async fn serve_stream<A: RequestService>(
     let mut priority = Priority::default();
     let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
     let (head, body) = request.into_parts();
-    let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
+    let parsed = RequestHead::of_http2(&head, !body.is_over());
     drop(head);
-    let mut stream = Http2Stream::new(body, respond, timeouts, Rc::clone(&under_way.0));
+    let body = RefCell::new(body);
+    let mut stream = Http2Stream::new(&body, respond, timeouts, Rc::clone(&under_way.0));
     match parsed {
         Ok(head) => {
             stream.set_kind(&head);
-            let served = service.serve(&head, began, &mut stream, &context).await;
-            if served == Err(Aborted::AnswerBroken) {
-                // A reset discards bytes that are not written yet, so the connection's task writes
-                // them first.
-                let _gone = stream.send_head(false);
-                tokio::task::yield_now().await;
-                stream.break_off();
+            let served = {
+                let serving = pin!(service.serve(&head, began, &mut stream, &context));
+                taking_arrived(&body, serving).await
+            };
+            match served {
+                Err(Aborted::AnswerBroken) => {
+                    // A reset discards bytes that are not written yet, so the connection's task
+                    // writes them first.
+                    let _gone = stream.send_head(false);
+                    tokio::task::yield_now().await;
+                    stream.reset(Reason::INTERNAL_ERROR);
+                }
+                Err(Aborted::ClientGone) if body.borrow().is_overrun() => {
+                    stream.reset(Reason::FLOW_CONTROL_ERROR);
+                }
+                _ => {}
             }
         }
         Err(refusal) => {
             service.refused(refusal.status(), &context);
-            stream
-                .refuse(refusal.status(), &refusal.to_string(), began)
-                .await;
+            let text = refusal.to_string();
+            let refusing = pin!(stream.refuse(refusal.status(), &text, began));
+            taking_arrived(&body, refusing).await;
         }
     }
-    if let Some(unread) = stream.into_unread() {
-        linger(unread).await;
+    let is_unread = stream.is_unread();
+    drop(stream);
+    if is_unread {
+        linger(&body).await;
     }
 }

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
+use h2::{Reason, SendStream};
 use http::StatusCode;
 use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::super::stream::{ClientError, ClientStream, EachField, Response};
 use super::super::timeouts::Timeouts;
+use super::body::Body;
 use super::tunnel::Http2Tunnel;
 use crate::http::http2::{self, append};
+use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
@@ -30,8 +32,8 @@ use crate::time::lag::Lag;
 const CONTINUE_AFTER: Duration = Duration::from_secs(1);
 
 /// One request of a connection, and its response.
-pub(super) struct Http2Stream {
-    body: RecvStream,
+pub(super) struct Http2Stream<'a> {
+    body: &'a RefCell<Body>,
     is_over: bool,
     /// Whether the body may pause for as long as the response does.
     may_pause: bool,
@@ -62,15 +64,15 @@ enum Progress {
     Over,
 }
 
-impl Http2Stream {
+impl<'a> Http2Stream<'a> {
     pub(super) fn new(
-        body: RecvStream,
+        body: &'a RefCell<Body>,
         respond: SendResponse<Bytes>,
         timeouts: Timeouts,
         under_way: Rc<Cell<usize>>,
     ) -> Self {
         Self {
-            is_over: body.is_end_stream(),
+            is_over: body.borrow().is_over(),
             body,
             may_pause: false,
             trailers: None,
@@ -95,10 +97,9 @@ impl Http2Stream {
         self.expecting = head.expects_continue().then(Box::default);
     }
 
-    /// Returns the rest of the request's body, if the response is complete and the body is not.
-    pub(super) fn into_unread(self) -> Option<RecvStream> {
-        let is_answered = matches!(self.answer.into_inner(), Progress::Over);
-        (is_answered && !self.is_over).then_some(self.body)
+    /// Returns whether the response is complete and the body of the request is not.
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(*self.answer.borrow(), Progress::Over) && !self.is_over
     }
 
     /// Invites the client to send the body, if it waits for that and the origin says nothing.
@@ -112,11 +113,11 @@ impl Http2Stream {
         }
     }
 
-    /// Tells the client that the response broke off.
-    pub(super) fn break_off(&mut self) {
+    /// Resets the stream.
+    pub(super) fn reset(&mut self, reason: Reason) {
         match self.answer.get_mut() {
-            Progress::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
-            Progress::Sending(stream) => stream.send_reset(Reason::INTERNAL_ERROR),
+            Progress::Ahead(respond, _) => respond.send_reset(reason),
+            Progress::Sending(stream) => stream.send_reset(reason),
             Progress::Over => {}
         }
     }
@@ -164,7 +165,7 @@ fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
     (bytes as u64).saturating_mul(under_way.get() as u64)
 }
 
-impl ClientStream for Http2Stream {
+impl ClientStream for Http2Stream<'_> {
     async fn gone(&self) {
         poll_fn(|cx| {
             if self.has_left(cx) {
@@ -182,7 +183,7 @@ impl ClientStream for Http2Stream {
             Progress::Sending(stream) => stream.poll_reset(cx),
             Progress::Over => return false,
         };
-        reset.is_ready()
+        reset.is_ready() || self.body.borrow().is_overrun()
     }
 
     fn poll_body(
@@ -191,7 +192,11 @@ impl ClientStream for Http2Stream {
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>> {
         while !self.is_over {
-            let Poll::Ready(data) = self.body.poll_data(cx) else {
+            let read = self.body.borrow_mut().poll_read(cx, READ_SIZE, |bytes| {
+                piece.clear_for_body();
+                piece.put(bytes);
+            });
+            let Poll::Ready(read) = read else {
                 self.poll_continue(cx);
                 if self.may_pause {
                     return Poll::Pending;
@@ -201,27 +206,18 @@ impl ClientStream for Http2Stream {
                 return late.map(|()| Err(ClientError::TooSlow));
             };
             self.expecting = None;
-            match data {
-                Some(Ok(data)) => {
-                    let share = share_of(data.len(), &self.under_way);
-                    let floor = self.timeouts.floor();
-                    self.read_lag.moved(&mut self.reading, share, floor);
-                    piece.clear_for_body();
-                    piece.put(&data);
-                    // A stream that was reset has no window any more.
-                    let _reset = self.body.flow_control().release_capacity(data.len());
-                    self.is_over = self.body.is_end_stream();
-                    if !piece.is_empty() {
-                        break;
-                    }
-                }
-                Some(Err(_)) => return Poll::Ready(Err(ClientError::Gone)),
-                None => {
-                    let trailers = ready!(self.body.poll_trailers(cx));
-                    let trailers = trailers.map_err(|_| ClientError::Gone)?;
-                    self.is_over = true;
-                    self.trailers = http2::trailers(trailers.as_ref());
-                }
+            let read = read.map_err(|_| ClientError::Gone)?;
+            if read == 0 {
+                let trailers = ready!(self.body.borrow_mut().poll_trailers(cx));
+                let trailers = trailers.map_err(|_| ClientError::Gone)?;
+                self.is_over = true;
+                self.trailers = http2::trailers(trailers.as_ref());
+            } else {
+                let share = share_of(read, &self.under_way);
+                let floor = self.timeouts.floor();
+                self.read_lag.moved(&mut self.reading, share, floor);
+                self.is_over = self.body.borrow().is_over();
+                break;
             }
         }
         Poll::Ready(Ok(()))
@@ -340,6 +336,6 @@ impl ClientStream for Http2Stream {
         let Progress::Sending(sending) = self.answer.get_mut() else {
             return None;
         };
-        Some(Http2Tunnel::new(&mut self.body, sending))
+        Some(Http2Tunnel::new(self.body, sending))
     }
 }

@@ -1,28 +1,25 @@
 //! The stream of a WebSocket over HTTP/2, as a connection of its own.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
-use h2::{RecvStream, SendStream};
+use bytes::Bytes;
+use h2::SendStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::body::Body;
 
 /// Both directions of a stream, as bytes.
 pub(super) struct Http2Tunnel<'a> {
-    from: &'a mut RecvStream,
+    from: &'a RefCell<Body>,
     to: &'a mut SendStream<Bytes>,
-    /// What has arrived and is not read yet.
-    unread: Bytes,
 }
 
 impl<'a> Http2Tunnel<'a> {
-    pub(super) fn new(from: &'a mut RecvStream, to: &'a mut SendStream<Bytes>) -> Self {
-        Self {
-            from,
-            to,
-            unread: Bytes::new(),
-        }
+    pub(super) fn new(from: &'a RefCell<Body>, to: &'a mut SendStream<Bytes>) -> Self {
+        Self { from, to }
     }
 }
 
@@ -32,24 +29,13 @@ fn reset() -> io::Error {
 
 impl AsyncRead for Http2Tunnel<'_> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        while this.unread.is_empty() {
-            match ready!(this.from.poll_data(cx)) {
-                Some(Ok(data)) => this.unread = data,
-                Some(Err(_)) => return Poll::Ready(Err(reset())),
-                None => return Poll::Ready(Ok(())),
-            }
-        }
-        let count = this.unread.len().min(to.remaining());
-        to.put_slice(&this.unread[..count]);
-        this.unread.advance(count);
-        // A stream that was reset has no window any more.
-        let _reset = this.from.flow_control().release_capacity(count);
-        Poll::Ready(Ok(()))
+        let (mut body, most) = (self.from.borrow_mut(), to.remaining());
+        let read = ready!(body.poll_read(cx, most, |bytes| to.put_slice(bytes)));
+        Poll::Ready(read.map(drop).map_err(|_| reset()))
     }
 }
 

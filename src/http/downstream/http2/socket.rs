@@ -1,0 +1,135 @@
+//! The socket under h2, which tells the client of its [windows](super::windows).
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::windows::{Windows, announce_waiting_window};
+
+/// Bytes of a frame before its payload (RFC 9113, section 4.1).
+const FRAME_HEAD: usize = 9;
+/// A socket that changes what h2 tells the client of the windows of streams.
+pub(super) struct WindowedSocket<S> {
+    socket: S,
+    windows: Rc<Windows>,
+    /// The first frame that h2 writes, its settings, until it is complete.
+    settings: Option<Vec<u8>>,
+    /// Frames that are written before anything else, and how much of them is.
+    unsent: Vec<u8>,
+    sent: usize,
+}
+
+impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
+    pub(super) fn new(socket: S, windows: Rc<Windows>) -> Self {
+        Self {
+            socket,
+            windows,
+            settings: Some(Vec::new()),
+            unsent: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Takes bytes of the first frame. Returns how many, or `None` after that frame.
+    fn take_settings(&mut self, bytes: &[u8]) -> Option<usize> {
+        let settings = self.settings.as_mut()?;
+        let count = bytes.len().min(frame_length(settings) - settings.len());
+        settings.extend_from_slice(&bytes[..count]);
+        if settings.len() >= FRAME_HEAD && settings.len() == frame_length(settings) {
+            announce_waiting_window(&mut settings[FRAME_HEAD..]);
+            self.unsent = self.settings.take()?;
+        }
+        Some(count)
+    }
+
+    /// Ready when all of `unsent` is written.
+    fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.sent < self.unsent.len() {
+            let socket = Pin::new(&mut self.socket);
+            let count = ready!(socket.poll_write(cx, &self.unsent[self.sent..]))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.sent += count;
+        }
+        (self.unsent, self.sent) = (Vec::new(), 0);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The length of the frame that begins with these bytes, as far as they tell.
+fn frame_length(start: &[u8]) -> usize {
+    match *start {
+        [high, middle, low, ..] if start.len() >= FRAME_HEAD => {
+            FRAME_HEAD + u32::from_be_bytes([0, high, middle, low]) as usize
+        }
+        _ => FRAME_HEAD,
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WindowedSocket<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.windows.may_read() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = to.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, to))?;
+        self.windows.note_read(to.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WindowedSocket<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if let Some(count) = self.take_settings(bytes) {
+            return Poll::Ready(Ok(count));
+        }
+        ready!(self.poll_unsent(cx))?;
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.settings.is_some() {
+            let first = slices.iter().find(|slice| !slice.is_empty());
+            return self.poll_write(cx, first.map_or(&[], |slice| slice));
+        }
+        ready!(self.poll_unsent(cx))?;
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    /// Also writes what tells of windows: h2 flushes between frames, when it has written them.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.poll_unsent(cx))?;
+            self.unsent = self.windows.take_frames();
+            if self.unsent.is_empty() {
+                return Pin::new(&mut self.socket).poll_flush(cx);
+            }
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_unsent(cx))?;
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
