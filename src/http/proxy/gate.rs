@@ -163,9 +163,13 @@ impl<'a> GateRequest<'a> {
         waited: Duration,
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, NoTurn> {
-        let admission =
-            self.gate
-                .join(|| self.share(), self.cost, self.most(waited), self.has_turn);
+        let admission = self.gate.join(
+            self.settings().charges_departures(),
+            || self.share(),
+            self.cost,
+            self.most(waited),
+            self.has_turn,
+        );
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
