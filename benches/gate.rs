@@ -99,7 +99,15 @@ origin = "app"
     let gate = origin.gate().expect("the file has one");
     let key = key(1);
     c.bench_function("pass an open gate, and give the place back", |b| {
-        b.iter(|| black_box(gate.join(|| Share::of(Arc::clone(&key)), Cost::ONE, None, false)));
+        b.iter(|| {
+            black_box(gate.join(
+                false,
+                || Share::of(Arc::clone(&key)),
+                Cost::ONE,
+                None,
+                false,
+            ))
+        });
     });
     c.bench_function(
         "ask an open gate whether a request would be rejected",

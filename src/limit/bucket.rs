@@ -67,7 +67,7 @@ impl Bucket {
 
         let Ceiling { free, accepted } = Ceiling::new(rate, limit);
         if level > accepted {
-            let reason = if level + above_one > i128::from(limit.ceiling()) * request {
+            let reason = if level + above_one > i128::from(limit.ceiling(rate)) * request {
                 Reason::Burst
             } else {
                 Reason::MaxWait
@@ -177,12 +177,12 @@ struct Ceiling {
 impl Ceiling {
     fn new(rate: Rate, limit: Limit) -> Self {
         let request = rate.ticks_per_request();
-        let free = match limit.waits() {
+        let free = match limit.delay {
             Delay::Never => i128::MAX,
             Delay::Above(free) => i128::from(free) * request,
         };
         let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
-        let burst = i128::from(limit.ceiling()) - i128::from(limit.cost.above_one());
+        let burst = i128::from(limit.ceiling(rate)) - i128::from(limit.cost.above_one());
         let accepted = (burst * request).min(free.saturating_add(patience));
         Self { free, accepted }
     }

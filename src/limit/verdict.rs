@@ -3,6 +3,9 @@ use std::time::Duration;
 
 use super::{Cost, Moment, Rate};
 
+/// The longest wait of a request that is held back where `burst` has no room left.
+pub const MAX_HELD_WAIT: Duration = Duration::from_secs(60);
+
 /// A route's limit as it applies to one request: nginx's `limit_req` parameters, and a cost.
 ///
 /// Routes with different numbers can share one bucket.
@@ -23,7 +26,7 @@ pub struct Limit {
     /// How many more requests may wait above `burst`: those that are held back, not refused.
     ///
     /// They raise the level above `burst`, where every other request is refused. Only a leaky
-    /// bucket has such places.
+    /// bucket has such places, and only [where requests wait](Self::ceiling).
     pub held: u32,
 }
 
@@ -46,22 +49,23 @@ impl Limit {
         self.burst == u32::MAX
     }
 
-    /// How far the level may rise with a request of this limit.
-    #[must_use]
-    pub fn ceiling(&self) -> u32 {
-        self.burst.saturating_add(self.held)
-    }
-
-    /// The level above which a request of this limit waits.
+    /// How far the level may rise with a request of this limit, at this rate of its key.
     ///
-    /// Above `burst` every request waits, also where requests within it never do.
+    /// A limit holds requests only where it makes others wait, that is where `burst` is above
+    /// `delay`, and none that would wait longer than [`MAX_HELD_WAIT`].
     #[must_use]
-    pub fn waits(&self) -> Delay {
-        match (self.held, self.delay) {
-            (0, delay) => delay,
-            (_, Delay::Above(delay)) => Delay::Above(delay.min(self.burst)),
-            (_, Delay::Never) => Delay::Above(self.burst),
-        }
+    pub fn ceiling(&self, rate: Rate) -> u32 {
+        let delay = match self.delay {
+            Delay::Above(delay) if self.held > 0 && delay < self.burst => delay,
+            _ => return self.burst,
+        };
+        let in_time = if rate.is_unlimited() {
+            u32::MAX
+        } else {
+            u32::try_from(rate.count_in(MAX_HELD_WAIT)).unwrap_or(u32::MAX)
+        };
+        let held = self.burst.saturating_add(self.held);
+        held.min(delay.saturating_add(in_time)).max(self.burst)
     }
 
     /// The same limit with places for so many requests that are held back.

@@ -148,7 +148,7 @@ pub(super) fn go(
             hold: Duration::ZERO,
             most: passage.most,
         };
-        let place = match gate.join(share, passage.cost, passage.most, true) {
+        let place = match gate.join(plan.is_fair, share, passage.cost, passage.most, true) {
             Err(rejection) => return invariants.turned_away(&request, &rejection),
             Ok(Admission::Passed(place)) => place,
             Ok(Admission::Waiting(waiting)) => {

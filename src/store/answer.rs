@@ -338,7 +338,7 @@ fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -
     };
     let whenever = Limit {
         burst: u32::MAX,
-        delay: limit.waits(),
+        delay: limit.delay,
         held: 0,
         max_wait: None,
         ..limit

@@ -49,8 +49,8 @@ impl Operation for Join<'_> {
     }
 
     fn entry(&self) -> Entry {
-        let (limit, ceiling) = (self.limit, f64::from(self.limit.ceiling()));
-        let numbers = match (self.algorithm, limit.waits()) {
+        let (limit, ceiling) = (self.limit, f64::from(self.limit.ceiling(self.pace.rate())));
+        let numbers = match (self.algorithm, limit.delay) {
             (it, _) if it.has_windows() => [f64::from(limit.burst) + 1.0, 0.0, 0.0],
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
                 // A longer wait counts as unlimited: the scripts' numbers cannot hold it.

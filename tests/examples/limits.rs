@@ -3,9 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
+use hyper::Request;
+use tokio::net::TcpStream;
+
 use crate::examples::{Example, best_of_three, curl, page, run};
 use crate::support::redis::Redis;
-use crate::support::{Exchange, Origin, Site, eventually, now};
+use crate::support::{Client, Exchange, Origin, Site, eventually, now};
 
 fn key(name: &str) -> [String; 2] {
     ["-H".to_owned(), format!("X-Api-Key: {name}")]
@@ -108,6 +111,48 @@ fn the_sixth_wrong_password_is_rejected_and_right_ones_do_not_count() {
     // Looking at the form is no attempt, and the rest of the site is not limited.
     assert_eq!(curl(address, "/login", &[]), 401);
     assert_eq!(curl(address, "/x", &["-d", "a"]), 200);
+}
+
+/// One connection sends many attempts at once, and none of them waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
+    let origin = application();
+    let example = Example::start("login-protection", &origin, &[]);
+    let address = example.gateway.address();
+    let tcp = TcpStream::connect(address).await.expect("a connection");
+    let (client, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    let (since, mut answers) = (now(), Vec::new());
+    for _ in 0..100 {
+        let mut client = client.clone().ready().await.expect("a stream");
+        let request = Request::post("http://a.test/login");
+        let request = request.body(()).expect("a request");
+        let (answer, mut body) = client.send_request(request, false).expect("a request");
+        body.send_data("password=wrong".into(), true)
+            .expect("a body");
+        answers.push(answer);
+    }
+    let mut wrong = 0;
+    for answer in answers {
+        let answer = answer.await.expect("an answer");
+        if answer.status() == 401 {
+            wrong += 1;
+        } else {
+            assert_eq!(answer.status(), 429);
+            let told = answer.headers()["retry-after"].to_str().expect("text");
+            assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
+        }
+    }
+    // The next place is free after a minute: nothing has waited for it.
+    assert_eq!(wrong, 5);
+    assert!(since.elapsed() < Duration::from_secs(50));
+    // Nor has anything made the queue longer for who comes next from the same address.
+    let mut client = Client::connect(address);
+    client.send(b"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!(answer.status, 429);
+    let told = answer.field("retry-after").expect("a time");
+    assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn keys_take_turns_in_the_order_of_the_worked_example() {
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"20r/s\"", true));
     best_of_three(|attempt| {
-        // The first, which passes at once, is nobody's.
+        // The first, which passes at once, is of a key that asks no more.
         let targets = keyed("xaaaabbc", attempt);
         let mut clients = connect(&gateway, targets.len());
         ask(&mut clients, &targets, 3 * MS);
@@ -91,6 +91,61 @@ fn keys_take_turns_in_the_order_of_the_worked_example() {
             return Err(format!("they left as {order}"));
         }
         check_gaps(&origin.moments(&format!("/{attempt}/")), 50 * MS, 10 * MS)
+    });
+}
+
+/// Also a request that need not wait is charged to its key.
+#[test]
+fn keys_of_one_instant_leave_as_the_worked_example_says() {
+    let origin = Origin::start();
+    let plan = "\n[zones.key.plans.gold]\nkeys = [\"a\"]\nweight = 3\n";
+    let file = gated(&origin, "rate = \"10r/s\"", true) + plan;
+    let gateway = Gateway::start(&file);
+    best_of_three(|attempt| {
+        let targets = keyed("aaaaaabbcc", attempt);
+        let mut clients = connect(&gateway, targets.len());
+        ask(&mut clients, &targets, 3 * MS);
+        assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+        // The last slot is over, so the next attempt finds an idle gate.
+        thread::sleep(100 * MS);
+        match order(&origin, attempt).as_str() {
+            "abcaabcaaa" => Ok(()),
+            order => Err(format!("they left as {order}")),
+        }
+    });
+}
+
+#[test]
+fn a_costly_request_into_an_idle_gate_is_not_for_nothing() {
+    let origin = Origin::start();
+    let route = "cost = { header = \"x-cost\", default = 1, max = 64 }";
+    let gate = "rate = \"100r/s\"\nshare = \"key\"";
+    let file = format!(
+        "trusted_proxies = [\"127.0.0.1\"]\n{}",
+        with_route(&origin, gate, route)
+    );
+    let gateway = Gateway::start(&file);
+    best_of_three(|attempt| {
+        let targets = keyed("aaaabbbb", attempt);
+        let mut clients = connect(&gateway, targets.len());
+        let costly = format!(
+            "GET {} HTTP/1.1\r\nHost: a\r\nX-Cost: 64\r\n\r\n",
+            targets[0]
+        );
+        clients[0].send(costly.as_bytes());
+        // It passes at once, and the others come while its 640 ms last.
+        assert_eq!(clients[0].answer().status, 200);
+        ask(&mut clients[1..], &targets[1..], 3 * MS);
+        assert!(
+            statuses(&mut clients[1..])
+                .iter()
+                .all(|status| *status == 200)
+        );
+        thread::sleep(10 * MS);
+        match order(&origin, attempt).as_str() {
+            "abbbbaaa" => Ok(()),
+            order => Err(format!("they left as {order}")),
+        }
     });
 }
 

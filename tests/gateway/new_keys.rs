@@ -168,3 +168,54 @@ fn the_shared_bucket_keeps_queue_cost_and_dry_run() {
         10
     );
 }
+
+#[test]
+fn at_the_gate_invented_keys_share_one_key_too() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+rate = "20r/s"
+share = "z"
+queue_timeout = "60s"
+
+[zones.z]
+key = "$arg_key"
+rate = "1000r/s"
+new_keys = "1r/s"
+
+[zones.z.plans.known]
+keys = ["good"]
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z", burst = 1000, nodelay = true }}]
+"#,
+        origin.address
+    ));
+    let end = now() + Duration::from_secs(6);
+    let ask = |key: &dyn Fn(usize) -> String| {
+        let mut client = Client::connect(gateway.address());
+        for nth in 0.. {
+            if now() > end {
+                return;
+            }
+            client.get(&format!("/?key={}", key(nth)));
+            client.answer();
+        }
+    };
+    let ask = &ask;
+    thread::scope(|scope| {
+        for flooder in 0..12 {
+            scope.spawn(move || (*ask)(&|nth| format!("invented{flooder}x{nth}")));
+        }
+        for _ in 0..2 {
+            scope.spawn(move || (*ask)(&|_| "good".to_owned()));
+        }
+    });
+    // Each key of its own that the flood still gets, one a second, leaves once.
+    let (good, all) = (origin.moments("good").len(), origin.moments("").len());
+    assert!(10 * good >= 3 * all, "{good} of {all}");
+}

@@ -126,6 +126,32 @@ fn keys_that_share_the_gate_take_turns() {
 }
 
 #[test]
+fn keys_of_one_instant_leave_as_the_worked_example_says() {
+    let bench = Bench::new(
+        "rate = \"10r/s\"\nshare = \"key\"\n\
+         [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
+         [zones.key.plans.gold]\nkeys = [\"a\"]\nweight = 3\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+    );
+    // Much later, nothing of the first is left.
+    let trace = at("0", "aaaaaaaaabbbccc") + &at("60", "abcaa");
+    let order = order(&rows(&bench, &trace));
+    assert_eq!(order, "abcaabcaaabcaaa".to_owned() + "abcaa");
+}
+
+#[test]
+fn a_costly_request_into_an_idle_gate_is_not_for_nothing() {
+    let bench = Bench::new(
+        "rate = \"10r/s\"\nshare = \"key\"\nqueue_timeout = \"1m\"\n\
+         [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
+         [[routes]]\npath = \"/costly\"\norigin = \"app\"\ncost = 64\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+    );
+    let trace = "0,a,/costly\n".to_owned() + &at("0", "aaabbbb") + &at("60", "aabb");
+    assert_eq!(order(&rows(&bench, &trace)), "abbbbaaa".to_owned() + "abab");
+}
+
+#[test]
 fn without_share_the_first_that_comes_is_the_first_that_leaves() {
     let bench = gate("rate = \"10r/s\"");
     assert_eq!(order(&rows(&bench, &at("0", "xaaabcabbb"))), "xaaabcabbb");

@@ -361,6 +361,9 @@ fn a_clock_that_is_set_back_stops_nobody() {
             store.claim(&claim).await.unwrap().slots.len()
         };
         assert_eq!(ask(3_600_000).await, 5);
+        // What was granted ahead is not granted again: a clock that is a little back catches up.
+        assert_eq!(ask(3_599_500).await, 0, "half a second back");
+        assert!(ask(3_598_500).await > 0, "one second and a half back");
         assert!(ask(0).await > 0, "an hour back");
     });
 }

@@ -150,22 +150,32 @@ fn a_page_loads_whole_over_http_1_as_it_always_did() {
 }
 
 #[test]
-fn with_nodelay_burst_comes_at_once_and_the_rest_is_paced() {
+fn with_nodelay_what_is_above_burst_is_rejected_at_once() {
     let origin = page();
     let gateway = gateway("", &file(&origin, "", "burst = 20, nodelay = true"));
+    let loaded = load("https", gateway.address());
+    // The level leaks while the browser asks.
+    assert!((20..ASSETS).contains(&loaded.images), "{loaded:?}");
+    assert!(rejected(&gateway) > 50, "{}", rejected(&gateway));
+}
+
+#[test]
+fn with_delay_some_come_at_once_and_the_rest_is_paced() {
+    let origin = page();
+    let gateway = gateway("", &file(&origin, "", "burst = 20, delay = 19"));
     assert_eq!(load("https", gateway.address()), whole("h2"));
     let moments = origin.moments("");
     let slack = MARGIN + longest_pause(moments[0], moments[ASSETS]);
-    // The page and 20 images pass at once; then the level has leaked for as long as the page took.
-    for (nth, at) in (0..).zip(&moments[21..]) {
+    // The page and 19 images pass at once; then the level has leaked for as long as the page took.
+    for (nth, at) in (0..).zip(&moments[20..]) {
         let (since, due) = (*at - moments[0], INTERVAL * nth);
         assert!(
             since + slack >= due,
-            "{nth} above burst came after {since:?}, not {due:?}"
+            "{nth} above delay came after {since:?}, not {due:?}"
         );
     }
-    let took = moments[20] - moments[0];
-    assert!(took < Duration::from_secs(2), "burst took {took:?}");
+    let took = moments[19] - moments[0];
+    assert!(took < Duration::from_secs(2), "these took {took:?}");
     assert_eq!(rejected(&gateway), 0);
 }
 

@@ -110,7 +110,7 @@ impl KeyActor {
             onward,
             reply,
         };
-        match (until, limit.waits()) {
+        match (until, limit.delay) {
             (Some(_), Delay::Above(delay)) if !dry_run => {
                 queue.seat(charge, delay, ticket, waiter);
                 self.ensure_alarm(ctx);

@@ -127,7 +127,7 @@ impl KeyActor {
     /// At most `burst` + 1 requests of a key wait for it, and those that are held back, however
     /// high the rate is.
     pub(super) fn refuses_in_pause(&self, limit: Limit, dry_run: bool) -> Option<Rejection> {
-        let most = usize::try_from(limit.ceiling()).unwrap_or(usize::MAX);
+        let most = usize::try_from(limit.ceiling(self.queue.rate())).unwrap_or(usize::MAX);
         let is_full = self.pause.clock.is_stopped() && !dry_run && self.depth() > most;
         is_full.then(Rejection::in_pause)
     }

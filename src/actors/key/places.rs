@@ -91,7 +91,7 @@ impl KeyActor {
         } else {
             self.depth()
         };
-        let is_refused = waits && waiting >= most(limit.ceiling());
+        let is_refused = waits && waiting >= most(limit.ceiling(self.queue.rate()));
         // When a request will end is not known.
         is_refused.then(|| Refusal {
             reason: Reason::InFlight,

@@ -152,7 +152,7 @@ impl KeyActor {
             onward,
             reply,
         };
-        match limit.waits() {
+        match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
             Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {
                 if self.rejects_all {

@@ -30,16 +30,17 @@ async fn all_told(joins: &mut [Joining<'static>]) -> Vec<Option<Result<u32, Reje
 fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
     run(async {
         let bench = Bench::new("10r/s", 10);
-        let nodelay = Limit {
-            delay: Delay::Never,
-            ..burst(2)
+        // One less passes at once than may wait, so that those above `burst` have a queue.
+        let delayed = Limit {
+            delay: Delay::Above(2),
+            ..burst(3)
         };
-        let held = nodelay.holding(3);
+        let held = delayed.holding(2);
         let mut joins: Vec<_> = (0..7).map(|_| bench.join("a", held)).collect();
-        let mut plain = bench.join("a", nodelay);
+        let mut plain = bench.join("a", delayed);
         Bench::settle().await;
         let first = all_told(&mut joins[..3]).await;
-        assert_eq!(first, [Some(Ok(2)), Some(Ok(1)), Some(Ok(0))]);
+        assert_eq!(first, [Some(Ok(3)), Some(Ok(2)), Some(Ok(1))]);
         assert_eq!(all_told(&mut joins[3..6]).await, [None; 3]);
         assert_eq!(told(&mut joins[6]).await, Some(Err(Rejected::Burst)));
         assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
@@ -48,15 +49,62 @@ fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
             assert_eq!(told(held).await, None, "{nth} is early");
             bench.advance(Duration::from_millis(1)).await;
             // No place above burst counts as remaining.
-            assert_eq!(told(held).await, Some(Ok(0)), "{nth}");
+            let remaining = u32::from(nth == 2);
+            assert_eq!(told(held).await, Some(Ok(remaining)), "{nth}");
         }
-        let mut plain = bench.join("a", nodelay);
+    });
+}
+
+/// Where nothing waits, nothing is held.
+#[test]
+fn without_a_queue_above_delay_nobody_is_held() {
+    run(async {
+        let bench = Bench::new("10r/s", 10);
+        let limits = [
+            ("nodelay", Delay::Never, 4),
+            ("all pass", Delay::Above(4), 4),
+            ("nothing waits", Delay::Above(0), 0),
+        ];
+        for (key, delay, most) in limits {
+            let limit = Limit {
+                delay,
+                ..burst(most)
+            };
+            let many = most as usize + 1;
+            let mut joins: Vec<_> = (0..=many)
+                .map(|_| bench.join(key, limit.holding(128)))
+                .collect();
+            Bench::settle().await;
+            assert!(
+                all_told(&mut joins[..many])
+                    .await
+                    .iter()
+                    .all(Option::is_some)
+            );
+            let sixth = told(&mut joins[many]).await;
+            assert_eq!(sixth, Some(Err(Rejected::Burst)), "{key}");
+        }
+    });
+}
+
+/// A queue is made longer by what leaves within a minute.
+#[test]
+fn nobody_is_held_for_longer_than_a_minute() {
+    run(async {
+        let bench = Bench::new("10r/m", 10);
+        let mut joins: Vec<_> = (0..12)
+            .map(|_| bench.join("a", burst(3).holding(128)))
+            .collect();
         Bench::settle().await;
-        assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
-        bench.advance(Duration::from_millis(100)).await;
-        let mut plain = bench.join("a", nodelay);
+        assert_eq!(all_told(&mut joins[1..11]).await, [None; 10]);
+        assert_eq!(told(&mut joins[11]).await, Some(Err(Rejected::Burst)));
+        // A burst that makes requests wait longer stays as it is.
+        let mut joins: Vec<_> = (0..22)
+            .map(|_| bench.join("b", burst(20).holding(128)))
+            .collect();
         Bench::settle().await;
-        assert_eq!(told(&mut plain).await, Some(Ok(0)));
+        assert_eq!(all_told(&mut joins[1..21]).await, [None; 20]);
+        assert_eq!(told(&mut joins[21]).await, Some(Err(Rejected::Burst)));
     });
 }
 
@@ -83,7 +131,7 @@ fn held_and_other_requests_leave_in_the_order_in_which_they_came() {
 fn one_who_leaves_gives_its_place_to_the_next() {
     run(async {
         let bench = Bench::new("10r/s", 10);
-        let held = burst(0).holding(2);
+        let held = burst(1).holding(1);
         let mut joins: Vec<_> = (0..4).map(|_| bench.join("a", held)).collect();
         Bench::settle().await;
         assert_eq!(told(&mut joins[3]).await, Some(Err(Rejected::Burst)));

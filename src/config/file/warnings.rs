@@ -13,7 +13,7 @@ use crate::config::{
     Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
     Zone, check_state_file,
 };
-use crate::limit::{Algorithm, Delay, Rate, show_duration};
+use crate::limit::{Algorithm, Delay, Limit, Rate, show_duration};
 
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
@@ -43,6 +43,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);
+            nothing_waits(settings, route, limit, *item);
             never_full(settings, route, limit, *item);
         }
     }
@@ -213,10 +214,7 @@ fn lease(settings: &Settings, index: usize, node: Node) {
     } else {
         (1, "with a burst of 1")
     };
-    let server = &settings.server;
-    let holds = server.hold_streams && server.has_tls_address() && zone.algorithm.queues();
-    let has_room = holds
-        || limits.peek().is_none()
+    let has_room = limits.peek().is_none()
         || limits.any(|limit| limit.limit.burst > 0)
         || zone.plans.iter().any(|plan| plan.burst > Some(least));
     // A window has room for all that it counts.
@@ -286,10 +284,7 @@ fn refused_streams(settings: &Settings, node: Node) {
     if !server.has_tls_address() {
         return;
     }
-    let loads_pages = |route: &&Route| {
-        !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
-    };
-    let routes = settings.routes.iter().filter(loads_pages);
+    let routes = settings.routes.iter().filter(|route| loads_pages(route));
     let limits = routes.flat_map(|route| route.limits.iter().map(move |limit| (route, limit)));
     let refusing = limits.filter_map(|(route, limit)| {
         let zone = &settings.zones[limit.zone];
@@ -337,6 +332,38 @@ fn refused_streams(settings: &Settings, node: Node) {
             found.2,
         ));
     }
+}
+
+/// Warns of a limit that would hold back what a browser sends at once over HTTP/2, but for
+/// `nodelay`, or for want of a queue.
+fn nothing_waits(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
+    let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
+    let streams = u32::from(server.max_concurrent_streams.get());
+    let holds = server.hold_streams && server.has_tls_address() && zone.algorithm.queues();
+    let Limit { burst, delay, .. } = limit.limit;
+    let waits = matches!(delay, Delay::Above(delay) if delay < burst);
+    let most = at_once(zone, limit).filter(|most| *most < u64::from(streams));
+    let (true, false, true, true, Some(most)) =
+        (holds, waits, loads_pages(route), is_of_browsers(zone), most)
+    else {
+        return;
+    };
+    let (field, remedy) = match delay {
+        Delay::Never => ("nodelay", "remove nodelay, so that the rest waits"),
+        Delay::Above(0) => ("burst", "raise burst, so that the rest waits"),
+        Delay::Above(_) => ("delay", "lower delay, so that the rest waits"),
+    };
+    item.field(field).unwrap_or(item).warn(&format!(
+        "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest, because none waits; {remedy}, or lower max_concurrent_streams to {most}, or raise burst to {}",
+        zone.name,
+        route.name(),
+        streams - 1,
+    ));
+}
+
+/// Whether a browser may ask for the parts of a page by the route.
+fn loads_pages(route: &Route) -> bool {
+    !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
 }
 
 /// How many requests of one key the limit accepts at once, if it has a bound.

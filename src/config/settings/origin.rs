@@ -92,6 +92,13 @@ impl Origin {
         self.gate().filter(|_| self.is_limited())
     }
 
+    /// Whether each departure is charged to a key or a class, also that of a request that need not
+    /// wait at the gate.
+    #[must_use]
+    pub fn charges_departures(&self) -> bool {
+        self.share.is_some() || !self.classes.is_empty()
+    }
+
     /// Whether requests wait for it while it cannot be reached.
     #[must_use]
     pub fn holds(&self) -> bool {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key;
-use super::limits::Turns;
+use super::limits::{LimitOutcome, Turns};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
-use crate::actors::Key;
+use crate::actors::{Key, NEW_KEYS};
 use crate::config::{Origin, Plans, Route};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Admission, GateRejection, NoTurn, OriginGate, Place, Waiting};
@@ -150,9 +150,16 @@ impl<'a> GateRequest<'a> {
         });
     }
 
-    /// Notes the turns that the request has.
-    pub(super) fn after(mut self, turns: &Turns) -> Self {
+    /// Notes the turns that the request has, and what its zones said of its key.
+    pub(super) fn after(mut self, turns: &Turns, outcome: &LimitOutcome) -> Self {
         self.has_turn = !turns.is_empty();
+        let share = self.settings().share;
+        let mut verdicts = outcome.verdicts.iter();
+        if verdicts.any(|it| it.is_flood && Some(it.wanted.zone) == share) {
+            // Those that share a bucket share one key here, too.
+            let key = Key::from(NEW_KEYS);
+            self.sharer = OnceCell::from(Sharer { key, plan: None });
+        }
         self
     }
 
@@ -163,9 +170,13 @@ impl<'a> GateRequest<'a> {
         waited: Duration,
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, NoTurn> {
-        let admission =
-            self.gate
-                .join(|| self.share(), self.cost, self.most(waited), self.has_turn);
+        let admission = self.gate.join(
+            self.settings().charges_departures(),
+            || self.share(),
+            self.cost,
+            self.most(waited),
+            self.has_turn,
+        );
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),

@@ -161,7 +161,7 @@ async fn admit<'a>(
         return Err(Reply::rejected(route, reason, retry_after));
     }
     let mut place = None;
-    if let Some(gate) = gate.map(|gate| gate.after(&turns)) {
+    if let Some(gate) = gate.map(|gate| gate.after(&turns, outcome)) {
         let origin = gateway.origin(origin);
         // Nobody waits for an origin that cannot be asked, unless it has `hold`.
         let picked = origin.pick(None, worker.pacer.now()).map(drop);

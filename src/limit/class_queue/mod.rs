@@ -234,13 +234,31 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     pub fn join(&mut self, share: &Share<K>, cost: u32, waiter: W) -> ClassPosition {
         let index = self.index(&share.class);
         if self.lanes[index].queue.is_empty() {
-            let tag = self.now.max(self.lanes[index].end);
+            let tag = self.begin(index);
             self.set_tag(index, tag);
         }
         let lane = &mut self.lanes[index];
         ClassPosition {
             class: Arc::clone(&lane.class.name),
             position: lane.queue.join(&share.key, share.weight, cost, waiter),
+        }
+    }
+
+    /// Charges a class and a key for a request that leaves at once, while nothing waits.
+    pub fn depart(&mut self, share: &Share<K>, cost: u32) {
+        let index = self.index(&share.class);
+        self.now = self.begin(index);
+        let lane = &mut self.lanes[index];
+        lane.end = self.now + lane.span(cost.into());
+        lane.queue.depart(&share.key, share.weight, cost);
+    }
+
+    /// Counts no departure against its class and key any more. Nothing may wait.
+    pub fn restart(&mut self) {
+        self.now = 0;
+        for lane in &mut self.lanes {
+            lane.end = 0;
+            lane.queue.restart();
         }
     }
 
@@ -307,6 +325,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         let lanes = self.lanes.iter_mut();
         let waiters = lanes.flat_map(|lane| lane.queue.clear()).collect();
         self.forget();
+        self.restart();
         waiters
     }
 
@@ -314,6 +333,16 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         let mut named = self.lanes.iter().take(self.named);
         let found = named.position(|lane| *lane.class.name == *class);
         found.unwrap_or_default()
+    }
+
+    /// The tag of a class without waiters that gets one now.
+    fn begin(&mut self, index: usize) -> Tag {
+        let lane = &mut self.lanes[index];
+        if lane.end <= self.now {
+            // The class was idle: its keys begin anew, as all keys do at an idle gate.
+            lane.queue.restart();
+        }
+        self.now.max(lane.end)
     }
 
     fn set_tag(&mut self, index: usize, tag: Tag) {
@@ -335,8 +364,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         own + others.map(|(_, other)| other.through(tag)).sum::<u64>()
     }
 
-    /// Forgets what counts no more: all departures while nothing waits, and classes that have left
-    /// the file.
+    /// Forgets classes that have left the file and have no waiters.
     fn forget(&mut self) {
         let named = self.named;
         let mut index = 0;
@@ -344,9 +372,5 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
             index += 1;
             index <= named || !lane.queue.is_empty()
         });
-        if self.is_empty() {
-            self.now = 0;
-            self.lanes.iter_mut().for_each(|lane| lane.end = 0);
-        }
     }
 }

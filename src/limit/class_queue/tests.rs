@@ -146,6 +146,43 @@ fn all_keys_are_seen_and_all_can_be_cleared() {
     assert!(queue.is_empty());
 }
 
+#[test]
+fn a_departure_that_need_not_wait_is_charged_to_its_class_and_key() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    queue.depart(&share("a", 'x'), 4);
+    join(&mut queue, &share("a", 'x'), 3);
+    join(&mut queue, &share("a", 'y'), 3);
+    join(&mut queue, &share("b", 'z'), 5);
+    // Class a has had four, all of them of x.
+    assert_eq!(take(&mut queue, 11), "zzzzyzyyxxx");
+    queue.depart(&share("a", 'x'), 4);
+    queue.restart();
+    join(&mut queue, &share("a", 'x'), 2);
+    join(&mut queue, &share("b", 'z'), 2);
+    assert_eq!(take(&mut queue, 4), "xzxz");
+}
+
+#[test]
+fn a_class_that_empties_keeps_what_its_key_had_until_others_had_as_much() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    join(&mut queue, &share("b", 'z'), 100);
+    queue.join(&share("a", 'x'), 8, 0);
+    assert_eq!(take(&mut queue, 2), "zx");
+    // It has had eight: now it cannot begin anew beside y.
+    join(&mut queue, &share("a", 'x'), 2);
+    join(&mut queue, &share("a", 'y'), 2);
+    let order = take(&mut queue, 11);
+    assert_eq!(
+        order.replace('z', ""),
+        "yyxx"[..order.replace('z', "").len()]
+    );
+    // Once others have had as much as the class, its keys are equal.
+    take(&mut queue, 40);
+    join(&mut queue, &share("a", 'x'), 2);
+    join(&mut queue, &share("a", 'y'), 2);
+    assert_eq!(take(&mut queue, 8).replace('z', ""), "xyxy");
+}
+
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 proptest! {

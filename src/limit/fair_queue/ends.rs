@@ -84,9 +84,10 @@ impl Ends {
         self.base = self.slot(tag);
     }
 
-    /// No flow is left: tags begin at zero again.
-    pub(super) fn restart(&mut self) {
-        (self.shift, self.base) = (0, 0);
+    /// No flow is left: the next ones end at `tag` or later.
+    pub(super) fn restart(&mut self, tag: Tag) {
+        self.shift = 0;
+        self.base = self.slot(tag);
     }
 
     /// The whole costs, in tags, that the flows which end by `tag` would have had until then if

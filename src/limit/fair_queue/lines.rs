@@ -29,6 +29,12 @@ impl Lines {
         self.by_tag.first_key_value()?.1.flows.first()
     }
 
+    /// The largest tag; zero without a flow.
+    pub fn last_tag(&self) -> Tag {
+        let last = self.by_tag.last_key_value();
+        last.map_or(0, |(tag, _)| *tag)
+    }
+
     /// Puts a flow that is in no line behind those of its tag.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
         let Flow { tag, weight, .. } = flows[index];

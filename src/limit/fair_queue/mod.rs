@@ -4,7 +4,7 @@
 //! wait gets the tag `max(v, f)`, where `v` is the tag of the last departure and `f` is what the
 //! key's own last departure left. The smallest tag leaves next. A departure sets `v` to its tag,
 //! and the key's next tag is higher by `cost / weight`. Of equal tags the one that was set first
-//! leaves first.
+//! leaves first. A request that need not wait [departs](FairQueue::depart) by the same rule.
 //!
 //! So two keys of equal weight that both wait never differ by more than one departure, a key alone
 //! gets everything, and nobody saves up while idle.
@@ -12,7 +12,7 @@
 mod ends;
 mod lines;
 #[cfg(test)]
-mod model;
+pub(super) mod model;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -42,6 +42,12 @@ pub(super) type Tag = u128;
 /// While new keys come all the time, no tag ever passes theirs. One that is forgotten early gets
 /// at most one turn too many.
 const MOST_RESTING: usize = 10_000;
+
+/// How many keys one call forgets at most. A call adds no more than one.
+const FORGOTTEN_AT_ONCE: usize = 2;
+
+/// With room for more keys than this, the memory is given back once no key is left.
+const FEW: usize = 1024;
 
 /// The requests that wait for an origin, by key.
 #[derive(Debug)]
@@ -178,6 +184,28 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting += 1;
         self.costs += u64::from(cost);
         Position { slot, ticket }
+    }
+
+    /// Charges a key for a request that leaves at once, while nothing waits.
+    pub fn depart(&mut self, key: &K, weight: u32, cost: u32) {
+        debug_assert!(self.is_empty(), "nobody overtakes those who wait");
+        let index = self.index(key, weight);
+        self.resting.remove(&mut self.flows, index);
+        let flow = &mut self.flows[index];
+        self.now = self.now.max(flow.tag);
+        flow.tag = self.now + flow.span(cost);
+        self.resting.push(&mut self.flows, index);
+        self.forget();
+    }
+
+    /// Counts no departure against its key any more. Nothing may wait.
+    ///
+    /// The tag of the last departure passes all others, so that the keys are forgotten later, a few
+    /// in each call.
+    pub fn restart(&mut self) {
+        debug_assert!(self.is_empty(), "those who wait have tags");
+        self.now = self.now.max(self.resting.last_tag());
+        self.forget();
     }
 
     /// Takes the waiter that leaves next.
@@ -382,24 +410,32 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// Forgets the keys whose last departure counts no more.
+    /// Forgets keys whose last departure counts no more.
     fn forget(&mut self) {
-        if self.waiting == 0 {
-            self.flows.clear();
-            self.waiters.clear();
-            self.by_key.clear();
-            (self.ready, self.resting) = (Lines::default(), Lines::default());
-            self.now = 0;
-            return self.ends.restart();
-        }
-        while let Some(index) = self.resting.first()
-            && (self.flows[index].tag <= self.now || self.resting.len() > MOST_RESTING)
-        {
+        for _ in 0..FORGOTTEN_AT_ONCE {
+            let Some(index) = self.resting.first() else {
+                break;
+            };
+            if self.flows[index].tag > self.now && self.resting.len() <= MOST_RESTING {
+                break;
+            }
             self.resting.remove(&mut self.flows, index);
             if let Some(flow) = self.flows.remove(index) {
                 self.by_key.remove(&flow.key);
             }
         }
+        if self.waiting > 0 {
+            return;
+        }
+        self.waiters.clear();
+        if self.resting.len() == 0 {
+            self.flows.clear();
+            if self.by_key.capacity() > FEW {
+                self.by_key = HashMap::new();
+            }
+            self.now = 0;
+        }
+        self.ends.restart(self.now);
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A fraction of whole numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fraction(u128, u128);
+pub(in crate::limit) struct Fraction(u128, u128);
 
 impl Fraction {
     const ZERO: Self = Self(0, 1);
@@ -47,14 +47,14 @@ struct Key {
 
 /// A fair queue without any cleverness.
 #[derive(Clone, Debug)]
-pub(super) struct Model {
+pub(in crate::limit) struct Model {
     keys: Vec<Key>,
     now: Fraction,
     sets: u64,
 }
 
 impl Model {
-    pub(super) fn new() -> Self {
+    pub(in crate::limit) fn new() -> Self {
         Self {
             keys: Vec::new(),
             now: Fraction::ZERO,
@@ -62,11 +62,11 @@ impl Model {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::limit) fn len(&self) -> usize {
         self.keys.iter().map(|key| key.waiters.len()).sum()
     }
 
-    pub(super) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
+    pub(in crate::limit) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
         self.sets += 1;
         let (now, set) = (self.now, self.sets);
         let known = self.keys.iter().position(|key| key.name == name);
@@ -88,7 +88,7 @@ impl Model {
         key.waiters.push((number, cost, now));
     }
 
-    pub(super) fn take(&mut self) -> Option<(u8, u64)> {
+    pub(in crate::limit) fn take(&mut self) -> Option<(u8, u64)> {
         let waiting = self.keys.iter_mut().filter(|key| !key.waiters.is_empty());
         let key = waiting.min_by(|one, other| {
             let by_tag = one.tag.compare(other.tag);
@@ -99,12 +99,17 @@ impl Model {
         self.sets += 1;
         key.finish = key.tag.plus(cost, key.weight);
         (key.tag, key.set) = (key.finish, self.sets);
-        let left = (key.name, number);
-        self.rest();
-        Some(left)
+        Some((key.name, number))
     }
 
-    pub(super) fn leave(&mut self, number: u64) -> bool {
+    /// A request leaves at once. It is one that joins, and is taken.
+    pub(in crate::limit) fn depart(&mut self, name: u8, weight: u32, cost: u32) {
+        assert_eq!(self.len(), 0);
+        self.join(name, weight, cost, u64::MAX);
+        self.take();
+    }
+
+    pub(in crate::limit) fn leave(&mut self, number: u64) -> bool {
         self.sets += 1;
         let set = self.sets;
         let found = self.keys.iter_mut().find_map(|key| {
@@ -122,20 +127,18 @@ impl Model {
                 (key.tag, key.set) = (tag, set);
             }
         }
-        self.rest();
         true
     }
 
-    /// When nothing waits, everything begins anew.
-    fn rest(&mut self) {
-        if self.len() == 0 {
-            self.keys.clear();
-            self.now = Fraction::ZERO;
-        }
+    /// Everything begins anew.
+    pub(in crate::limit) fn restart(&mut self) {
+        assert_eq!(self.len(), 0);
+        self.keys.clear();
+        self.now = Fraction::ZERO;
     }
 
     /// The names of those who leave before one more of `name` would.
-    pub(super) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
+    pub(in crate::limit) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
         let mut copy = self.clone();
         copy.join(name, weight, 1, u64::MAX);
         let order = std::iter::from_fn(|| copy.take());

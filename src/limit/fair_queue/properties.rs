@@ -13,14 +13,23 @@ enum Step {
         cost: u32,
     },
     Take,
+    /// A request leaves at once if nothing waits.
+    Depart {
+        key: u8,
+        cost: u32,
+    },
+    /// Nothing is charged against anybody any more if nothing waits.
+    Restart,
     /// One of those who wait, by their order of joining.
     Leave(proptest::sample::Index),
 }
 
 fn step(costs: std::ops::Range<u32>) -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..KEYS, costs).prop_map(|(key, cost)| Step::Join { key, cost }),
-        3 => Just(Step::Take),
+        4 => (0..KEYS, costs.clone()).prop_map(|(key, cost)| Step::Join { key, cost }),
+        4 => Just(Step::Take),
+        2 => (0..KEYS, costs).prop_map(|(key, cost)| Step::Depart { key, cost }),
+        1 => Just(Step::Restart),
         1 => any::<proptest::sample::Index>().prop_map(Step::Leave),
     ]
 }
@@ -59,6 +68,19 @@ impl Both {
                 prop_assert_eq!(next, self.model.take());
                 self.waiting
                     .retain(|(number, _)| next.is_none_or(|it| it.1 != *number));
+            }
+            Step::Depart { key, cost } => {
+                if self.queue.is_empty() {
+                    let weight = self.weights[usize::from(*key)];
+                    self.queue.depart(key, weight, *cost);
+                    self.model.depart(*key, weight, *cost);
+                }
+            }
+            Step::Restart => {
+                if self.queue.is_empty() {
+                    self.queue.restart();
+                    self.model.restart();
+                }
             }
             Step::Leave(index) => {
                 if !self.waiting.is_empty() {

@@ -109,6 +109,53 @@ fn all_can_be_cleared() {
 }
 
 #[test]
+fn a_departure_that_need_not_wait_counts_until_the_queue_begins_anew() {
+    for restarts in [false, true] {
+        let mut queue = FairQueue::default();
+        queue.depart(&'a', 1, 3);
+        if restarts {
+            queue.restart();
+        }
+        join(&mut queue, 'a', 1, 3);
+        join(&mut queue, 'b', 1, 5);
+        let order = if restarts { "abababbb" } else { "bbbababa" };
+        assert_eq!(take_all(&mut queue), order);
+    }
+}
+
+#[test]
+fn what_lies_behind_the_last_departure_is_forgotten() {
+    let mut queue = FairQueue::<u32, ()>::default();
+    // An idle gate begins anew before each departure.
+    for key in 0..1000 {
+        queue.restart();
+        queue.depart(&key, 1, 1);
+        assert!(queue.flows.len() <= 1, "{}", queue.flows.len());
+    }
+    // In a time without a pause, each of these leaves a tag.
+    for key in 0..20_000 {
+        queue.join(&key, 1, 64, ());
+    }
+    while queue.take().is_some() {}
+    assert!(queue.flows.len() <= MOST_RESTING + 1);
+    assert_eq!(queue.by_key.len(), queue.flows.len());
+    // Once none counts any more, each call forgets one more than it adds, and none looks at all.
+    queue.restart();
+    let (many, mut calls) = (queue.flows.len(), 0);
+    assert!(many + 2 * FORGOTTEN_AT_ONCE > MOST_RESTING, "{many}");
+    while queue.flows.len() > 0 {
+        let before = queue.flows.len();
+        queue.depart(&(30_000 + calls), 1, 1);
+        queue.restart();
+        assert!(before - queue.flows.len() < 2 * FORGOTTEN_AT_ONCE);
+        calls += 1;
+    }
+    assert!(calls as usize <= many / 2, "{calls}");
+    assert!(queue.by_key.capacity() <= FEW, "the memory is given back");
+    assert_eq!(queue.now, 0);
+}
+
+#[test]
 fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
     let mut queue = FairQueue::default();
     let one = queue.join(&0, 1, 1, ());

@@ -26,6 +26,8 @@ pub(super) struct Granted {
     from: Moment,
     /// The slot in which something left last. It may be to come.
     last: Moment,
+    /// The last slot that was used.
+    paid: Moment,
     /// The first free slot of the grid, as last told.
     free: Moment,
     /// The time between two slots of this gate, as its part was last told.
@@ -63,6 +65,12 @@ impl Granted {
     /// Slots before this are of no use.
     pub(super) fn from(&self) -> Moment {
         self.from
+    }
+
+    /// Whether it has a slot by `now` for whatever comes, by its part of the rate.
+    pub(super) fn is_idle(&self, now: Moment) -> bool {
+        let has_slot = || self.first(now).is_some_and(|slot| slot <= now);
+        self.debt == 0 && (self.paid + self.interval <= now || has_slot())
     }
 
     /// The slots that it holds.
@@ -140,8 +148,11 @@ impl Granted {
     }
 
     fn pay(&mut self) {
-        while self.debt > 0 && self.slots.pop_front().is_some() {
+        while self.debt > 0
+            && let Some(slot) = self.slots.pop_front()
+        {
             self.debt -= 1;
+            self.paid = slot;
             self.counts.used += 1;
         }
     }

@@ -9,6 +9,8 @@
 //! Gates of several gateways can [share](Gate::share_grid) one grid of slots: then the slots are
 //! those that this gate was granted.
 
+#[cfg(test)]
+mod charged;
 mod claims;
 mod granted;
 mod outage;
@@ -230,9 +232,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.depths(from, most, see)
     }
 
-    /// Lets a request pass if it need not wait. This needs no key.
+    /// Lets a request pass if it need not wait. This needs no key, and charges none.
     ///
-    /// All requests that are due by `now` must have been [taken](Self::take) before.
+    /// It is for a gate that is one queue for all. All requests that are due by `now` must have been [taken](Self::take) before.
     pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
@@ -243,7 +245,23 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         passes
     }
 
+    /// Lets a request pass if it need not wait, and charges its key.
+    ///
+    /// All requests that are due by `now` must have been [taken](Self::take) before.
+    pub fn pass_as(&mut self, share: &Share<K>, cost: Cost, now: Moment) -> bool {
+        if self.is_idle(now) {
+            self.waiting.restart();
+        }
+        let passes = self.pass(cost, now);
+        if passes {
+            self.waiting.depart(share, cost.get());
+        }
+        passes
+    }
+
     /// A request comes: it leaves at once, waits, or may not wait.
+    ///
+    /// Its key is charged when it leaves, at once or later.
     ///
     /// All requests that are due by `now` must have been [taken](Self::take) before. `waiter` is
     /// called if it waits.
@@ -254,7 +272,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
         waiter: impl FnOnce() -> W,
     ) -> Admission {
-        if self.pass(cost, now) {
+        if self.pass_as(share, cost, now) {
             return Admission::Passed;
         }
         if self.waiting.is_empty() {
@@ -349,6 +367,17 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
         let departs = || self.departs(now).is_some_and(|at| at <= now);
         is_open && self.outage.is_over() && departs()
+    }
+
+    /// Whether nothing is charged against anybody: the slot behind the last departure has come,
+    /// and nobody waited for it.
+    fn is_idle(&self, now: Moment) -> bool {
+        let is_empty = self.depth() == 0 && self.has_place();
+        is_empty
+            && match &self.granted {
+                None => self.slot(now).1 <= now,
+                Some(granted) => granted.is_idle(now),
+            }
     }
 
     /// Whether a place at the origin is free.

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::{Gate, Moment, Share};
+use crate::limit::MAX_HELD_WAIT;
 
 /// Why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return Err(self.full(share, now));
         }
         let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
-        Ok(self.wait_behind(ahead, now))
+        let wait = self.wait_behind(ahead, now);
+        // Above its own bound a request is held only for so long.
+        if wait > MAX_HELD_WAIT && !self.waiting.has_room(&share.key, self.limits.queue, room) {
+            return Err(Full {
+                for_all: false,
+                retry_at: now + wait.saturating_sub(MAX_HELD_WAIT),
+            });
+        }
+        Ok(wait)
     }
 
     pub(super) fn wait_behind(&self, costs: u64, now: Moment) -> Duration {

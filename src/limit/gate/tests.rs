@@ -47,7 +47,7 @@ fn departures_are_an_interval_apart_and_idle_time_is_lost() {
     assert!(matches!(join(&mut gate, 'b', 20), Admission::Waiting(_)));
     assert_eq!(gate.due(), Some(at(100)));
     assert_eq!(taken(&mut gate, 99), []);
-    assert_eq!(taken(&mut gate, 500), [('a', 100), ('b', 200)]);
+    assert_eq!(taken(&mut gate, 500), [('b', 100), ('a', 200)]);
     assert_eq!(gate.due(), None);
     // Three slots have passed unused.
     assert_eq!(join(&mut gate, 'a', 550), Admission::Passed);
@@ -134,6 +134,34 @@ fn requests_that_are_held_wait_above_the_queue_of_their_key() {
 }
 
 #[test]
+fn a_request_is_held_only_where_it_leaves_within_a_minute() {
+    let mut gate = Gate::new(GateLimits {
+        queue: Some(2),
+        ..limits("10r/m")
+    });
+    let held = Share {
+        held: 128,
+        ..Share::of('a')
+    };
+    let mut join = || gate.join(&held, Cost::ONE, at(0), || 0);
+    assert_eq!(join(), Admission::Passed);
+    for _ in 0..10 {
+        assert!(matches!(join(), Admission::Waiting(_)));
+    }
+    let full = Full {
+        for_all: false,
+        retry_at: at(6000),
+    };
+    assert_eq!(join(), Admission::Rejected(full));
+    // Within the queue of its key, a request may wait longer.
+    gate.set_limits(limits("10r/m"), at(0));
+    assert!(matches!(
+        gate.join(&held, Cost::ONE, at(0), || 0),
+        Admission::Waiting(_)
+    ));
+}
+
+#[test]
 fn without_a_pace_places_alone_count() {
     let mut gate = Gate::new(places(2));
     assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
@@ -146,7 +174,7 @@ fn without_a_pace_places_alone_count() {
         gate.give_back(at(millis));
         left.extend(taken(&mut gate, millis));
     }
-    assert_eq!(left, [('a', 5), ('b', 6), ('a', 7)]);
+    assert_eq!(left, [('b', 5), ('a', 6), ('a', 7)]);
 }
 
 #[test]
@@ -226,10 +254,10 @@ fn a_key_at_its_bound_is_told_when_to_come_again() {
     for key in "aaabb".chars() {
         assert!(!matches!(join(&mut gate, key, 0), Admission::Rejected(_)));
     }
-    // One of `a` and one of `b` leave at 1 and 2 s: then `b` has room again.
+    // One of `a` has left, so one of `b` leaves at 1 s: then `b` has room again.
     let full = Full {
         for_all: false,
-        retry_at: at(2000),
+        retry_at: at(1000),
     };
     assert_eq!(join(&mut gate, 'b', 0), Admission::Rejected(full));
     gate.set_limits(

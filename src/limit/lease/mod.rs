@@ -154,9 +154,11 @@ impl<P: Clone> Lease<P> {
                 told
             };
         }
-        let free = match self.limit.waits() {
-            Delay::Above(delay) if terms.algorithm.queues() => delay.min(self.limit.ceiling()),
-            _ => self.limit.ceiling(),
+        let free = match self.limit.delay {
+            Delay::Above(delay) if terms.algorithm.queues() => {
+                delay.min(self.limit.ceiling(terms.rate))
+            }
+            _ => self.limit.ceiling(terms.rate),
         };
         terms.rate.time_for(free.into()).max(told)
     }

@@ -221,7 +221,7 @@ impl<W> Queue<W> {
     ) -> (Verdict, Option<Charge>) {
         let (verdict, charge) = self.charge(limit, now);
         if let (Verdict::Delay { .. }, Some(charge), Delay::Above(delay)) =
-            (verdict, charge, limit.waits())
+            (verdict, charge, limit.delay)
         {
             self.seat(charge, delay, ticket, waiter());
         }

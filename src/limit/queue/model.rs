@@ -188,14 +188,14 @@ impl Model {
     pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
         let found = self.replay(now).next();
         let excess = found + i128::from(limit.cost.get() - 1) * UNIT;
-        let wait = match limit.waits() {
+        let wait = match limit.delay {
             Delay::Above(free) => (found - i128::from(free) * UNIT).max(0),
             Delay::Never => 0,
         };
         let longest = limit
             .max_wait
             .map(|longest| i128::try_from(longest.as_nanos()).expect("short") * self.leak);
-        let judgement = if excess > i128::from(limit.ceiling()) * UNIT {
+        let judgement = if excess > self.ceiling(limit) * UNIT {
             Judgement::Reject(Reason::Burst)
         } else if longest.is_some_and(|longest| wait > longest) {
             Judgement::Reject(Reason::MaxWait)
@@ -205,6 +205,19 @@ impl Model {
             Judgement::Pass
         };
         (judgement, excess)
+    }
+
+    /// How many requests the level may reach: above `burst` a request waits for a minute at most.
+    fn ceiling(&self, limit: Limit) -> i128 {
+        let burst = i128::from(limit.burst);
+        match limit.delay {
+            Delay::Above(delay) if delay < limit.burst => {
+                let in_time = 60_000_000_000 * self.leak / UNIT;
+                let held = burst + i128::from(limit.held);
+                burst.max(held.min(i128::from(delay) + in_time))
+            }
+            _ => burst,
+        }
     }
 
     /// Charges a request. It waits if `waits` holds its delay.

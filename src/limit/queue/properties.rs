@@ -239,7 +239,7 @@ impl Twins {
             return self.leaves_as(id, Exit::Rejected);
         };
         assert_eq!(charge.at(), now);
-        if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.waits()) {
+        if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.delay) {
             assert!(until > now);
             self.model.came(id, now, limit.cost, Some(delay));
         } else {
@@ -622,7 +622,7 @@ proptest! {
         let limit = Limit { burst: 1_000, max_wait: None, ..twins.limits[0] };
         let newcomer = u64::MAX;
         let (verdict, _) = queue.join(limit, Ticket(newcomer), now, || newcomer);
-        if let Delay::Above(delay) = limit.waits() {
+        if let Delay::Above(delay) = limit.delay {
             let same = |id: u64| twins.model.waiting().contains(&(id, delay));
             let order = departures(&queue);
             let last = order.iter().rposition(|(id, _)| same(*id));
@@ -641,9 +641,9 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
 
 /// How many requests may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
-    let most = limits.iter().map(|limit| match limit.waits() {
-        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.ceiling()),
-        Delay::Never => limit.ceiling(),
+    let most = limits.iter().map(|limit| match limit.delay {
+        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.burst + limit.held),
+        Delay::Never => limit.burst,
     });
     i128::from(most.max().unwrap_or(0))
 }

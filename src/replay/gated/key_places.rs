@@ -58,7 +58,7 @@ impl KeyPlaces {
         let known = self.keys.get(&wanted.owner);
         let is_free = known.is_none_or(|known| known.places.is_free(wanted.terms.in_flight));
         let waiting = queued + known.map_or(0, |known| known.places.depth());
-        let most = usize::try_from(limit.ceiling()).unwrap_or(usize::MAX);
+        let most = usize::try_from(limit.burst).unwrap_or(usize::MAX);
         (waits || !is_free) && waiting >= most
     }
 

@@ -109,7 +109,10 @@ impl Model {
     }
 
     fn leave(&mut self, (at, key, holds): Request, number: usize, now: u64, is_first: bool) {
-        if !is_first {
+        if is_first {
+            // The gate was idle: nothing of before counts.
+            (self.ends, self.now) = (BTreeMap::from([(key, 1)]), 0);
+        } else {
             let (tag, _) = self.tags[&key];
             self.now = tag;
             self.ends.insert(key, tag + 1);
@@ -145,10 +148,6 @@ impl Model {
             let waiter = self.waiting.remove(late);
             self.told[waiter.number] = Err(GateRejected::Timeout);
             self.retag(waiter.request.1, false);
-        }
-        if self.waiting.is_empty() {
-            self.ends.clear();
-            self.now = 0;
         }
     }
 

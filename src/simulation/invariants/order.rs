@@ -24,7 +24,7 @@ impl Order {
 
     pub(super) fn departed(&mut self, request: &Request, grant: &Grant) -> Checked {
         // Where others pass while the store is out, nobody waits behind anybody.
-        let Delay::Above(delay) = request.limit.waits() else {
+        let Delay::Above(delay) = request.limit.delay else {
             return Ok(());
         };
         let queues = self.scenario.zones[request.zone].algorithm.queues();

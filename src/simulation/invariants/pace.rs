@@ -148,7 +148,7 @@ impl Pace {
             }
             Algorithm::LeakyBucket => {
                 // Those who wait depart at the rate; where costs are mixed, in another order.
-                let delay = zone.limits.iter().map(|limit| match limit.waits() {
+                let delay = zone.limits.iter().map(|limit| match limit.delay {
                     Delay::Above(delay) => delay,
                     Delay::Never => limit.burst,
                 });
@@ -232,7 +232,7 @@ impl Pace {
             && zone
                 .limits
                 .iter()
-                .all(|limit| limit.waits() == Delay::Above(0));
+                .all(|limit| limit.delay == Delay::Above(0));
         let departures = &self.departures[&stream];
         let [.., one, other] = departures.as_slice() else {
             return Ok(());

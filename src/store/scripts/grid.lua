@@ -41,8 +41,8 @@ local FORM = 1
 local SPAN, NEAR = 50000, 15000
 -- After this time without a claim, what waits at a gateway does not count; then the gateway does not.
 local SILENT, GONE = 200000, 5000000
--- No slot was granted so far ahead.
-local MOST_AHEAD = 10000000
+-- No slot was granted so far ahead: a claim's span and the longest lead are not half of it.
+local MOST_AHEAD = 1000000
 local MOST_GATEWAYS, MOST_FREE, MOST_IN_SPAN = 1024, 512, 250
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
 local read, pack, concat, call = struct.unpack, struct.pack, table.concat, redis.call

@@ -205,8 +205,8 @@ impl OriginGate {
 
     /// Lets a request through if it need not wait, or lets it wait for its turn.
     ///
-    /// `most` is the longest time that it may wait. `share` is only asked for if it has to wait.
-    /// `has_turn`: whether the request has a turn in a zone, so that it may go on after the
+    /// `most` is the longest time that it may wait. `is_charged`: whether its share is charged also
+    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether the request has a turn in a zone, so that it may go on after the
     /// [handover](Self::hand_over).
     ///
     /// # Errors
@@ -214,15 +214,24 @@ impl OriginGate {
     /// Returns an error if it may not wait.
     pub fn join(
         self: &Arc<Self>,
+        is_charged: bool,
         share: impl FnOnce() -> Share<Key>,
         cost: Cost,
         most: Option<Duration>,
         has_turn: bool,
     ) -> Result<Admission, GateRejection> {
-        if let Some(place) = self.pass(cost, has_turn) {
-            return Ok(Admission::Passed(place));
-        }
-        let share = share();
+        let share = if is_charged {
+            let share = share();
+            if let Some(place) = self.pass(Some(&share), cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share
+        } else {
+            if let Some(place) = self.pass(None, cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share()
+        };
         let mut state = self.lock();
         let now = clock::now();
         let released = state.release(&self.metrics, now);
@@ -246,13 +255,23 @@ impl OriginGate {
         })
     }
 
-    fn pass(self: &Arc<Self>, cost: Cost, has_turn: bool) -> Option<Place> {
+    /// Lets a request through if it need not wait. `charged`: the share that is charged for it.
+    fn pass(
+        self: &Arc<Self>,
+        charged: Option<&Share<Key>>,
+        cost: Cost,
+        has_turn: bool,
+    ) -> Option<Place> {
         let mut state = self.lock();
         if state.takes_no_more(has_turn) {
             return None;
         }
         let now = clock::now();
-        let sent = state.gate.pass(cost, now).then(|| state.sent(now))?;
+        let passes = match charged {
+            Some(share) => state.gate.pass_as(share, cost, now),
+            None => state.gate.pass(cost, now),
+        };
+        let sent = passes.then(|| state.sent(now))?;
         let number = state.gate.departures();
         drop(state);
         Some(Place::new(self, number, cost.get(), sent))

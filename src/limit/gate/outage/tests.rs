@@ -49,7 +49,7 @@ fn nothing_leaves_in_an_outage_and_all_leave_at_the_pace_after_it() {
     gate.end_outage(at(1030));
     assert_eq!(
         taken(&mut gate, 2000),
-        [(2, 1030), (4, 1130), (3, 1230)],
+        [(4, 1030), (2, 1130), (3, 1230)],
         "no slot of the outage is made up"
     );
 }

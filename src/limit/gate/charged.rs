@@ -1,0 +1,317 @@
+//! Each departure is charged to its key, at once or later: the worked examples, the gate beside a
+//! plain model, and what a key could try.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::limit::fair_queue::model::Model;
+use crate::testing::config;
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos((1_000 + millis) * 1_000_000)
+}
+
+fn limits(rate: Option<&str>, max_in_flight: Option<usize>) -> GateLimits {
+    GateLimits {
+        rate: rate.map(|rate| rate.parse().expect("a rate")),
+        max_in_flight,
+        queue: Some(10_000),
+        max_queue: 100_000,
+    }
+}
+
+fn share(key: char, weight: u32) -> Share<char> {
+    Share {
+        weight,
+        ..Share::of(key)
+    }
+}
+
+/// Joins with so many requests of each key and weight, and tells the order in which all leave.
+fn order(gate: &mut Gate<char, u32>, millis: u64, keys: &[(char, u32, u32)]) -> String {
+    let mut left = String::new();
+    for (key, weight, many) in keys {
+        for _ in 0..*many {
+            let joined = gate.join(&share(*key, *weight), Cost::ONE, at(millis), || 0);
+            left.extend((joined == Admission::Passed).then_some(*key));
+        }
+    }
+    left.extend(std::iter::from_fn(|| {
+        gate.give_back(at(millis));
+        gate.take(at(1_000_000)).map(|release| release.key)
+    }));
+    left
+}
+
+#[test]
+fn keys_of_one_instant_leave_as_the_worked_example_says() {
+    let keys = [('a', 3, 9), ('b', 1, 3), ('c', 1, 3)];
+    for gate in [limits(Some("10r/s"), None), limits(None, Some(1))] {
+        let mut gate = Gate::new(gate);
+        assert_eq!(order(&mut gate, 0, &keys), "abcaabcaaabcaaa");
+        // After a time in which nobody came, the same.
+        assert_eq!(order(&mut gate, 900_000, &keys), "abcaabcaaabcaaa");
+    }
+}
+
+#[test]
+fn a_request_into_an_idle_gate_is_not_for_nothing() {
+    let mut gate = Gate::new(limits(Some("10r/s"), None));
+    let costly = Cost::new(64).expect("a cost");
+    assert_eq!(
+        gate.join(&share('a', 1), costly, at(0), || 0),
+        Admission::Passed
+    );
+    let left = order(&mut gate, 0, &[('a', 1, 3), ('b', 1, 66)]);
+    assert_eq!(left, "b".repeat(64) + "ababa");
+    // Nor is what left last before nobody waited, until its slot is over.
+    let mut gate = Gate::new(limits(Some("10r/s"), None));
+    gate.join(&share('b', 1), Cost::ONE, at(0), || 0);
+    gate.join(&share('a', 1), costly, at(0), || 0);
+    assert_eq!(gate.take(at(100)).map(|it| it.key), Some('a'));
+    assert_eq!(gate.depth(), 0);
+    let left = order(&mut gate, 200, &[('a', 1, 2), ('b', 1, 66)]);
+    assert_eq!(left, "b".repeat(63) + "ababb");
+}
+
+#[test]
+fn idle_time_pays_what_a_key_has_had() {
+    let mut gate = Gate::new(limits(Some("10r/s"), None));
+    let costly = Cost::new(64).expect("a cost");
+    gate.join(&share('a', 1), costly, at(0), || 0);
+    // A pause is no reason to remember what was long ago.
+    gate.pause(at(8_000));
+    assert_eq!(order(&mut gate, 7_000, &[('a', 1, 2), ('b', 1, 2)]), "abab");
+}
+
+#[test]
+fn a_gate_without_share_asks_for_no_key() {
+    let mut gate = Gate::<char, u32>::new(limits(Some("10r/s"), None));
+    assert!(gate.pass(Cost::ONE, at(0)));
+    assert!(!gate.pass(Cost::ONE, at(0)));
+    assert_eq!(order(&mut gate, 0, &[('a', 1, 2), ('b', 1, 1)]), "aba");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join { key: u8, cost: u32 },
+    Leave(Index),
+    GiveBack,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let cost = prop_oneof![3 => Just(1_u32), 1 => 1..=64_u32];
+    prop_oneof![
+        6 => (0..5_u8, cost).prop_map(|(key, cost)| Step::Join { key, cost }),
+        1 => any::<Index>().prop_map(Step::Leave),
+        4 => Just(Step::GiveBack),
+    ]
+}
+
+/// A gate as plainly as it can be written. Its interval is 100 ms, if it has a pace.
+struct Plain {
+    model: Model,
+    weights: Vec<u32>,
+    has_pace: bool,
+    places: Option<usize>,
+    in_flight: usize,
+    /// When the next slot comes, and when a place last came free.
+    next: u64,
+    opens: u64,
+    /// Number, cost, and when it came.
+    waiting: Vec<(u64, u32, u64)>,
+}
+
+impl Plain {
+    fn has_place(&self) -> bool {
+        self.places.is_none_or(|places| self.in_flight < places)
+    }
+
+    fn leaves(&mut self, due: u64, cost: u32) {
+        self.in_flight += 1;
+        self.next = if self.has_pace {
+            due + 100 * u64::from(cost)
+        } else {
+            0
+        };
+    }
+
+    /// Key, number and time of the next one that leaves by then.
+    fn take(&mut self, until: u64) -> Option<(u8, u64, u64)> {
+        let due = self.next.max(self.opens);
+        if self.waiting.is_empty() || !self.has_place() || due > until {
+            return None;
+        }
+        let (key, number) = self.model.take()?;
+        let at = self.waiting.iter().position(|it| it.0 == number)?;
+        let (_, cost, since) = self.waiting.remove(at);
+        let due = due.max(since);
+        self.leaves(due, cost);
+        Some((key, number, due))
+    }
+
+    /// Whether it leaves at once.
+    fn join(&mut self, key: u8, cost: u32, number: u64, now: u64) -> bool {
+        let weight = self.weights[usize::from(key)];
+        if self.waiting.is_empty() && self.has_place() && self.next <= now {
+            self.model.restart();
+            self.model.depart(key, weight, cost);
+            self.leaves(now, cost);
+            return true;
+        }
+        self.model.join(key, weight, cost, number);
+        self.waiting.push((number, cost, now));
+        false
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Who leaves when is as in a model of fractions that looks through everything.
+    #[test]
+    fn any_trace_leaves_as_in_the_model(
+        weights in prop::collection::vec(1..=64_u32, 5),
+        has_pace in any::<bool>(),
+        places in prop::option::of(1..4_usize),
+        steps in prop::collection::vec((step(), 0..300_u64), 1..200),
+    ) {
+        let rate = has_pace.then_some("10r/s");
+        let mut gate = Gate::<u8, u64>::new(limits(rate, places));
+        let mut plain = Plain {
+            model: Model::new(), weights, has_pace, places, in_flight: 0, next: 0, opens: 0,
+            waiting: Vec::new(),
+        };
+        let (mut now, mut number, mut positions) = (0, 0, Vec::new());
+        for (step, millis) in steps {
+            now += millis;
+            loop {
+                let left = gate.take(at(now)).map(|it| (it.key, it.waiter, it.due));
+                let wanted = plain.take(now).map(|(key, number, due)| (key, number, at(due)));
+                prop_assert_eq!(left, wanted);
+                let Some((_, number, _)) = left else { break };
+                positions.retain(|(known, _)| *known != number);
+            }
+            match step {
+                Step::Join { key, cost } => {
+                    number += 1;
+                    let share = Share { weight: plain.weights[usize::from(key)], ..Share::of(key) };
+                    let passes = plain.join(key, cost, number, now);
+                    let cost = Cost::new(cost).expect("a cost");
+                    match gate.join(&share, cost, at(now), || number) {
+                        Admission::Passed => prop_assert!(passes),
+                        Admission::Waiting(position) => {
+                            prop_assert!(!passes);
+                            positions.push((number, position));
+                        }
+                        Admission::Rejected(_) => prop_assert!(false, "there is room"),
+                    }
+                }
+                Step::Leave(index) => {
+                    if !positions.is_empty() {
+                        let (number, position) = positions.remove(index.index(positions.len()));
+                        prop_assert_eq!(gate.leave(&position), Some(number));
+                        prop_assert!(plain.model.leave(number));
+                        plain.waiting.retain(|(known, ..)| *known != number);
+                    }
+                }
+                Step::GiveBack => {
+                    if plain.in_flight > 0 {
+                        if !plain.has_place() {
+                            plain.opens = now;
+                        }
+                        plain.in_flight -= 1;
+                        gate.give_back(at(now));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Beside one that always waits, no key gets more than its own, whatever it does: comes and
+    /// goes, sends what costs much, leaves and joins again.
+    #[test]
+    fn no_key_gains_on_one_that_waits(
+        before in prop::collection::vec((0..3_u8, 1..=64_u32, 0..20_000_u64), 0..6),
+        steps in prop::collection::vec((0..3_u8, 1..=64_u32, any::<Index>(), 0..4_u8), 1..200),
+    ) {
+        const KNOWN: u8 = 9;
+        let mut gate = Gate::<u8, (u8, u32)>::new(limits(Some("10r/s"), None));
+        let (mut now, mut positions) = (0, Vec::new());
+        for (key, cost, millis) in before {
+            now += millis;
+            while gate.take(at(now)).is_some() {}
+            let cost = Cost::new(cost).expect("a cost");
+            gate.join(&Share::of(key), cost, at(now), || (key, cost.get()));
+        }
+        let mut had = [0_u64; 10];
+        let known = |gate: &mut Gate<u8, (u8, u32)>, had: &mut [u64; 10], now| {
+            let joined = gate.join(&Share::of(KNOWN), Cost::ONE, at(now), || (KNOWN, 1));
+            had[usize::from(KNOWN)] += u64::from(joined == Admission::Passed);
+        };
+        for _ in 0..3 {
+            known(&mut gate, &mut had, now);
+        }
+        for (key, cost, index, what) in steps {
+            match what {
+                0 if !positions.is_empty() => {
+                    let position = positions.remove(index.index(positions.len()));
+                    gate.leave(&position);
+                }
+                0 | 1 => {
+                    let cost = Cost::new(cost).expect("a cost");
+                    let joined = gate.join(&Share::of(key), cost, at(now), || (key, cost.get()));
+                    if let Admission::Waiting(position) = joined {
+                        positions.push(position);
+                    }
+                }
+                _ => {
+                    let due = gate.due().expect("one waits");
+                    now = due.since(at(0)).as_millis().try_into().expect("soon");
+                    let left = gate.take(due).expect("it is due");
+                    had[usize::from(left.key)] += u64::from(left.cost);
+                    if left.key == KNOWN {
+                        known(&mut gate, &mut had, now);
+                    }
+                }
+            }
+            for key in 0..3 {
+                let ahead = had[key].saturating_sub(had[usize::from(KNOWN)]);
+                prop_assert!(ahead <= 64 + 1, "{:?}", had);
+            }
+        }
+    }
+}
+
+#[test]
+fn at_a_gate_that_shares_its_slots_they_are_charged_too() {
+    let mut gate = Gate::<char, u32>::new(limits(Some("10r/s"), None));
+    gate.share_grid();
+    let keys = [('a', 3, 5), ('b', 1, 2), ('c', 1, 2)];
+    // It holds a slot for the first; more come as they are claimed.
+    let slots = |from: u64| {
+        (0..12)
+            .map(move |nth| at(from + 100 * nth))
+            .collect::<Vec<_>>()
+    };
+    gate.grant(&slots(0)[..1], at(100), 1.0, at(0));
+    let mut left = String::new();
+    for (key, weight, many) in keys {
+        for _ in 0..many {
+            let joined = gate.join(&share(key, weight), Cost::ONE, at(0), || 0);
+            left.extend((joined == Admission::Passed).then_some(key));
+        }
+    }
+    gate.grant(&slots(0)[1..], at(1200), 1.0, at(0));
+    left.extend(std::iter::from_fn(|| gate.take(at(1150)).map(|it| it.key)));
+    assert_eq!(left, "abcaabcaa");
+    // Much later nothing of that counts, also while its next slot is still being claimed.
+    let long = at(600_000);
+    for (key, weight) in [('c', 1), ('a', 3)] {
+        gate.join(&share(key, weight), Cost::ONE, long, || 0);
+    }
+    gate.grant(&slots(600_000), at(601_200), 1.0, long);
+    let left: String = std::iter::from_fn(|| gate.take(at(700_000)).map(|it| it.key)).collect();
+    assert_eq!(left, "ca");
+}
