@@ -41,6 +41,9 @@ pub(super) fn close(text: &str) -> Option<Closed> {
     })
 }
 
+/// Most brackets that a message shows.
+const MAX_SHOWN: usize = 8;
+
 /// An end that is missing.
 struct Missing {
     at: usize,
@@ -200,14 +203,19 @@ impl Scan<'_> {
         let end: String = end.collect();
         let begin = closing.iter().map(|open| char::from(open.bracket));
         let begin: String = begin.collect();
-        self.missing.push(Missing {
-            at,
-            message: format!(
+        let message = if closing.len() <= MAX_SHOWN {
+            format!(
                 "{end} is missing; add it here, to close the {begin} of line {}",
                 first.line
-            ),
-            end,
-        });
+            )
+        } else {
+            format!(
+                "{} closing brackets are missing; the first opens in line {}; remove those brackets, or close them here",
+                closing.len(),
+                first.line
+            )
+        };
+        self.missing.push(Missing { at, end, message });
         self.lists -= closing.iter().filter(|open| open.bracket == b'[').count();
         self.open.truncate(kept);
     }
@@ -260,8 +268,8 @@ fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-. \t\"'".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '"' || c == '\'')
         && text.chars().all(fits)
-        && text.matches('"').count() % 2 == 0
-        && text.matches('\'').count() % 2 == 0
+        && text.matches('"').count().is_multiple_of(2)
+        && text.matches('\'').count().is_multiple_of(2)
         // A text in a list.
         && !text.contains("\",")
 }

@@ -1,7 +1,7 @@
 //! What dpkg does with the settings when a package brings others: at an upgrade, a removal, a purge.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -54,7 +54,7 @@ impl Packages {
     }
 }
 
-fn install(root: &Root, options: &[&str], package: &PathBuf) -> Output {
+fn install(root: &Root, options: &[&str], package: &Path) -> Output {
     let package = package.display().to_string();
     root.try_dpkg(&[options, &["--install", &package]].concat())
 }

@@ -190,17 +190,17 @@ fn statuses(node: Node) -> Option<Statuses> {
 ///
 /// The inner `None`: the name is wrong, which is reported.
 #[expect(clippy::option_option, reason = "a wrong name is not an absent one")]
-fn class_of(named: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
-    let first = origin.classes.first().map(|class| &class.name);
-    let Some(named) = named else {
+fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
+    let first = origin.classes.first().map(|it| &it.name);
+    let Some(class) = class else {
         return first.map(Arc::clone);
     };
-    let (node, name) = named?;
-    let mut names = origin.classes.iter().map(|class| &class.name);
+    let (node, name) = class?;
+    let mut names = origin.classes.iter().map(|it| &it.name);
     if let Some(known) = names.find(|known| ***known == *name) {
         return Some(Arc::clone(known));
     }
-    let names: Vec<&str> = origin.classes.iter().map(|class| &*class.name).collect();
+    let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
     let table = format!("[origins.{}.classes]", origin.name);
     node.missing(&match nearest(name, &names) {
         _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),

@@ -50,8 +50,8 @@ impl Seconds {
         let most = usize::try_from((count / ONE_IN).max(1)).unwrap_or(MOST);
         let most = most.min(MOST).min(self.top.len().saturating_sub(1));
         let stands_out = |of: &usize| {
-            let (last, next) = (self.top[*of - 1], self.top[*of]);
-            last >= least && last >= FACTOR.saturating_mul(next)
+            let (number, next) = (self.top[*of - 1], self.top[*of]);
+            number >= least && number >= FACTOR.saturating_mul(next)
         };
         let of = (1..=most).rev().find(stands_out)?;
         Some((&self.top[..of], self.top[of]))

@@ -125,6 +125,8 @@ const UNSEEN: &[&str] = &[
     "remembers the time",
     "is kept in Redis",
     "kept exactly in Redis",
+    "a window in Redis is a whole number",
+    "so nothing waits for its time",
     "is in the plans",
     "does not begin with it",
     "must begin with ^",

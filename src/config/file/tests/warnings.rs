@@ -118,10 +118,10 @@ pub(super) const CASES: &[Case] = &[
      r#"2:35: warning: proxy_protocol: "0.0.0.0/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
     // Networks that are everyone together.
     ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"128.0.0.0/1\", \"unix:\", \"0.0.0.0/1\"]\n",
-     r#"2:26: warning: trusted_proxies: its networks together are 0.0.0.0/0 and trust every peer, so each client chooses the address that it is known by; name the proxies only"#),
+     "2:26: warning: trusted_proxies: its networks together are 0.0.0.0/0 and trust every peer, so each client chooses the address that it is known by; name the proxies only"),
     ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"128.0.0.0/1\", \"0.0.0.0/2\"]\n", ""),
     (RATE, "\"10r/s\"\nexempt = [\"::/1\", \"8000::/1\"]\n",
-     r#"7:10: warning: exempt: its networks together are ::/0 and are every address of its family, so the zone never limits these clients; name fewer"#),
+     "7:10: warning: exempt: its networks together are ::/0 and are every address of its family, so the zone never limits these clients; name fewer"),
     // Bursts of plans that no limit can use.
     (LIMIT, "{ zone = \"per_client\", burst = 10 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nburst = 90\nkeys = [\"a\"",
      "14:9: warning: burst: of burst 90 at most 10 can be used: in each limit of zone per_client further requests would wait longer than max_wait; lower burst to 10, or raise max_wait or the rate"),
