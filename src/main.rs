@@ -1,9 +1,10 @@
 //! The command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use drip::cli::{advise, check, demo, health, import, init, run, schema, simulate, top};
 use drip::config::DEFAULT_FILE;
 use mimalloc::MiMalloc;
@@ -16,7 +17,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -79,14 +80,9 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct File {
-    /// The configuration file
-    #[arg(
-        short,
-        long = "config",
-        value_name = "FILE",
-        default_value = DEFAULT_FILE
-    )]
-    config: PathBuf,
+    /// The configuration file [default: gateway.toml]
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 /// The configuration file, with or without `-c`.
@@ -101,28 +97,70 @@ struct Named {
 }
 
 impl Named {
-    fn path(&self) -> &Path {
-        let named = self.file.as_deref().or(self.config.as_deref());
-        named.unwrap_or(Path::new(DEFAULT_FILE))
+    fn path(self) -> Option<PathBuf> {
+        self.file.or(self.config)
+    }
+}
+
+/// Ends the process as for any wrong command line.
+fn refuse(why: &str) -> ! {
+    Cli::command()
+        .error(ErrorKind::ArgumentConflict, why)
+        .exit()
+}
+
+/// Ends the process if this command takes no file that `-c` names before it.
+fn refuse_file_before(command: &Command) {
+    match command {
+        Command::Run(_)
+        | Command::Check { .. }
+        | Command::Simulate { .. }
+        | Command::Health { .. } => {}
+        Command::Advise(_) => {
+            refuse("write -c FILE behind advise: drip advise -c FILE --zone NAME ACCESS_LOG")
+        }
+        _ => refuse("this command reads no configuration file; leave out -c FILE before it"),
     }
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let before = cli.file.config;
+    if let (Some(_), Some(command)) = (&before, &cli.command) {
+        refuse_file_before(command);
+    }
+    // The file that the command names, or the option before it.
+    let file = |own: Option<PathBuf>| {
+        if before.is_some() && own.is_some() {
+            refuse(
+                "-c FILE before the command names a file, and the command names one too; leave one out",
+            );
+        }
+        before.or(own).unwrap_or_else(|| DEFAULT_FILE.into())
+    };
     let Some(command) = cli.command else {
-        return run::run(&cli.file.config);
+        return run::run(&file(None));
     };
     match command {
-        Command::Run(file) => run::run(file.path()),
+        Command::Run(named) => run::run(&file(named.path())),
         Command::Demo(wanted) => demo::demo(&wanted),
         Command::Init(wanted) => init::init(&wanted),
-        Command::Check { file, wanted } => check::check(file.path(), &wanted),
+        Command::Check {
+            file: named,
+            wanted,
+        } => check::check(&file(named.path()), &wanted),
         Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
-        Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
+        Command::Simulate {
+            file: named,
+            wanted,
+        } => simulate::simulate(&file(named.config), &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
         Command::Top { address } => top::top(&address),
-        Command::Health { file, address } => health::health(address.as_ref(), &file.config),
+        Command::Health {
+            file: named,
+            address,
+        } => health::health(address.as_ref(), &file(named.config)),
     }
 }
 
@@ -131,7 +169,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use clap::CommandFactory;
     use clap_complete::Shell;
 
     use super::*;

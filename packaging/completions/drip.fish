@@ -24,7 +24,7 @@ function __fish_drip_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c drip -n "__fish_drip_needs_command" -s c -l config -d 'The configuration file' -r -F
+complete -c drip -n "__fish_drip_needs_command" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_needs_command" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_needs_command" -s V -l version -d 'Print version'
 complete -c drip -n "__fish_drip_needs_command" -f -a "run" -d 'Run the gateway (the default)'
@@ -52,7 +52,7 @@ complete -c drip -n "__fish_drip_using_subcommand check" -l json -d 'Print the p
 complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
@@ -81,7 +81,7 @@ alb\t''"
 complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make the numbers for all keys, also for one that comes much faster than the others'
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file' -r -F
+complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "run" -d 'Run the gateway (the default)'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'

@@ -132,9 +132,12 @@ impl Sampler {
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
+                file: first
+                    .file
+                    .map(|file| Plain::new(&file.display().to_string())),
                 line: Some(first.line as u64),
                 column: None,
-                message: Plain::new(&first.with_file()),
+                message: Plain::new(&first.message),
             }),
             stopping: gateway.is_stopping(),
             codes,

@@ -105,11 +105,14 @@ impl KeyTemplate {
     }
 }
 
-impl FromStr for KeyTemplate {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        let mut parts = Vec::new();
+impl KeyTemplate {
+    /// Reads a template.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with each of its variables; never an empty list.
+    pub fn parse(text: &str) -> Result<Self, Vec<KeyError>> {
+        let (mut parts, mut wrong) = (Vec::new(), Vec::new());
         let mut rest = text;
         while !rest.is_empty() {
             let (plain, behind) = rest.split_at(rest.find('$').unwrap_or(rest.len()));
@@ -118,15 +121,36 @@ impl FromStr for KeyTemplate {
             }
             rest = behind;
             if let Some(behind) = rest.strip_prefix('$') {
-                let (name, behind) = split_name(behind)?;
-                parts.push(Part::Variable(name.parse()?));
                 rest = behind;
+                match split_name(behind) {
+                    Ok((name, behind)) => {
+                        rest = behind;
+                        match name.parse() {
+                            Ok(variable) => parts.push(Part::Variable(variable)),
+                            Err(error) => wrong.push(error),
+                        }
+                    }
+                    Err(error) => wrong.push(error),
+                }
             }
         }
-        if parts.is_empty() {
-            return Err(KeyError::Empty);
+        if parts.is_empty() && wrong.is_empty() {
+            wrong.push(KeyError::Empty);
         }
-        Ok(Self { parts })
+        if wrong.is_empty() {
+            Ok(Self { parts })
+        } else {
+            Err(wrong)
+        }
+    }
+}
+
+impl FromStr for KeyTemplate {
+    type Err = KeyError;
+
+    /// As [`KeyTemplate::parse`], with the first error.
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        Self::parse(text).map_err(|mut wrong| wrong.swap_remove(0))
     }
 }
 

@@ -29,6 +29,7 @@ mod state_file;
 mod suggest;
 pub mod target;
 mod toml_string;
+mod unclosed;
 mod watch;
 
 pub use byte_rate::ByteRate;

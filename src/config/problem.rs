@@ -41,15 +41,6 @@ impl Problem {
         self.file.as_deref().unwrap_or(file)
     }
 
-    /// The message, behind the name of the included file that it is about.
-    #[must_use]
-    pub fn with_file(&self) -> String {
-        match &self.file {
-            Some(file) => format!("in {}: {}", file.display(), self.message),
-            None => self.message.clone(),
-        }
-    }
-
     /// Problems from pairs of a byte in `text` and a message, sorted by place.
     ///
     /// Reads the text once, however many problems there are.

@@ -1,11 +1,15 @@
 //! Collects the problems of a text and of those that it includes.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
+use toml::de::DeTable;
+
 use super::problem::on_one_line;
 use super::toml_string::toml_string;
+use super::unclosed::{Closed, close};
 use super::{NamedFile, Problem};
 
 /// What the reports of a file and of the files that it includes share.
@@ -57,6 +61,40 @@ impl Shared {
     }
 }
 
+/// A text as a table, and what its syntax is wrong in.
+pub(super) struct Parsed<'t> {
+    /// The text that the table was made of.
+    text: &'t str,
+    pub(super) table: Spanned<DeTable<'t>>,
+    errors: Vec<toml::de::Error>,
+    /// Ends that are missing, and were put in before the table was made.
+    forgotten: &'t [(usize, String)],
+}
+
+impl<'t> Parsed<'t> {
+    /// Parses a text. `closed` keeps the text with its forgotten ends, if any are missing.
+    pub(super) fn of(text: &'t str, closed: &'t OnceCell<Closed>) -> Self {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let found = if errors.is_empty() { None } else { close(text) };
+        let Some(found) = found else {
+            return Self {
+                text,
+                table,
+                errors,
+                forgotten: &[],
+            };
+        };
+        let Closed { text, forgotten } = closed.get_or_init(|| found);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        Self {
+            text,
+            table,
+            errors,
+            forgotten,
+        }
+    }
+}
+
 /// Where a text comes from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'t> {
@@ -96,7 +134,8 @@ impl<'t> Report<'t> {
     /// Starts with the syntax errors, at most one for each line.
     ///
     /// The first error of a line often causes the others.
-    pub(super) fn new(text: &'t str, errors: &[toml::de::Error], source: Source<'t>) -> Self {
+    pub(super) fn new(parsed: &Parsed<'t>, source: Source<'t>) -> Self {
+        let text = parsed.text;
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut report = Self {
             text,
@@ -108,14 +147,18 @@ impl<'t> Report<'t> {
             expanded: RefCell::default(),
             empty: RefCell::default(),
         };
-        let mut errors = errors
-            .iter()
-            .map(|error| (error.span().map_or(0, |span| span.start), error))
-            .collect::<Vec<_>>();
+        let told = |error: &toml::de::Error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            (byte, syntax(text, error))
+        };
+        let mut errors: Vec<_> = parsed.errors.iter().map(told).collect();
         errors.sort_by_key(|(byte, _)| *byte);
+        // A forgotten end is the cause of all else in its line.
+        errors.splice(..0, parsed.forgotten.iter().cloned());
+        errors.sort_by_key(|(byte, _)| report.line(*byte));
         errors.dedup_by_key(|(byte, _)| report.line(*byte));
-        for (byte, error) in &errors {
-            report.wrong(*byte, syntax(text, error));
+        for (byte, message) in &errors {
+            report.wrong(*byte, message.clone());
         }
         report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
         if !errors.is_empty() {

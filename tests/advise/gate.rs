@@ -63,6 +63,43 @@ fn one_bad_second_in_an_hour_does_not_make_the_rate() {
 }
 
 #[test]
+fn a_burst_in_a_short_log_does_not_make_the_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Ten a second for a minute, and once 300, each of 20 ms.
+    let mut requests: Vec<Request> = (0..600)
+        .map(|nth| (nth * 100, "192.0.2.1".to_owned()))
+        .collect();
+    requests.extend((0..300).map(|nth| (30_001 + nth * 3, format!("198.51.100.{}", nth % 250))));
+    requests.sort();
+    for (name, log) in [("log.csv", csv(&requests)), ("log.json", json(&requests))] {
+        write(folder, name, log);
+        let report = advise(folder, &[name]);
+        assert_eq!(field(&report, "rate"), Some("\"13r/s\""), "{report}");
+        let told = "# One second stands out, with 310 requests: a burst, which would wait here. The numbers are made\n\
+            # without it; with it rate would be \"388r/s\" (--all-keys).\n";
+        assert!(report.contains(told), "{report}");
+        // With the hours or the keys named, the user has said what counts.
+        let for_all = advise(folder, &["--all-keys", name]);
+        assert_eq!(field(&for_all, "rate"), Some("\"388r/s\""), "{for_all}");
+        assert!(!for_all.contains("stands out"), "{for_all}");
+    }
+    // Several bursts are what the origin has to bear.
+    requests.extend((0..4).flat_map(|burst| {
+        (0..300).map(move |nth| {
+            (
+                5_001 + burst * 10_000 + nth * 3,
+                format!("198.51.100.{}", nth % 250),
+            )
+        })
+    }));
+    requests.sort();
+    write(folder, "log.csv", csv(&requests));
+    let report = advise(folder, &["log.csv"]);
+    assert_eq!(field(&report, "rate"), Some("\"388r/s\""), "{report}");
+}
+
+#[test]
 fn nginx_tells_the_time_at_the_origin_and_who_did_not_get_there() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -123,6 +123,33 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
     for args in [&["check", name][..], &["check", "gateway.toml"], &["check"]] {
         assert_eq!(with(args), expected, "{args:?}");
     }
+    for args in [&["-c", name, "check"][..], &["--config", name, "check"]] {
+        assert_eq!(with(args), expected, "{args:?}");
+    }
+    // A default in the folder would hide that the option is not read.
+    let other = with(&["-c", "missing.toml", "check"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(
+        text(&other.stderr).starts_with("missing.toml: cannot be read"),
+        "{other:?}"
+    );
+    for (args, told) in [
+        (&["-c", name, "check", name][..], "leave one out"),
+        (&["-c", name, "check", "-c", name][..], "leave one out"),
+        (
+            &["-c", name, "simulate", "-c", name, "trace.csv"][..],
+            "leave one out",
+        ),
+        (&["-c", name, "schema"][..], "leave out -c FILE"),
+        (
+            &["-c", name, "advise", "access.log"][..],
+            "drip advise -c FILE",
+        ),
+    ] {
+        let refused = with(args);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        assert!(text(&refused.stderr).contains(told), "{refused:?}");
+    }
     for command in ["check", "run"] {
         let both = with(&[command, name, "-c", name]);
         assert_eq!(both.status.code(), Some(2));

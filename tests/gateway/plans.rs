@@ -145,6 +145,29 @@ fn a_file_of_keys_that_comes_later_is_noticed() {
 }
 
 #[test]
+fn a_file_of_keys_that_is_missing_beside_another_mistake_is_named_and_noticed() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&file(&origin, ""));
+    let limit = || ask(&gateway, "alice").number("x-ratelimit-limit");
+    assert_eq!(limit(), 5);
+    let plans = "[zones.z.plans.gold]\nfile = \"lists/deep/gold.txt\"\nburst = 9\n";
+    let wrong = format!("{plans}rate = \"1 r/s\"\n");
+    gateway.site.write(&file(&origin, &wrong));
+    gateway.wait_for_line("lists/deep/gold.txt cannot be read");
+    gateway.wait_for_line("rate: write");
+    // With the file there, the other mistake is the only one.
+    let folder = gateway.site.folder().join("lists/deep");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("gold.txt"), "alice\n").expect("a file");
+    eventually("the file is no problem", || {
+        let config = json(&gateway, "/api/config");
+        config["error"]["problems"].as_array().map(Vec::len) == Some(1)
+    });
+    gateway.site.write(&file(&origin, plans));
+    eventually("it is in force", || limit() == 10);
+}
+
+#[test]
 fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
     let origin = Origin::start();
     let site = Site::new();

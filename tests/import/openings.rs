@@ -63,7 +63,8 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
             "{conf}{notes:?}"
         );
     }
-    // The first listens where the second does: the stricter takes the requests of both.
+    // The first listens where the second does, and would open what it protects: only the second is
+    // kept, for this machine.
     let (settings, _) = imported(
         "server { listen 8080; server_name a.example; location / { APP } }
          server { listen 127.0.0.1:8080; server_name a.example; location / { APP } location /b/ { deny all; } }",
@@ -82,6 +83,69 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         let (settings, _) = imported(conf);
         let both = "listen = [\"0.0.0.0:8080\", \"0.0.0.0:8081\"]";
         assert!(settings.contains(both), "{conf}\n{settings}");
+    }
+}
+
+#[test]
+fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
+    let server = |listen: &str, name: &str, port: u16| {
+        format!(
+            "server {{ {listen} server_name \"{name}\"; location / {{ proxy_pass http://127.0.0.1:{port}; }} }}\n"
+        )
+    };
+    let public = server("listen 80;", "a.example", 9000);
+    for local in [
+        "listen 127.0.0.1:8081;",
+        "listen localhost:8081;",
+        "listen 127.1.2.3:80;",
+        "listen [::1]:8081; listen 127.0.0.1:8081;",
+        "listen unix:/run/local.sock;",
+    ] {
+        for name in ["a.example", "b.example", ""] {
+            let private = server(local, name, 9001);
+            for conf in [format!("{public}{private}"), format!("{private}{public}")] {
+                let (settings, notes) = imported(&conf);
+                assert!(
+                    settings.contains("\nlisten = [\"0.0.0.0:80\"]\n"),
+                    "{conf}{settings}"
+                );
+                assert!(
+                    settings.contains(":9000") && !settings.contains(":9001"),
+                    "{conf}{settings}"
+                );
+                let told = |what: &str| notes.iter().any(|note| note.contains(what));
+                assert!(
+                    told("this server is left out: only this machine reaches it"),
+                    "{notes:?}"
+                );
+                assert!(told("would be open to others"), "{notes:?}");
+            }
+        }
+    }
+    // Neither is one that is for both, nor where all are for this machine, nor one that forwards
+    // nothing, such as a page of the state of nginx.
+    let status = "server { listen 127.0.0.1:8081; location /status { stub_status; } }";
+    for (conf, port) in [
+        (
+            public.clone() + &server("listen 80; listen 127.0.0.1:8081;", "b.example", 9001),
+            ":9001",
+        ),
+        (
+            server("listen 127.0.0.1:80;", "a.example", 9000)
+                + &server("listen [::1]:8081;", "b.example", 9001),
+            ":9001",
+        ),
+        (public.clone() + status, ":8081"),
+    ] {
+        let (settings, notes) = imported(&conf);
+        assert!(
+            settings.contains(":9000") && settings.contains(port),
+            "{conf}{settings}"
+        );
+        assert!(
+            !notes.iter().any(|note| note.contains("only this machine")),
+            "{notes:?}"
+        );
     }
 }
 

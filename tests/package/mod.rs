@@ -1,6 +1,7 @@
 //! The Debian package, the tarball and the image: built by `packaging/build`, installed in a fresh root, and run as
 //! their unit and their Containerfile say.
 
+mod conffile;
 mod health;
 mod image;
 mod journal;

@@ -1,10 +1,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use super::{build, run};
+use super::{build, output};
 
 /// A root of its own, into which packages are installed. No program of it runs in it.
 #[derive(Debug)]
@@ -67,15 +67,25 @@ impl Root {
 
     /// Runs dpkg, and the scripts of the package, on this root. Root's rights are not needed.
     pub(super) fn dpkg(&self, arguments: &[&str]) -> String {
+        let output = self.try_dpkg(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The same, whether it succeeds or not. Nobody answers its questions.
+    pub(super) fn try_dpkg(&self, arguments: &[&str]) -> Output {
         let path = std::env::var("PATH").unwrap_or_default();
-        run(Command::new("fakeroot")
-            .arg("dpkg")
-            .arg(format!("--root={}", self.path("").display()))
-            // What the package depends on is outside.
-            .args(["--force-script-chrootless", "--force-depends"])
-            .args(arguments)
-            .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-            .env("DEBIAN_FRONTEND", "noninteractive"))
+        output(
+            Command::new("fakeroot")
+                .stdin(Stdio::null())
+                .arg("dpkg")
+                .arg(format!("--root={}", self.path("").display()))
+                // What the package depends on is outside.
+                .args(["--force-script-chrootless", "--force-depends"])
+                .args(arguments)
+                .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
     }
 }
 

@@ -67,9 +67,12 @@ fn change_view(change: &Change) -> views::Change {
 
 fn broken_view(broken: Broken) -> views::Broken {
     let view = |problem: Problem| views::Problem {
+        file: problem
+            .file
+            .map(|file| Plain::new(&file.display().to_string())),
         line: Some(problem.line as u64),
         column: Some(problem.column as u64),
-        message: Plain::new(&problem.with_file()),
+        message: Plain::new(&problem.message),
     };
     views::Broken {
         since: timestamp(broken.since),

@@ -30,6 +30,12 @@ function notice(kind, title, lines = []) {
   it.replaceChildren(make("b", "", title), ...(lines.length ? [list] : []));
 }
 
+/** Where a problem is: `conf.d/a.toml, line 3, column 8`; of the file itself without its name. */
+function placeOf({ file, line, column }) {
+  const parts = [file && visible(file), `line ${line}`, column && `column ${column}`];
+  return parts.filter(Boolean).join(", ");
+}
+
 export function showNotices() {
   const sample = last();
   const error = sample?.error;
@@ -37,9 +43,9 @@ export function showNotices() {
   if (error) {
     const told = known.config?.error?.problems ?? [];
     // Each sample has only the first problem. The others come from a request to the API.
-    const same = told.length > 0 && told[0].line === error.line && told[0].message === error.message;
+    const same = told.length > 0 && told[0].file === error.file && told[0].line === error.line && told[0].message === error.message;
     const problems = same ? told : [error];
-    lines = problems.slice(0, 5).map(({ line, column, message }) => [{ bold: `line ${line}${column ? `, column ${column}` : ""}` }, `: ${visible(message)}`]);
+    lines = problems.slice(0, 5).map((problem) => [{ bold: placeOf(problem) }, `: ${visible(problem.message)}`]);
     if (problems.length > 5) lines.push([`and ${problems.length - 5} more`]);
   }
   const file = known.config?.file ?? "The file";

@@ -34,7 +34,7 @@ function reasonOf(status, answer) {
   if (typeof error === "string") return visible(error);
   const problems = error?.problems ?? [];
   if (problems.length === 0) return `the gateway answered ${status}`;
-  return problems.map(({ line, message }) => `${line ? `line ${line}: ` : ""}${visible(message)}`).join("\n");
+  return problems.map(({ file, line, message }) => `${file ? `${visible(file)}, ` : ""}${line ? `line ${line}: ` : ""}${visible(message)}`).join("\n");
 }
 
 /** Sends a request that changes something, and returns the answer. */

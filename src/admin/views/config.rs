@@ -30,10 +30,24 @@ pub struct Broken {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Problem {
+    /// The included file that it is in; `None`: the file itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Plain>,
     pub line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     pub message: Plain,
+}
+
+impl Problem {
+    /// Where it is: `line 3`, or `conf.d/a.toml, line 3`; empty if it has no place.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let file = self.file.as_ref().map(ToString::to_string);
+        let line = self.line.map(|line| format!("line {line}"));
+        let parts: Vec<String> = file.into_iter().chain(line).collect();
+        parts.join(", ")
+    }
 }
 
 /// A change of the settings in force, or of what overrides them.

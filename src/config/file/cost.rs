@@ -22,6 +22,10 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
             node.wrong(&format!(
                 "expected {FORM}; found a table with none or several of these"
             ));
+            // The others are costs in each of the forms.
+            for field in ["max", "default", "estimate"] {
+                let _wrong_either_way = node.field(field).and_then(cost);
+            }
             return None;
         }
     };

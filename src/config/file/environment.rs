@@ -111,20 +111,24 @@ impl Expansion<'_, '_> {
                 self.report.expands(at, Some(written.into_owned()));
                 true
             }
-            Err(wrong) => {
+            Err(all) => {
                 let is_name = |part: &&String| part.parse::<usize>().is_err();
                 let name = path.iter().rfind(is_name).map_or("", String::as_str);
-                self.report.wrong(at, format!("{name}: {wrong}"));
+                for wrong in all {
+                    self.report.wrong(at, format!("{name}: {wrong}"));
+                }
                 self.report.expands(at, None);
                 true
             }
         }
     }
 
-    /// The text with values for its variables, and whether it has any.
-    fn filled(&self, text: &str, at: usize) -> Result<(String, bool), String> {
+    /// The text with values for its variables, and whether it has any; or what is wrong with each.
+    fn filled(&self, text: &str, at: usize) -> Result<(String, bool), Vec<String>> {
+        const FORM: &str = "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves";
         let mut filled = String::with_capacity(text.len());
         let mut has_any = false;
+        let mut wrong = Vec::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("${") {
             if let Some(before) = before.strip_suffix('$') {
@@ -133,23 +137,42 @@ impl Expansion<'_, '_> {
                 continue;
             }
             let named = behind.split_once('}').filter(|(name, _)| is_name(name));
-            let (name, behind) = named.ok_or(
-                "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
-            )?;
-            let value = (self.variable)(name).map_err(|error| match error {
-                VarError::NotPresent => format!("{name} is not set in the environment; set it, or write $${{ for the characters themselves"),
-                VarError::NotUnicode(_) => format!("{name} is not UTF-8 in the environment; set it to text in that encoding"),
-            })?;
+            let Some((name, after)) = named else {
+                wrong.push(FORM.to_owned());
+                rest = behind;
+                continue;
+            };
+            rest = after;
+            let value = match (self.variable)(name) {
+                Ok(value) => value,
+                Err(error) => {
+                    wrong.push(unusable(name, &error));
+                    continue;
+                }
+            };
             if value.is_empty() {
                 self.report.has_empty(at, name.to_owned());
             }
             filled.extend([before, &value]);
             self.report.shared().hide(name, value);
             has_any = true;
-            rest = behind;
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
         filled.push_str(rest);
         Ok((filled, has_any))
+    }
+}
+
+fn unusable(name: &str, error: &VarError) -> String {
+    match error {
+        VarError::NotPresent => format!(
+            "{name} is not set in the environment; set it, or write $${{ for the characters themselves"
+        ),
+        VarError::NotUnicode(_) => {
+            format!("{name} is not UTF-8 in the environment; set it to text in that encoding")
+        }
     }
 }
 

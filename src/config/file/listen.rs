@@ -121,6 +121,9 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
     let wish = tls.and_then(values::boolean);
     let redirect = redirect.map(|node| (node, redirect_port(node)));
     let mode = mode.map(|node| (node, socket_mode(node)));
+    if let (Some((node, _)), Some(true)) = (redirect, wish) {
+        node.wrong("an address with TLS cannot redirect to https; remove tls or redirect");
+    }
     let address = match (address?, mode) {
         (ListenAddress::Unix { path, .. }, Some((_, mode))) => ListenAddress::Unix { path, mode },
         (address, Some((node, _))) => {
@@ -138,10 +141,7 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
         }
     }
     let wanted = match (redirect, wish) {
-        (Some((node, _)), Some(true)) => {
-            node.wrong("an address with TLS cannot redirect to https; remove tls or redirect");
-            return None;
-        }
+        (Some(_), Some(true)) => return None,
         (Some((_, port)), _) => Wanted::Redirect(port?),
         (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Wanted::Tls,
         (None, _) => Wanted::Plain,

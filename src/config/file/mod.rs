@@ -28,18 +28,18 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::{env, fs, io};
 
-use toml::de::DeTable;
-
 use self::environment::Written;
 use super::read::{Fields, Node};
-use super::report::{Report, Shared, Source};
+use super::report::{Parsed, Report, Shared, Source};
 use super::schema::{self, Table};
 use super::suggest::nearest;
+use super::unclosed::Closed;
 use super::{LoadError, Origin, Problem, Problems, RequestInputs, Settings};
 
 /// Reads and checks a file.
@@ -118,26 +118,29 @@ fn parse_in(
         folder,
         shared: &shared,
     };
-    let (mut file, errors) = DeTable::parse_recoverable(text);
-    let report = Report::new(text, &errors, source);
-    let mut written = vec![environment::expand(file.get_mut(), &report, variable)];
-    let mut root = Fields::root(&file, &report);
+    let closed = OnceCell::new();
+    let mut file = Parsed::of(text, &closed);
+    let report = Report::new(&file, source);
+    let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
+    let mut root = Fields::root(&file.table, &report);
 
     let included = root.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
+    let closed: Vec<OnceCell<Closed>> = included.iter().map(|_| OnceCell::new()).collect();
     let mut tables = Vec::new();
     let mut reports = Vec::new();
-    for file in &included {
+    for (file, closed) in included.iter().zip(&closed) {
         let source = Source {
             file: &file.path,
             is_included: true,
             folder: &file.folder,
             shared: &shared,
         };
-        let (mut table, errors) = DeTable::parse_recoverable(&file.text);
-        let report = Report::new(&file.text, &errors, source);
-        written.push(environment::expand(table.get_mut(), &report, variable));
-        tables.push(table);
+        let mut parsed = Parsed::of(&file.text, closed);
+        let report = Report::new(&parsed, source);
+        let table = parsed.table.get_mut();
+        written.push(environment::expand(table, &report, variable));
+        tables.push(parsed.table);
         reports.push(report);
     }
     let others = tables.iter().zip(&reports);

@@ -159,7 +159,9 @@ fn classes(node: Node) -> Option<Vec<Class>> {
             weight,
         })
     };
-    entries.iter().map(class).collect()
+    // All of them, so that one that is wrong hides no other.
+    let classes: Vec<Option<Class>> = entries.iter().map(class).collect();
+    classes.into_iter().collect()
 }
 
 fn host(node: Node) -> Option<HostRule> {

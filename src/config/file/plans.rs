@@ -56,11 +56,11 @@ pub(super) fn read<'r>(
         let fields = Fields::of(entry, title, &schema::PLAN);
         plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
     }
-    let plans: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
     // After all lists: of a key that is in two plans, the line in a file is the harder to find.
     for (node, plan) in std::mem::take(&mut keys.files) {
         keys.read_file(node, plan);
     }
+    let plans: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
     Some(Plans::new(plans, keys.by_key))
 }
 
@@ -169,15 +169,13 @@ impl Keys<'_> {
     }
 
     fn read_list(&mut self, node: Node, plan: usize) -> Option<Vec<String>> {
-        let keys = values::list("[\"alice\", \"bob\"]", |node| {
-            values::text(node).map(str::to_owned)
-        })(node)?;
-        for key in &keys {
+        values::list("[\"alice\", \"bob\"]", |item| {
+            let key = values::text(item)?;
             if let Err(wrong) = self.add(key.as_bytes(), plan) {
                 node.wrong(&wrong);
             }
-        }
-        Some(keys)
+            Some(key.to_owned())
+        })(node)
     }
 
     /// Reads a file with one key a line. Blanks around keys, empty lines and comments are left out.

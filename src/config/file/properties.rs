@@ -94,6 +94,38 @@ fn the_corpus_holds() {
     replay("gateways", holds);
 }
 
+/// What to do, the places of two lines, and an odd value.
+fn edit() -> impl Strategy<Value = (u8, prop::sample::Index, prop::sample::Index, &'static str)> {
+    let odd = prop::sample::select(vec![
+        "99999999999999999999999999",
+        "-1",
+        "1e400",
+        "nan",
+        "true",
+        "2001-01-01",
+        "[[[[]]]]",
+        "{}",
+        "{ a = { b = [1] } }",
+        "\"\\u0000\"",
+        "\u{0}",
+        "\"é\u{202e}\"",
+        "\"\"",
+        "'",
+        "\"\"\"",
+        "[",
+        "{",
+        "]",
+        "# ",
+        "",
+    ]);
+    (
+        0..6_u8,
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        odd,
+    )
+}
+
 /// The text between the quotes of a value.
 fn value() -> impl Strategy<Value = String> {
     let folder = prop::sample::select(vec![
@@ -132,6 +164,35 @@ proptest! {
         holds(text.as_bytes())?;
     }
 
+    /// Lines of a valid file are left out, doubled, moved, cut, or changed.
+    #[test]
+    fn so_is_any_edit_of_lines(edits in prop::collection::vec(edit(), 1..6), crlf: bool, bom: bool) {
+        let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
+        let mut lines: Vec<String> = whole.lines().map(str::to_owned).collect();
+        for (what, at, other, odd) in edits {
+            let (at, other) = (at.index(lines.len()), other.index(lines.len()));
+            match what {
+                0 => drop(lines.remove(at)),
+                1 => lines.insert(other, lines[at].clone()),
+                2 => lines.swap(at, other),
+                3 => {
+                    let cut = lines[at].char_indices().nth(other).map_or(lines[at].len(), |it| it.0);
+                    lines[at].truncate(cut);
+                }
+                4 => lines[at] = lines[at].replace(['[', ']', '"'], odd),
+                _ => {
+                    let name = lines[at].split('=').next().unwrap_or_default().to_owned();
+                    lines[at] = format!("{name}= {odd}");
+                }
+            }
+            if lines.is_empty() {
+                lines.push(String::new());
+            }
+        }
+        let text = lines.join(if crlf { "\r\n" } else { "\n" });
+        holds(format!("{}{text}\n", if bom { "\u{feff}" } else { "" }).as_bytes())?;
+    }
+
     #[test]
     fn a_file_of_any_bytes_is_read_or_said_where_it_is_no_text(bytes in bytes("gateways")) {
         let folder = tempfile::tempdir().unwrap();
@@ -162,6 +223,17 @@ fn a_large_file_takes_no_longer_than_its_size() {
         ),
         format!("a = {}", "[".repeat(50_000)),
         format!("{} = 1", vec!["a"; 20_000].join(".")),
+        // Forgotten ends.
+        lines(|line| format!("field_{line} = [{line}\n")),
+        lines(|line| format!("field_{line} = \"{line}\n")),
+        format!("a = {}{}", "{".repeat(50_000), "]".repeat(50_000)),
+        format!("a = [{}", "\"b\", ".repeat(100_000)),
+        format!(
+            "a = {{ {}\n{}",
+            "b = 1, ".repeat(50_000),
+            "c = 1\n".repeat(20_000)
+        ),
+        "a = \"\"\"\n".repeat(20_001),
     ] {
         let problems = parse(&text, Path::new(PATH), false).unwrap_err();
         let told = problems

@@ -1,9 +1,8 @@
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use toml::de::DeTable;
-
-use super::{Fields, Node, Report, Shared, Source, environment};
+use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
 use crate::config::{Problem, Problems, schema};
 
 /// A value of a file that names another file.
@@ -73,10 +72,11 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
         folder: Path::new(""),
         shared: &shared,
     };
-    let (mut file, errors) = DeTable::parse_recoverable(text);
-    let report = Report::new(text, &errors, source);
-    environment::expand(file.get_mut(), &report, &environment::of_process);
-    look(Fields::root(&file, &report), &report)
+    let closed = OnceCell::new();
+    let mut file = Parsed::of(text, &closed);
+    let report = Report::new(&file, source);
+    environment::expand(file.table.get_mut(), &report, &environment::of_process);
+    look(Fields::root(&file.table, &report), &report)
 }
 
 /// The value of a field, or its item.

@@ -95,7 +95,8 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
     };
     let settings = origin.and_then(|origin| known.origins.get(origin)?.as_ref());
     let class = fields.get("class");
-    let class = settings.and_then(|origin| class_of(class, origin));
+    let name = class.map(|node| values::class(node).map(|name| (node, name)));
+    let class = settings.and_then(|origin| class_of(name, origin));
     let limits = fields.optional("limits", Vec::new(), |node| {
         limits::read(node, &known.zones)
     });
@@ -163,21 +164,6 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
 
 /// Reads where the requests go. Reports each field that a refused request has no use for.
 fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
-    const USELESS: [&str; 13] = [
-        "origin",
-        "class",
-        "limits",
-        "cost",
-        "refund",
-        "max_wait",
-        "dry_run",
-        "reject_status",
-        "reject_body",
-        "headers",
-        "strip_prefix",
-        "add_prefix",
-        "request_headers",
-    ];
     let Some(refuse) = fields.get("refuse") else {
         let origin = fields.required("origin", "\"app\"", |node| {
             index(node, "origins", known.origin_names)
@@ -186,7 +172,10 @@ fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
     };
     // It is asked for, though no value of it fits.
     fields.get("origin");
-    for node in USELESS.iter().filter_map(|name| fields.value(name)) {
+    for node in schema::NOT_REFUSED
+        .iter()
+        .filter_map(|name| fields.value(name))
+    {
         node.tell(
             "a route with refuse answers all its requests itself; remove this field or refuse",
         );
@@ -199,17 +188,20 @@ fn statuses(node: Node) -> Option<Statuses> {
 }
 
 /// The class that a route names, or the first one of its origin.
-fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
-    let first = origin.classes.first().map(|class| &class.name);
-    let Some(node) = node else {
+///
+/// The inner `None`: the name is wrong, which is reported.
+#[expect(clippy::option_option, reason = "a wrong name is not an absent one")]
+fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
+    let first = origin.classes.first().map(|it| &it.name);
+    let Some(class) = class else {
         return first.map(Arc::clone);
     };
-    let name = values::class(node)?;
-    let mut names = origin.classes.iter().map(|class| &class.name);
+    let (node, name) = class?;
+    let mut names = origin.classes.iter().map(|it| &it.name);
     if let Some(known) = names.find(|known| ***known == *name) {
         return Some(Arc::clone(known));
     }
-    let names: Vec<&str> = origin.classes.iter().map(|class| &*class.name).collect();
+    let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
     let table = format!("[origins.{}.classes]", origin.name);
     node.missing(&match nearest(name, &names) {
         _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),

@@ -222,7 +222,7 @@ pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
 /// A list without duplicates; `example` shows in a message how to write it.
 pub(super) fn list<T: PartialEq>(
     example: &str,
-    read: impl Fn(Node) -> Option<T>,
+    mut read: impl FnMut(Node) -> Option<T>,
 ) -> impl FnOnce(Node) -> Option<Vec<T>> {
     move |node| {
         let Some(items) = node.items() else {

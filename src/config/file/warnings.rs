@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use rustix::fs::{Access, access};
 
 use super::Node;
@@ -32,6 +33,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         key(zone, *node);
         exempt(zone, *node);
         lease(settings, index, *node);
+        plan_bursts(settings, index, *node);
         if !is_used(settings, index) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
@@ -97,14 +99,46 @@ fn state_file(state: &Path, node: Node) {
 
 /// Warns of a list that trusts whoever connects.
 fn every_peer(node: Option<Node>, peers: &Peers) {
-    let items = node.and_then(|node| node.items());
-    for (item, pattern) in items.into_iter().flatten().zip(peers.patterns()) {
-        if matches!(pattern, PeerPattern::Network(network) if network.prefix_len() == 0) {
-            item.warn(&format!(
-                "{} trusts every peer, so each client chooses the address that it is known by; name the proxies only",
-                item.found()
-            ));
+    let networks = peers.patterns().iter().map(|pattern| match pattern {
+        PeerPattern::Network(network) => Some(*network),
+        PeerPattern::Unix => None,
+    });
+    every_address(
+        node,
+        &networks.collect::<Vec<_>>(),
+        &Everyone {
+            one: "trusts every peer",
+            all: "trust every peer",
+            so: "so each client chooses the address that it is known by; name the proxies only",
+        },
+    );
+}
+
+/// What a list that has every address means.
+struct Everyone {
+    one: &'static str,
+    all: &'static str,
+    so: &'static str,
+}
+
+/// Warns of a network with every address of its family, and of several that are as much together.
+fn every_address(node: Option<Node>, networks: &[Option<IpNet>], means: &Everyone) {
+    let Some(node) = node else {
+        return;
+    };
+    let Everyone { one, all, so } = means;
+    let mut has_one = false;
+    for (item, network) in node.items().iter().flatten().zip(networks) {
+        if network.is_some_and(|network| network.prefix_len() == 0) {
+            item.warn(&format!("{} {one}, {so}", item.found()));
+            has_one = true;
         }
+    }
+    let together = IpNet::aggregate(&networks.iter().flatten().copied().collect());
+    if !has_one && let Some(whole) = together.iter().find(|it| it.prefix_len() == 0) {
+        node.warn(&format!(
+            "its networks together are {whole} and {all}, {so}"
+        ));
     }
 }
 
@@ -176,15 +210,16 @@ fn continued(variable: &Variable, text: &str) -> Option<Variable> {
 }
 
 fn exempt(zone: &Zone, node: Node) {
-    let items = node.field("exempt").and_then(|it| it.items());
-    for (item, network) in items.into_iter().flatten().zip(&zone.exempt) {
-        if network.prefix_len() == 0 {
-            item.warn(&format!(
-                "{} is every address of its family, so the zone never limits these clients; name fewer",
-                item.found()
-            ));
-        }
-    }
+    let networks: Vec<_> = zone.exempt.iter().copied().map(Some).collect();
+    every_address(
+        node.field("exempt"),
+        &networks,
+        &Everyone {
+            one: "is every address of its family",
+            all: "are every address of its family",
+            so: "so the zone never limits these clients; name fewer",
+        },
+    );
 }
 
 /// Shortest lease in which a gateway decides enough requests to matter.
@@ -229,15 +264,10 @@ fn is_used(settings: &Settings, zone: usize) -> bool {
     limits.any(|limit| limit.zone == zone) || origins.any(|origin| origin.share == Some(zone))
 }
 
-/// The requests of a limit that wait for their time in a full queue, if any wait.
+/// The requests of a limit that wait for their time in a full queue, if any wait in its zone.
 fn queue(settings: &Settings, limit: &RouteLimit) -> Option<u32> {
     let zone = &settings.zones[limit.zone];
-    match limit.limit.delay {
-        Delay::Above(delay) if zone.algorithm.queues() => {
-            Some(limit.limit.burst.saturating_sub(delay))
-        }
-        _ => None,
-    }
+    queued(&limit.limit).filter(|_| zone.algorithm.queues())
 }
 
 /// The rates of the keys that have the burst of the limit itself.
@@ -273,6 +303,75 @@ fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
             "of burst {burst} at most {usable} can be used: further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate of zone {}",
             zone.name
         ));
+    }
+}
+
+/// Warns of bursts of plans that no limit of the zone can use, in whichever file it is.
+fn plan_bursts(settings: &Settings, index: usize, node: Node) {
+    let zone = &settings.zones[index];
+    let of_route = |route: &'_ Route| {
+        let limits = route.limits.iter().filter(|limit| limit.zone == index);
+        let limits = limits.map(|limit| (limit.limit, route.cost.max().get()));
+        limits.collect::<Vec<_>>()
+    };
+    let limits: Vec<(Limit, u32)> = settings.routes.iter().flat_map(of_route).collect();
+    let entries = node.field("plans").and_then(|plans| plans.entries());
+    if limits.is_empty() || !zone.algorithm.queues() {
+        return;
+    }
+    let most = settings.server.max_connections.get();
+    for (plan, entry) in zone.plans.iter().zip(entries.iter().flatten()) {
+        let (Some(burst), Some(field)) = (plan.burst, entry.field("burst")) else {
+            continue;
+        };
+        let rate = plan.rate.unwrap_or(zone.rate);
+        let own = || {
+            limits
+                .iter()
+                .map(|(limit, cost)| (plan.apply(*limit, zone.algorithm), *cost))
+        };
+        let usable = own().map(|(limit, _)| usable(&limit, rate)).max();
+        if let Some(usable) = usable.filter(|usable| *usable < u64::from(burst)) {
+            field.warn(&format!(
+                "of burst {burst} at most {usable} can be used: in each limit of zone {} further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate",
+                zone.name
+            ));
+        }
+        let is_never_full = |(limit, cost): (Limit, u32)| {
+            let queue = queued(&limit).map(|queue| queue / cost);
+            let is_above = |queue| usize::try_from(queue).is_ok_and(|queue| queue >= most);
+            limit.max_wait.is_none() && queue.is_some_and(is_above)
+        };
+        if !settings.server.has_tls_address() && own().all(is_never_full) {
+            field.warn(&format!(
+                "{burst} is not below max_connections, which is {most}, so in each limit of zone {} the queue is never full and the limit never rejects; lower it",
+                zone.name
+            ));
+        }
+    }
+}
+
+/// How much of a burst can be used in time.
+fn usable(limit: &Limit, rate: Rate) -> u64 {
+    let (Some(queue), Some(max_wait)) = (queued(limit), limit.max_wait) else {
+        return u64::MAX;
+    };
+    // Requests that wait for a place stay while the bucket leaks.
+    if limit.in_flight.is_some() || rate.is_unlimited() {
+        return u64::MAX;
+    }
+    let most = rate.count_in(max_wait);
+    if u64::from(queue) <= most {
+        return u64::MAX;
+    }
+    u64::from(limit.burst - queue) + most
+}
+
+/// The requests of a limit that wait for their time in a full queue, if any wait.
+fn queued(limit: &Limit) -> Option<u32> {
+    match limit.delay {
+        Delay::Above(delay) => Some(limit.burst.saturating_sub(delay)),
+        Delay::Never => None,
     }
 }
 

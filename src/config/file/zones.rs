@@ -22,9 +22,7 @@ pub(super) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, V
 }
 
 fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -> Option<Zone> {
-    let key = fields.required("key", "\"$remote_addr\"", |node| {
-        values::parsed(node, "variables such as \"$remote_addr\"", key_template)
-    });
+    let key = fields.required("key", "\"$remote_addr\"", key_template);
     let mut rate_node = None;
     let rate = fields.required("rate", "\"10r/s\"", |node| {
         rate_node = Some(node);
@@ -111,13 +109,24 @@ fn lease(node: Node, store: Option<StoreKind>, algorithm: Algorithm) -> Option<D
     None
 }
 
-fn key_template(text: &str) -> Result<KeyTemplate, String> {
-    text.parse().map_err(|error: KeyError| match &error {
-        KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
-            format!("{error}; a key takes nothing of the environment")
-        }
-        _ => error.to_string(),
-    })
+fn key_template(node: Node) -> Option<KeyTemplate> {
+    let Some(text) = node.value.as_str() else {
+        return node.expected("variables such as \"$remote_addr\"");
+    };
+    let wrong = match KeyTemplate::parse(text) {
+        Ok(key) => return Some(key),
+        Err(wrong) => wrong,
+    };
+    for error in wrong {
+        let of_environment = match &error {
+            KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
+                "; a key takes nothing of the environment"
+            }
+            _ => "",
+        };
+        node.wrong(&format!("{error}{of_environment}; found {}", node.found()));
+    }
+    None
 }
 
 /// Most requests in a period for `sliding_window_log`.

@@ -1,19 +1,21 @@
 use serde_json::{Map, Value, json};
 
-use super::form::{HEADER_VALUE, NAME, TOKEN};
-use super::{FILE, Field, Form, Table};
+use super::form::{HEADER_VALUE, MAX_DURATION, NAME, TOKEN};
+use super::{FILE, Field, Form, Table, ranges, rules};
 
 /// The JSON Schema of a file, for editors.
 ///
-/// It is of draft 7, which the TOML extensions of editors know. It sees fields, types and the form
-/// of values; it does not see what a value means together with others, such as a route that names
-/// an origin that does not exist. `drip check` sees that.
+/// It is of draft 7, which the TOML extensions of editors know. It sees fields, types, the form and
+/// the bounds of values, and which fields of one table exclude or need each other. It compares no
+/// values, and sees nothing of other tables: a route that names an origin that does not exist, or a
+/// delay above its burst. `drip check` sees that.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = object(&FILE);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("gateway.toml of drip");
     schema["minProperties"] = json!(1);
+    rules::add(&mut schema);
     schema
 }
 
@@ -46,8 +48,33 @@ fn property(field: &Field) -> Value {
 fn form(of: &Form) -> Value {
     match of {
         Form::Text => json!({ "type": "string" }),
-        Form::Like(pattern) => {
-            json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
+        Form::Like(pattern) => like(pattern),
+        Form::Duration(least, most) => {
+            let zero = if *least == 0 { "0|" } else { "" };
+            like(&format!(
+                "{zero}{}",
+                ranges::with_units(&DURATION_UNITS, *least, *most)
+            ))
+        }
+        Form::TimeoutOrNone => like(&format!(
+            "none|{}",
+            ranges::with_units(&DURATION_UNITS, 1, MAX_DURATION)
+        )),
+        Form::DurationOrNone => like(&format!(
+            "none|0|{}",
+            ranges::with_units(&DURATION_UNITS, 0, MAX_DURATION)
+        )),
+        Form::Keepalive => {
+            let span = ranges::with_units(&DURATION_UNITS, 1_000_000_000, 9 * 3_600_000_000_000);
+            like(&format!("0+(d|h|m|s|ms|us|ns)|0|{span}"))
+        }
+        Form::Size(least, most) => {
+            let text = ranges::with_units(&SIZE_UNITS, *least, *most);
+            let bytes = ranges::numbers(*least, *most);
+            json!({ "anyOf": [
+                like(&format!("{text}|{bytes}")),
+                { "type": "integer", "minimum": least, "maximum": most },
+            ] })
         }
         Form::Template(pattern) => json!({ "type": "string", "pattern": format!("^({pattern})$") }),
         Form::Word(words) => json!({
@@ -91,6 +118,22 @@ fn form(of: &Form) -> Value {
             json!({ "anyOf": forms })
         }
     }
+}
+
+const DURATION_UNITS: [(&str, u64); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+const SIZE_UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
+
+/// A text that a regular expression matches as a whole, or with a variable of the environment.
+fn like(pattern: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
 }
 
 fn by_name(value: &Value) -> Value {

@@ -6,11 +6,14 @@
 
 mod form;
 mod json;
+mod ranges;
+mod rules;
 mod tables;
 
 use form::Form;
 
 pub use json::schema;
+pub(super) use rules::NOT_REFUSED;
 pub(super) use tables::{
     BACKOFF, COST_BODY, COST_HEADER, COST_RESPONSE, FILE, HEALTH, INCLUDED, LIMIT, LISTEN, LOG,
     ORIGIN, PLAN, REDIS, ROUTE, SERVER, TLS, ZONE,

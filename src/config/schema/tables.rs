@@ -1,8 +1,9 @@
 //! The fields of each table.
 
 use super::form::{
-    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK,
-    NOT_EMPTY, PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
+    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, LEASE,
+    NETWORK, NOT_EMPTY, PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT,
+    TIMEOUT_OR_NONE, words,
 };
 use super::{Field, Form, Table};
 use crate::config::{
@@ -70,9 +71,9 @@ pub(in crate::config) const INCLUDED: Table = Table {
 pub(in crate::config) const SERVER: Table = Table {
     fields: &[
         Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(&LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
-        Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
+        Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
         Field::new("admin_hosts", Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0), "Names by which the admin port may be asked, besides those of the host.").or("[]"),
-        Field::new("name", Form::Text, "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
+        Field::new("name", Form::Like("[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?"), "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
         Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
         Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
         Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
@@ -82,7 +83,7 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
         Field::new("underscores_in_headers", Form::Boolean, "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.").or("false"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
-        Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
+        Field::new("tcp_keepalive", Form::Keepalive, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
         Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
         Field::new("body_timeout", TIMEOUT, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
         Field::new("min_body_rate", BYTE_RATE, "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.").or("\"8KB/30s\""),
@@ -118,7 +119,7 @@ pub(in crate::config) const LISTEN: Table = Table {
         ),
         Field::new(
             "redirect",
-            Form::Like("https(:0*[1-9][0-9]*)?"),
+            Form::Like("https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"),
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
         ),
     ],
@@ -143,7 +144,7 @@ pub(in crate::config) const TLS: Table = Table {
 
 pub(in crate::config) const ORIGIN: Table = Table {
     fields: &[
-        Field::new("servers", Form::List(&Form::Like("(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".").required(),
+        Field::new("servers", Form::List(&Form::Like("(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".").required(),
         Field::new("connect_timeout", TIMEOUT, "Time to open a connection, with name lookup and TLS handshake.").or("\"1s\""),
         Field::new("response_timeout", TIMEOUT, "Time until the whole response head.").or("\"60s\""),
         Field::new("body_timeout", TIMEOUT, "Longest pause in a body.").or("\"5m\""),
@@ -242,7 +243,7 @@ pub(in crate::config) const ZONE: Table = Table {
         Field::new("algorithm", Form::Word(&ALGORITHMS), "How requests are counted.").or("\"leaky_bucket\""),
         Field::new("store", Form::Word(&STORES), "Where the buckets are.").or("\"memory\""),
         Field::new("on_store_failure", Form::Word(&ON_STORE_FAILURE), "What happens while Redis does not answer.").or("\"local\""),
-        Field::new("lease", DURATION_FORM, "How long ahead this gateway takes places of busy keys from Redis, up to 1s.").or("\"0\""),
+        Field::new("lease", LEASE, "How long ahead this gateway takes places of busy keys from Redis, up to 1s.").or("\"0\""),
         Field::new("max_keys", Form::Whole(1, U32), "Remembered keys, over all workers.").or("100000"),
         Field::new("new_keys", RATE_OR_NONE, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
         Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),
@@ -296,7 +297,7 @@ pub(in crate::config) const REDIS: Table = Table {
         .or("\"50ms\""),
         Field::new(
             "prefix",
-            Form::Text,
+            Form::Like("(.|\\n){0,100}"),
             "Begins each key in Redis; at most 100 bytes.",
         )
         .or("\"drip:\""),

@@ -36,6 +36,7 @@ mod plan_source;
 mod plans;
 mod read;
 mod report;
+mod seconds;
 mod spool;
 mod survey;
 mod trial;

@@ -40,9 +40,8 @@ impl Outliers {
     ///
     /// Returns an error if the temporary file cannot be read.
     pub(super) fn set_aside(survey: &mut Surveyed) -> io::Result<Option<Self>> {
-        let is_told = survey.has_outliers || survey.hours.names_good() || survey.hours.names_bad();
         let (keys, group) = (&survey.rest.keys, &survey.rest);
-        if is_told || keys.dropped > 0 || keys.count < FEWEST {
+        if survey.is_for_all() || keys.dropped > 0 || keys.count < FEWEST {
             return Ok(None);
         }
         let most = usize::try_from((keys.count / ONE_IN).clamp(1, MOST)).unwrap_or(1);

@@ -45,7 +45,7 @@ pub(super) fn gate(survey: &Surveyed) -> Option<String> {
 
 /// The same lines without the title of the table.
 pub(super) fn gate_fields(survey: &Surveyed) -> Option<String> {
-    let gate = GateAdvice::new(&survey.load)?;
+    let gate = GateAdvice::new(&survey.load, survey.is_for_all())?;
     let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
     let has_keys = survey.template.parts().iter().any(is_of_keys);
     let zone = has_keys.then(|| toml_string(&zone_of(survey)));

@@ -314,6 +314,12 @@ impl Surveyed {
         std::iter::once(&self.rest).chain(self.plans.iter().map(|(_, counted)| counted))
     }
 
+    /// Whether the user has said what the numbers are to be made for, so that no key and no second
+    /// is an outlier.
+    pub(super) fn is_for_all(&self) -> bool {
+        self.has_outliers || self.hours.names_good() || self.hours.names_bad()
+    }
+
     /// The times of the first and the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
         let met = || self.groups().filter(|group| group.requests() > 0);

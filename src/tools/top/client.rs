@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::change::Request;
-use crate::admin::views::Plain;
+use crate::admin::views::{Plain, Problem};
 use crate::config;
 
 /// Timeout for an answer and between two events. An event comes every second.
@@ -151,9 +151,13 @@ fn reason(body: &[u8]) -> Option<String> {
     let error = body.get("error")?;
     let first = || {
         let first = error.get("problems")?.get(0)?;
-        let message = first.get("message")?.as_str()?;
-        let line = first.get("line").and_then(serde_json::Value::as_u64);
-        Some(line.map_or(message.to_owned(), |line| format!("line {line}: {message}")))
+        let first: Problem = serde_json::from_value(first.clone()).ok()?;
+        let (place, message) = (first.place(), first.message);
+        Some(if place.is_empty() {
+            message.to_string()
+        } else {
+            format!("{place}: {message}")
+        })
     };
     let text = error.as_str().map(str::to_owned).or_else(first)?;
     Some(Plain::new(&text).to_string())

@@ -150,16 +150,18 @@ fn slow(now: &Sample) -> Option<String> {
 
 fn file_error(now: &Sample) -> Option<Finding> {
     let error = now.error.as_ref()?;
-    let line = error
-        .line
-        .map_or(String::new(), |line| format!("Line {line}: "));
+    let place = match (&error.file, error.line) {
+        (Some(_), _) => format!("In {}: ", error.place()),
+        (None, Some(line)) => format!("Line {line}: "),
+        (None, None) => String::new(),
+    };
     Some(Finding {
         cause: Cause::FileError,
         severity: Severity::Warn,
         weight: 0.0,
         about: None,
         title: "The file has an error; the previous settings stay in force".to_owned(),
-        evidence: format!("{line}{}.", error.message),
+        evidence: format!("{place}{}.", error.message),
         remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
     })
 }

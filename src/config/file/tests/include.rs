@@ -195,6 +195,31 @@ fn problems_name_the_file_that_they_are_in() {
 }
 
 #[test]
+fn a_warning_of_what_several_files_say_is_in_the_file_of_its_cause() {
+    let zone = "[zones.z]\nkey = \"$host\"\nrate = \"10r/s\"\n[zones.z.plans.gold]\nkeys = [\"a\"]\nburst = 90\n";
+    let site = "[[routes]]\npath = \"/site\"\norigin = \"app\"\nmax_wait = \"1s\"\nlimits = [{ zone = \"z\", burst = 10 }]\n";
+    let files = [("conf.d/a.toml", zone), ("conf.d/b.toml", site)];
+    let settings = parse_beside(&format!("{MAIN}{SMALLEST}"), &files).unwrap();
+    let [warning] = &settings.warnings[..] else {
+        panic!("{:?}", settings.warnings)
+    };
+    assert!(warning.file.as_ref().unwrap().ends_with("conf.d/a.toml"));
+    assert_eq!((warning.line, warning.column), (6, 9));
+    assert!(
+        warning
+            .message
+            .starts_with("burst: of burst 90 at most 10 can be used")
+    );
+    // A limit of a third file can use it.
+    let other = site
+        .replace("/site", "/c")
+        .replace("max_wait = \"1s\"\n", "");
+    let files = [files[0], files[1], ("conf.d/c.toml", &other)];
+    let settings = parse_beside(&format!("{MAIN}{SMALLEST}"), &files).unwrap();
+    assert_eq!(settings.warnings, []);
+}
+
+#[test]
 fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
     let text = format!("{MAIN}{SMALLEST}").replace("\"per_client\"", "\"z\"");
     let found = problems_beside(&text, &[("conf.d/a.toml", "[zones.z\n")]);

@@ -2,6 +2,7 @@ mod environment;
 mod gate;
 mod in_flight;
 mod include;
+mod mistakes;
 mod origins;
 mod plans;
 mod routes;

@@ -115,30 +115,19 @@ const UNSEEN: &[&str] = &[
     "cannot both be listened on",
     "each file in cert needs its key",
     "is listed twice",
-    "there is no [server.tls]",
-    "a socket file has no TLS",
-    "only a socket file has a mode",
     "no address here has TLS",
-    "an address with TLS cannot redirect",
     "limits this route already",
     "limits nothing",
-    "nothing waits",
-    "no request waits while",
     "would never pass",
     "would never be used",
     "the zone counts by",
     "that counts by",
-    "counts whole requests",
     "remembers the time",
     "is kept in Redis",
-    "in Redis",
-    "gateways share the rate",
-    "until Redis has given",
-    "only gateways that share",
+    "kept exactly in Redis",
+    "a window in Redis is a whole number",
+    "so nothing waits for its time",
     "is in the plans",
-    "the plan has no keys",
-    "no origin; add one such",
-    "a route with refuse answers",
     "does not begin with it",
     "must begin with ^",
     "is there already, for neither case",
@@ -156,29 +145,17 @@ const UNSEEN: &[&str] = &[
     "a $ begins a variable",
     // Bounds.
     "the fastest rate",
-    "up to 366d; found \"3",
-    "found \"17179869184GB\"",
-    "expected a duration from 1s to 9h",
-    "expected a size from 1KB to 1MB",
     "from a byte a second to 1MB",
-    "at most nine digits",
-    "a percentage is",
-    "1 to 64 printable characters",
-    "at most 100 bytes",
-    "number from 1 to 65535",
-    "an address or network such as",
     "at most 107 bytes",
     "this is not the URL of a Redis",
     "a cluster has only one database",
-    "a zone in memory has all its places here",
-    "sliding_window_log counts each request at its own moment",
-    "a lease is at most",
 ];
 
 #[test]
 fn wrong_types_unknown_fields_and_wrong_forms_are_refused_by_the_schema_too() {
     let validator = Validator::new();
     let (mut refused, mut unseen) = (0, 0);
+    let mut missed = Vec::new();
     for (from, to, message) in all_cases() {
         let text = SMALLEST.replacen(from, to, 1);
         let Some(file) =
@@ -190,10 +167,11 @@ fn wrong_types_unknown_fields_and_wrong_forms_are_refused_by_the_schema_too() {
             refused += 1;
         } else {
             let is_unseen = |line: &str| UNSEEN.iter().any(|part| line.contains(part));
-            assert!(message.lines().all(is_unseen), "{text}\n{message}");
+            missed.extend(message.lines().filter(|line| !is_unseen(line)));
             unseen += 1;
         }
     }
+    assert_eq!(missed, [""; 0]);
     assert!(refused > unseen && refused > 80, "{refused} {unseen}");
     for (path, text) in texts() {
         let is_bad = [

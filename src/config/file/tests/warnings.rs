@@ -130,6 +130,20 @@ pub(super) const CASES: &[Case] = &[
      r#"2:41: warning: trusted_proxies: "::/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
     ("", "server.listen = [\"0.0.0.0:80\"]\nserver.proxy_protocol = [\"unix:\", \"0.0.0.0/0\"]\n",
      r#"2:35: warning: proxy_protocol: "0.0.0.0/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
+    // Networks that are everyone together.
+    ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"128.0.0.0/1\", \"unix:\", \"0.0.0.0/1\"]\n",
+     "2:26: warning: trusted_proxies: its networks together are 0.0.0.0/0 and trust every peer, so each client chooses the address that it is known by; name the proxies only"),
+    ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"128.0.0.0/1\", \"0.0.0.0/2\"]\n", ""),
+    (RATE, "\"10r/s\"\nexempt = [\"::/1\", \"8000::/1\"]\n",
+     "7:10: warning: exempt: its networks together are ::/0 and are every address of its family, so the zone never limits these clients; name fewer"),
+    // Bursts of plans that no limit can use.
+    (LIMIT, "{ zone = \"per_client\", burst = 10 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nburst = 90\nkeys = [\"a\"",
+     "14:9: warning: burst: of burst 90 at most 10 can be used: in each limit of zone per_client further requests would wait longer than max_wait; lower burst to 10, or raise max_wait or the rate"),
+    (LIMIT, "{ zone = \"per_client\", burst = 10 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nburst = 90\nrate = \"90r/s\"\nkeys = [\"a\"", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 10 }]\nmax_wait = \"1s\"\n[[routes]]\npath = \"/b\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\" }]\n[zones.per_client.plans.gold]\nburst = 90\nkeys = [\"a\"", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 10 }]\n[zones.per_client.plans.gold]\nburst = 25000\nkeys = [\"a\"",
+     "13:9: warning: burst: 25000 is not below max_connections, which is 25000, so in each limit of zone per_client the queue is never full and the limit never rejects; lower it"),
+    (LIMIT, "{ zone = \"per_client\", burst = 10 }]\n[zones.per_client.plans.gold]\nburst = 24999\nkeys = [\"a\"", ""),
     // Certificates without use.
     ("", "server.listen = [\"unix:a.sock\"]\nserver.tls = { cert = \"a\", key = \"b\" }\n",
      "2:14: warning: tls: no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table"),

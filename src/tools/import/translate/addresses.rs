@@ -3,10 +3,13 @@
 //! Routes know no address: drip finds the server of a request by its host alone. So an address is
 //! left out where a request would find a server other than in nginx, and the one in nginx protects
 //! something. Servers that listen on no other address are left out with it.
+//!
+//! So are servers that only this machine reaches, where others listen for the network: their
+//! routes would be found at each address.
 
 use std::collections::{HashMap, HashSet};
 
-use super::listen;
+use super::listen::{self, Listen};
 use super::server::Server;
 
 /// Maximum number of addresses that are compared. The rest is left out.
@@ -68,8 +71,18 @@ pub(super) fn served(servers: &[Server], order: &[usize], tls: bool) -> Option<S
     if at.is_empty() {
         return Some(Served::default());
     }
+    // Of those that are listened on, the ones for the network first: others are left out beside
+    // them.
+    at.sort_by_key(|(address, of_address)| {
+        let has_tls = |listen: &Listen| listen.address == *address && (listen.tls || !tls);
+        let mut listens = of_address.iter().flat_map(|it| &servers[*it].listens);
+        (!listens.any(has_tls), listen::is_local(address))
+    });
     let map = Map { servers, order, at };
-    let protects = servers.iter().any(|server| server.protects);
+    let exposes = servers
+        .iter()
+        .any(|server| server.forwards && server.is_local());
+    let protects = exposes || servers.iter().any(|server| server.protects);
     let most = if protects {
         MOST.min(map.at.len())
     } else {
@@ -122,9 +135,16 @@ impl Map<'_> {
     }
 
     /// Whether every request at these addresses finds its server of nginx, or one that forwards
-    /// nothing, unless its server of nginx protects nothing. `open`: the server of other hosts.
+    /// nothing, unless its server of nginx protects nothing, and no request from the network one
+    /// that only this machine reaches. `open`: the server of other hosts.
     fn is_safe(&self, chosen: &[usize], open: Option<usize>) -> bool {
         let kept = self.servers_at(chosen);
+        let is_of_machine =
+            |index: &usize| self.servers[*index].forwards && self.servers[*index].is_local();
+        let is_of_network = |address: &usize| !listen::is_local(&self.at[*address].0);
+        if chosen.iter().any(is_of_network) && kept.iter().any(is_of_machine) {
+            return false;
+        }
         let mut takes: HashMap<&str, usize> = HashMap::new();
         let first = open.into_iter().chain(self.order.iter().copied());
         for index in first.filter(|index| kept.contains(index)) {

@@ -74,9 +74,17 @@ impl Translation<'_> {
         for server in servers {
             for listen in &server.listens {
                 if self.dropped.contains(&listen.address) {
+                    let why = if server.is_local() {
+                        "what only this machine reaches there would be open to others"
+                    } else {
+                        "requests there would pass what is protected"
+                    };
                     self.notes.add(
                         server.place,
-                        format!("{} is left out: drip has no routes by listen address, and requests there would pass what is protected", listen.address),
+                        format!(
+                            "{} is left out: drip has no routes by listen address, and {why}",
+                            listen.address
+                        ),
                     );
                     continue;
                 }

@@ -102,6 +102,13 @@ pub(super) fn together(listens: &[Listen]) -> Vec<String> {
     kept
 }
 
+/// Whether only programs of this machine reach an address.
+pub(super) fn is_local(address: &str) -> bool {
+    let parsed = address.parse::<SocketAddr>();
+    let is_loopback = |it: SocketAddr| it.ip().to_canonical().is_loopback();
+    address.starts_with("unix:") || parsed.is_ok_and(is_loopback)
+}
+
 /// Whether the kernel would refuse to bind one because of the other.
 pub(super) fn meet(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {

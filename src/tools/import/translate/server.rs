@@ -1,4 +1,4 @@
-use super::listen::Listen;
+use super::listen::{self, Listen};
 use super::pass::Pass;
 use super::protection::{self, error_status};
 use super::scope::{Scope, named};
@@ -69,6 +69,12 @@ impl<'t> Server<'t> {
             protects: protection::in_server(block, &http.inside(block)),
             forwards: !answers_all(block) && forwards(block),
         }
+    }
+
+    /// Whether only programs of this machine reach it.
+    pub(super) fn is_local(&self) -> bool {
+        let mut listens = self.listens.iter();
+        !self.listens.is_empty() && listens.all(|listen| listen::is_local(&listen.address))
     }
 
     pub(super) fn has_tls(&self) -> bool {

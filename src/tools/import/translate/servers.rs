@@ -38,7 +38,9 @@ impl Translation<'_> {
                 within: None,
             };
             let mut found = Vec::new();
-            if choice.left_out.contains(&index) {
+            if choice.left_out.contains(&index) && server.is_local() {
+                self.notes.add(server.place, "this server is left out: only this machine reaches it, and drip has no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
+            } else if choice.left_out.contains(&index) {
                 self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
             } else if server::answers_all(server.block) {
                 self.notes.add(

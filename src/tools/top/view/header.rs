@@ -75,9 +75,10 @@ pub(in crate::tools::top) fn file(config: &Config) -> String {
     };
     let mut text = format!("{file}: broken since {}", moment(error.since.as_str()));
     if let Some(first) = error.problems.first() {
-        if let Some(line) = first.line {
+        let place = first.place();
+        if !place.is_empty() {
             // Writing to a string does not fail.
-            let _ = write!(text, ", line {line}");
+            let _ = write!(text, ", {place}");
         }
         let _ = write!(text, ": {}", first.message);
     }

@@ -1,0 +1,210 @@
+//! Two mistakes in any table or list are two problems.
+
+use super::*;
+use crate::config::schema::{self as tables, Table};
+
+/// The lines that begin each table, and its fields.
+const TABLES: &[(&str, &Table)] = &[
+    ("[server]", &tables::SERVER),
+    ("[[server.listen]]", &tables::LISTEN),
+    ("[server.tls]", &tables::TLS),
+    ("[origins.o]", &tables::ORIGIN),
+    ("[origins.o.backoff]", &tables::BACKOFF),
+    ("[origins.o.health]", &tables::HEALTH),
+    ("[zones.z]", &tables::ZONE),
+    ("[zones.z.plans.gold]", &tables::PLAN),
+    ("[redis]", &tables::REDIS),
+    ("[[routes]]", &tables::ROUTE),
+    ("[[routes]]\n[[routes.limits]]", &tables::LIMIT),
+    ("[[routes]]\n[routes.cost]", &tables::COST_HEADER),
+    ("[[routes]]\n[routes.cost]", &tables::COST_BODY),
+    ("[[routes]]\n[routes.cost]", &tables::COST_RESPONSE),
+    ("[log]", &tables::LOG),
+];
+
+/// The places of all problems of a text.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    let problems = parse(text, Path::new("gateway.toml"), false).unwrap_err();
+    let place = |problem: &Problem| (problem.line, problem.column);
+    problems.problems.iter().map(place).collect()
+}
+
+#[test]
+fn each_wrong_field_of_a_table_is_named() {
+    for (begin, table) in TABLES {
+        // A route that refuses answers for its other fields.
+        let names: Vec<&str> = table
+            .names()
+            .into_iter()
+            .filter(|it| *it != "refuse")
+            .collect();
+        let are_wrong = |names: &[&str]| {
+            let fields = names.iter().map(|name| format!("{name} = 2001-01-01\n"));
+            let text = format!("{begin}\n{}", fields.collect::<String>());
+            let found = places(&text);
+            let first = begin.lines().count() + 1;
+            for (line, name) in (first..).zip(names) {
+                let is_there = found.iter().any(|(found, _)| *found == line);
+                assert!(is_there, "{name} is not named\n{text}{found:?}");
+            }
+        };
+        are_wrong(&names);
+        for (index, one) in names.iter().enumerate() {
+            for other in &names[index + 1..] {
+                are_wrong(&[one, other]);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_wrong_item_of_a_list_is_named() {
+    for before in [
+        "include = ",
+        "[server]\nlisten = ",
+        "[server]\ntrusted_proxies = ",
+        "[server]\nproxy_protocol = ",
+        "[server.tls]\ncert = ",
+        "[server.tls]\nkey = ",
+        "[origins.o]\nservers = ",
+        "[origins.o.backoff]\non = ",
+        "[zones.z]\nexempt = ",
+        "[zones.z.plans.gold]\nkeys = ",
+        "routes = ",
+        "[[routes]]\nmethods = ",
+        "[[routes]]\nlimits = ",
+        "[[routes]]\nrefund = ",
+        "[[routes]]\nheaders = ",
+    ] {
+        let text = format!("{before}[1.5, 2001-01-01]\n");
+        let column = before.lines().last().unwrap().chars().count() + 2;
+        let line = before.lines().count();
+        let found = places(&text);
+        for place in [(line, column), (line, column + 5)] {
+            assert!(found.contains(&place), "{place:?} in {found:?}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn each_mistake_of_a_value_is_named() {
+    for (text, expected) in [
+        (
+            "[origins.o]\nclasses = { interactive = 0, batch = 1001 }",
+            &[
+                "interactive: expected a whole number from 1 to 1000; found 0",
+                "batch: expected a whole number from 1 to 1000; found 1001",
+            ][..],
+        ),
+        (
+            "[zones.z]\nkey = \"$remote_adr:$hots:$\"",
+            &[
+                "$remote_adr is not a variable",
+                "$hots is not a variable",
+                "a $ begins a variable",
+            ][..],
+        ),
+        (
+            "[[routes]]\nresponse_headers = { \"a b\" = \"x\", c = 1 }",
+            &["a b: the name of a header", "c: expected a text"][..],
+        ),
+        (
+            "[[routes]]\nmethods = [\"get\", \"po st\"]",
+            &["\"GET\"", "a method is a word"][..],
+        ),
+        (
+            "[redis]\nprefix = \"${DRIP_UNSET_A}${DRIP_UNSET_B}${\"",
+            &[
+                "DRIP_UNSET_A is not set",
+                "DRIP_UNSET_B is not set",
+                "${ begins a variable",
+            ][..],
+        ),
+        (
+            "[[routes]]\ncost = { heder = \"a\", max = 65, default = 0 }",
+            &["none or several", "max: expected", "default: expected"][..],
+        ),
+        (
+            "[[server.listen]]\naddress = 1\ntls = true\nredirect = \"https\"",
+            &["address: expected", "cannot redirect"][..],
+        ),
+        (
+            "[[routes]]\npath = \"/\"\norigin = \"nope\"\nclass = 1",
+            &["class: expected the name"][..],
+        ),
+    ] {
+        let found = problems(text);
+        for part in expected {
+            assert!(found.contains(part), "{part}\n{text}\n{found}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_a_plan_that_does_not_exist_is_named_beside_other_mistakes() {
+    let text = "[zones.z]\nkey = \"$host\"\nrate = \"1 r/s\"\n[zones.z.plans.gold]\nfile = \"/missing/gold.txt\"\nrate = 1\n";
+    let found = parse(text, Path::new("/etc/gateway.toml"), false).unwrap_err();
+    let told = found.to_string();
+    for part in [
+        "3:8: rate: write",
+        "5:8: file: /missing/gold.txt cannot be read",
+        "6:8: rate: expected",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    // So that it is watched.
+    let named: Vec<&Path> = found.named.iter().map(|file| &*file.path).collect();
+    assert_eq!(named, [Path::new("/missing/gold.txt")]);
+}
+
+#[test]
+fn a_forgotten_end_is_one_problem_and_hides_no_other() {
+    let rest = "admin = 1\n\n[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n\n[[routes]]\npath = \"/\"\norigin = \"ap\"\n";
+    for (line, column, told) in [
+        (
+            "listen = [\"127.0.0.1:8080\"",
+            27,
+            "] is missing; add it here, to close the [ of line 2",
+        ),
+        ("listen = [\"127.0.0.1:8080\", # one", 28, "] is missing"),
+        (
+            "listen = [{ address = \"127.0.0.1:8080\", tls = false",
+            52,
+            "}] is missing; add it here, to close the [{ of line 2",
+        ),
+        (
+            "listen = [{ address = \"127.0.0.1:8080\" ]",
+            39,
+            "} is missing",
+        ),
+        (
+            "listen = [\"127.0.0.1:8080]",
+            26,
+            "the closing \" of a text is missing",
+        ),
+        ("name = \"edge", 13, "the closing \" of a text is missing"),
+        ("name = 'edge", 13, "the closing ' of a text is missing"),
+        (
+            "name = \"\"\"edge",
+            15,
+            "the closing \"\"\" of a text is missing",
+        ),
+        ("tls = { cert = \"a\", key = \"b\"", 30, "} is missing"),
+    ] {
+        let text = format!("[server]\n{line}\n{rest}");
+        let found = problems(&text).replace("/etc/drip/gateway.toml:", "");
+        let lines: Vec<&str> = found.lines().collect();
+        assert!(
+            lines[0].starts_with(&format!("2:{column}: {told}")),
+            "{found}\n{text}"
+        );
+        assert!(
+            lines[1].starts_with("3:9: admin: expected an address"),
+            "{found}\n{text}"
+        );
+        assert_eq!(lines.len(), 2, "{found}\n{text}");
+    }
+    // What does not exist may be in what the end was to close.
+    let text = format!("[server]\nname = \"edge\n{rest}");
+    assert!(!problems(&text).contains("there is no [origins.ap]"));
+}
