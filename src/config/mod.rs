@@ -48,7 +48,7 @@ pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
     ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
     Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
-    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, Route, RouteAction,
+    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, Route, RouteAction, RouteIndex,
     RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble,
     Zone,
 };
