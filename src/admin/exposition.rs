@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use super::Recorder;
 use crate::actors::{Zone, ZoneStats};
-use crate::config::Route;
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{BlockedBy, GateSharing};
 use crate::observe::escape::short_name;
@@ -231,7 +230,7 @@ impl CurrentNames {
                 labels.insert(format!("origin=\"{name}\",server=\"{server}\""));
             }
         }
-        let routes = gateway.settings().routes.iter().map(Route::name);
+        let routes = gateway.counted_routes().map(|(name, _)| name);
         for route in routes.chain([NO_ROUTE.to_owned()]) {
             labels.insert(format!("route=\"{}\"", sanitize_label_value(&route)));
         }

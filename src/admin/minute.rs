@@ -101,11 +101,8 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
         let metrics = origin.metrics();
         metrics.map(move |(url, metrics)| (Of::server(name, url), metrics.latencies()))
     });
-    let routes = gateway.settings().routes.iter().enumerate();
-    let routes = routes.map(|(index, route)| {
-        let counts = gateway.route_metrics(index).latencies();
-        (Of::Route(route.name()), counts)
-    });
+    let routes = gateway.counted_routes();
+    let routes = routes.map(|(name, metrics)| (Of::Route(name), metrics.latencies()));
     store.into_iter().chain(servers).chain(routes)
 }
 

@@ -17,6 +17,7 @@ mod named_file;
 mod pattern;
 mod problem;
 mod read;
+mod regular_file;
 mod report;
 mod schema;
 mod settings;
@@ -43,6 +44,7 @@ pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
+pub use regular_file::read_regular;
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
@@ -50,8 +52,8 @@ pub use settings::{
     ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
     Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
     Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, RequestInputs, Route, RouteAction,
-    RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble,
-    Zone,
+    RouteIndex, RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind,
+    Tls, Trouble, Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;

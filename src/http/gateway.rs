@@ -10,13 +10,15 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use crate::actors::{SharedBy, StoreHealth, Zone};
-use crate::config::{self, Settings};
+use crate::config::{self, RouteIndex, Settings};
 use crate::http::message::buffer;
 use crate::http::upstream::{Dialer, Origin, OriginGate};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
-use crate::observe::metrics::{ClassMetrics, NO_ROUTE, Registry, RouteMetrics, show_buffers};
+use crate::observe::metrics::{
+    ClassMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
+};
 use crate::observe::spans::Spans;
 use crate::time::clock;
 use class_table::ClassTable;
@@ -35,6 +37,8 @@ pub struct Gateway {
     ///
     /// If it comes back, it has the same gate again.
     retired_gates: Vec<(String, Arc<OriginGate>)>,
+    route_index: RouteIndex,
+    /// By the index of the route. Routes without a name of their own share the last one.
     routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
@@ -233,15 +237,17 @@ impl Gateway {
         lifecycle
             .dialer
             .set_keepalive(settings.server.tcp_keepalive);
-        let routes = settings
-            .routes
-            .iter()
-            .map(|route| lifecycle.metrics_of(&route.name()))
-            .collect();
+        let named = settings.routes.iter().take(MAX_NAMED_ROUTES);
+        let named = named.map(|route| lifecycle.metrics_of(&route.name()));
+        let mut routes: Vec<_> = named.collect();
+        if settings.routes.len() > routes.len() {
+            routes.resize(settings.routes.len(), lifecycle.metrics_of(OTHER_ROUTES));
+        }
         let no_route = lifecycle.metrics_of(NO_ROUTE);
         Self {
             classes: ClassTable::new(&settings, &origins),
             origins,
+            route_index: RouteIndex::new(&settings.routes),
             settings,
             events: zones.iter().map(|_| Arc::default()).collect(),
             zones,
@@ -267,6 +273,33 @@ impl Gateway {
         &self.settings
     }
 
+    /// The route that takes a request, and its index, as [`Settings::route`] finds it.
+    #[must_use]
+    pub fn route(
+        &self,
+        path: &[u8],
+        host: &str,
+        method: Option<&str>,
+    ) -> Option<(usize, &config::Route)> {
+        let routes = &self.settings.routes;
+        let index = self.route_index.find(routes, path, host, method)?;
+        Some((index, &routes[index]))
+    }
+
+    /// The names that requests are counted under, in the order of the file, with their metrics.
+    ///
+    /// The last one is that of all routes behind the first [`MAX_NAMED_ROUTES`], if there are any.
+    pub fn counted_routes(&self) -> impl Iterator<Item = (String, &RouteMetrics)> {
+        let routes = &self.settings.routes;
+        let named = routes
+            .iter()
+            .take(MAX_NAMED_ROUTES)
+            .map(config::Route::name);
+        let other = (routes.len() > MAX_NAMED_ROUTES).then(|| OTHER_ROUTES.to_owned());
+        let metrics = self.routes.iter().map(|metrics| &**metrics);
+        named.chain(other).zip(metrics)
+    }
+
     /// The zone with the index that a route holds.
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
@@ -289,8 +322,8 @@ impl Gateway {
     pub fn show_metrics(&self) {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
-        let routes = self.routes.iter().chain([&self.no_route]);
-        routes.for_each(|route| route.show());
+        self.counted_routes().for_each(|(_, route)| route.show());
+        self.no_route.show();
         if let Some(store_health) = &self.store_health {
             store_health.show_metrics();
         }

@@ -39,6 +39,8 @@ impl ScriptCall {
     /// Returns an error if the call or the reply has another form.
     pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
         match (command, reply) {
+            // The script of a probe returns what it is given.
+            ([.., echoed], Reply::Text(reply)) if echoed == reply => Ok(None),
             ([name, _, _, keys @ .., packed], Reply::Text(reply)) if name.starts_with(b"EVAL") => {
                 let read = Self::read_packed(keys, Packed(packed), Packed(reply));
                 let read = read.ok_or("the call of a script cannot be read".to_owned());

@@ -6,6 +6,7 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
+use super::bounded::NOT_REDIS;
 use super::calls::{Calls, MOST_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
@@ -32,6 +33,10 @@ pub struct Store {
     unanswered: UnansweredKey,
     /// How many keys a call may have: one, once a node of a cluster has refused several.
     most_keys: Cell<usize>,
+    /// Whether a reply was invalid, or a connection ended, since a script last ran as it should.
+    is_suspect: Cell<bool>,
+    /// How often in a row something answered that is no Redis.
+    foreign: Cell<u32>,
 }
 
 /// A connection that is open.
@@ -48,6 +53,12 @@ struct Opened {
 /// It is longer than the timeout for an answer. It is short enough that a Redis that is back is
 /// noticed soon, for example after its machine was off the network.
 const CONNECTED: Duration = Duration::from_secs(2);
+
+/// Time between two tries of a store that is out.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+
+/// How often that time doubles while what answers is no Redis: up to 8 seconds.
+const MAX_DOUBLINGS: u32 = 5;
 
 /// In Redis' own words where it tells.
 const TAKEN: &str = "WRONGTYPE: something else has this key";
@@ -69,6 +80,8 @@ impl Store {
             opening: Mutex::new(()),
             unanswered: UnansweredKey::default(),
             most_keys: Cell::new(most_keys),
+            is_suspect: Cell::default(),
+            foreign: Cell::default(),
         }
     }
 
@@ -136,10 +149,12 @@ impl Store {
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
         let command = |_, sent: Option<&_>| script::claim(claim, &self.prefix, sent);
         let reply = self.run(1, command).await.pop();
-        let Value::BulkString(packed) = reply.ok_or(Error::InvalidReply)?? else {
-            return Err(Error::InvalidReply);
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => Grant::read(&packed, claim.pace.rate()),
+            _ => None,
         };
-        match Grant::read(&packed, claim.pace.rate()) {
+        self.note_validity(read.is_some());
+        match read {
             Some(GridReply::Granted(grant)) => Ok(grant),
             Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
             None => Err(Error::InvalidReply),
@@ -161,7 +176,11 @@ impl Store {
             Ok(Ok(_)) => {
                 let beside = self.unanswered.take();
                 let probe = script::probe(&self.prefix, beside.as_deref());
-                let probed = match self.alone(probe).await {
+                let mut probed = self.alone(probe).await;
+                if probed.is_ok() && self.is_suspect.get() {
+                    probed = self.probe_script().await;
+                }
+                let probed = match probed {
                     // What failed may be allowed all the same, or is no outage either.
                     Err(refused) if !refused.is_outage() => Ok(()),
                     probed => probed,
@@ -171,9 +190,52 @@ impl Store {
                 }
                 probed
             }
-            Ok(Err(error)) => Err(Error::Unreachable(error.to_string())),
+            Ok(Err(error)) => Err(self.no_connection(&error)),
             Err(_) => Err(Error::Late),
         }
+    }
+
+    /// Tests whether scripts run: what takes any command is not yet a Redis.
+    async fn probe_script(&self) -> Result<(), Error> {
+        let command = script::probe_script(&self.prefix);
+        let reply = self.run(1, |_, _| command.clone()).await.pop();
+        match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(echo) if echo == script::ECHO => {
+                self.is_suspect.set(false);
+                Ok(())
+            }
+            _ => {
+                self.note_validity(false);
+                Err(Error::InvalidReply)
+            }
+        }
+    }
+
+    /// Time until a store that is out is worth a [probe](Self::probe).
+    ///
+    /// It grows while what answers there is no Redis.
+    #[must_use]
+    pub fn next_try(&self) -> Duration {
+        TRY_EVERY * (1 << self.foreign.get().saturating_sub(1).min(MAX_DOUBLINGS))
+    }
+
+    /// Notes whether a script's reply was one.
+    fn note_validity(&self, is_valid: bool) {
+        if is_valid {
+            self.foreign.set(0);
+        } else {
+            self.is_suspect.set(true);
+            self.foreign.set(self.foreign.get().saturating_add(1));
+        }
+    }
+
+    /// Why there is no connection.
+    fn no_connection(&self, error: &RedisError) -> Error {
+        let error = unreachable(error);
+        if error.is_foreign() {
+            self.note_validity(false);
+        }
+        error
     }
 
     /// Drops the connection. The next use connects again.
@@ -205,10 +267,12 @@ impl Store {
             replies = self.run_calls(&calls).await;
         }
         let read = replies.into_iter().zip(calls.calls()).map(|(reply, call)| {
-            let Value::BulkString(packed) = reply? else {
-                return Err(Error::InvalidReply);
+            let read = match reply? {
+                Value::BulkString(packed) => Reply::read(call, &packed),
+                _ => None,
             };
-            Reply::read(call, &packed).ok_or(Error::InvalidReply)
+            self.note_validity(read.is_some());
+            read.ok_or(Error::InvalidReply)
         });
         let read: Vec<Result<Reply, Error>> = read.collect();
         let placed = operations.iter().zip(calls.places());
@@ -254,7 +318,11 @@ impl Store {
                 return replies;
             }
             Ok(Ok(_)) => Error::InvalidReply,
-            Ok(Err(error)) => Error::Unreachable(error.to_string()),
+            Ok(Err(error)) => {
+                // A script may be what the other side cannot answer.
+                self.is_suspect.set(self.is_suspect.get() || used.get() > 0);
+                self.no_connection(&error)
+            }
             Err(_) => Error::Late,
         };
         self.drop_connection(used.get());
@@ -337,6 +405,15 @@ fn is_forgotten(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
+/// Why a server cannot be used. A cluster tells of its nodes within the text.
+fn unreachable(error: &RedisError) -> Error {
+    let text = error.to_string();
+    match text.find(NOT_REDIS) {
+        Some(at) => Error::NotRedis(text[at..].to_owned()),
+        None => Error::Unreachable(text),
+    }
+}
+
 /// Tells whether a command was refused because of its key or because of the whole Redis.
 ///
 /// Before Redis 7 the error that a script met is somewhere within the text.
@@ -363,7 +440,7 @@ fn refusal(error: &RedisError) -> Error {
         "WRONGPASS",
     ];
     if error.is_io_error() || error.is_timeout() {
-        return Error::Unreachable(error.to_string());
+        return unreachable(error);
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
     let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));

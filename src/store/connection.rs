@@ -1,28 +1,19 @@
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Cmd, IntoConnectionInfo, Pipeline, RedisResult, Value};
 
+use super::bounded::{BoundedConnection, NODE_CONNECTED};
 #[cfg(test)]
 use super::simulated;
 use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
 
-/// Timeout for connecting to a node of a cluster.
-///
-/// Connecting to a cluster connects to the nodes of its URL, then to all that these tell of. A
-/// silent node, even a replica, delays both steps by this, and both have to fit into the time that
-/// the store takes for connecting.
-const NODE_CONNECTED: Duration = Duration::from_millis(800);
-
 /// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
 pub(super) enum RedisConnection {
-    Server(MultiplexedConnection),
-    Cluster(ClusterConnection),
+    Server(BoundedConnection),
+    Cluster(ClusterConnection<BoundedConnection>),
     #[cfg(test)]
     Simulated(simulated::Connection),
 }
@@ -39,15 +30,14 @@ impl RedisConnection {
                 let config = AsyncConnectionConfig::new()
                     .set_connection_timeout(None)
                     .set_response_timeout(None);
-                let client = Client::open(url.as_str())?;
-                let opened = client.get_multiplexed_async_connection_with_config(&config);
-                Ok(Self::Server(opened.await?))
+                let info = url.as_str().into_connection_info()?;
+                Ok(Self::Server(BoundedConnection::open(&info, config).await?))
             }
             Place::Cluster(nodes) => {
                 let client = ClusterClient::builder(nodes.iter().map(String::as_str))
                     .connection_timeout(NODE_CONNECTED)
                     .build()?;
-                Ok(Self::Cluster(client.get_async_connection().await?))
+                Ok(Self::Cluster(client.get_async_generic_connection().await?))
             }
         }
     }
@@ -68,7 +58,7 @@ impl RedisConnection {
                 for command in commands {
                     pipeline.add_command(command);
                 }
-                pipeline.query_async(&mut connection.clone()).await
+                connection.send_all(&pipeline).await
             }
             Self::Cluster(connection) => {
                 let replies = commands.iter().map(|command| {

@@ -46,6 +46,7 @@
 //! gateways in step.
 
 mod answer;
+mod bounded;
 mod calls;
 mod client;
 mod connection;
@@ -53,9 +54,11 @@ mod grid;
 mod operation;
 mod pace;
 mod reply;
+mod reply_scan;
 mod script;
 #[cfg(test)]
 pub(crate) mod simulated;
+mod socket;
 mod stored_state;
 mod unanswered;
 mod url;
@@ -119,6 +122,9 @@ pub enum Error {
     /// There is no connection, or it broke.
     #[error("cannot reach the store: {0}")]
     Unreachable(String),
+    /// What answers sends what no Redis sends: another protocol, or a reply that is far too large.
+    #[error("{0}")]
+    NotRedis(String),
     /// No answer came in time.
     #[error("the store did not answer in time")]
     Late,
@@ -149,6 +155,12 @@ impl Error {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }
 
+    /// Whether what answers is no Redis that works, so that it is tried less and less often.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::NotRedis(_) | Self::InvalidReply)
+    }
+
     /// Whether the store answered, and said no.
     #[must_use]
     pub fn is_answer(&self) -> bool {
@@ -168,7 +180,9 @@ impl Error {
                 "something else has the key: delete it in Redis, or set another redis.prefix"
             }
             Self::Refused(_) => "see what Redis says, and its log",
-            Self::InvalidReply => "see whether it is a Redis that answers there",
+            Self::NotRedis(_) | Self::InvalidReply => {
+                "see whether it is a Redis that answers there"
+            }
         }
     }
 }

@@ -123,6 +123,17 @@ pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
     command
 }
 
+/// What the [script of a probe](probe_script) returns.
+pub(super) const ECHO: &[u8] = b"drip";
+
+/// A script that returns what it is given, and writes nothing.
+pub(super) fn probe_script(prefix: &[u8]) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg("return ARGV[1]").arg(1);
+    command.arg([prefix, b"probe"].concat()).arg(ECHO);
+    command
+}
+
 /// What the slot of a key is computed from: its tag in braces, or all of it.
 ///
 /// Source: Redis cluster specification, "Hash tags".

@@ -24,6 +24,7 @@ mod include;
 mod listen;
 mod live;
 mod log;
+mod many_routes;
 mod new_keys;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
-use crate::support::{Client, Exchange, Gateway, Origin, fetch, free_address};
+use crate::support::{Client, Exchange, Gateway, Origin, eventually, fetch, free_address, now};
 
 fn several(servers: &[SocketAddr], more: &str) -> String {
     let servers: Vec<String> = servers
@@ -70,6 +71,36 @@ fn a_server_that_cannot_be_reached_costs_no_client_an_answer() {
     assert_eq!(metrics.count("drip_origin_requests_total", &labels), 3);
     let healthy = metrics.value("drip_origin_healthy", &[("server", &dead)]);
     assert_eq!(healthy, Some(0.0));
+}
+
+#[test]
+fn the_metric_says_that_a_server_is_in_again_once_fail_timeout_is_over_or_it_is_alone() {
+    let origin = Origin::start();
+    let dead = free_address();
+    let fields = |fail_timeout| format!("max_fails = 1\nfail_timeout = \"{fail_timeout}\"\n");
+    let server = format!("http://{dead}");
+    let healthy = |gateway: &Gateway| {
+        let labels = [("server", &*server)];
+        gateway.metrics().value("drip_origin_healthy", &labels)
+    };
+    let gateway = Gateway::start(&several(&[dead, origin.address], &fields("2s")));
+    let began = now();
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    let is_out = healthy(&gateway) == Some(0.0);
+    assert!(
+        is_out || began.elapsed() > Duration::from_secs(2),
+        "it is out"
+    );
+    // Without any other request.
+    eventually("it is asked again", || healthy(&gateway) == Some(1.0));
+    assert_eq!(origin.arrivals().len(), 1);
+
+    let gateway = Gateway::start(&several(&[dead, origin.address], &fields("1h")));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(healthy(&gateway), Some(0.0));
+    // A single server is asked whatever it did.
+    gateway.site.write(&several(&[dead], &fields("1h")));
+    eventually("it is asked again", || healthy(&gateway) == Some(1.0));
 }
 
 #[test]

@@ -108,6 +108,32 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
         ));
         check_told(&site, &[wrong]);
     }
+    // What never ends, or waits until somebody writes.
+    let fifo = site.folder().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo").success());
+    fs::write(site.folder().join("large"), vec![b'x'; (1 << 20) + 1]).expect("a file");
+    for (cert, key, wrong) in [
+        (
+            "fifo",
+            "a.key",
+            "5:8: cert: @/fifo: it is not a regular file",
+        ),
+        (
+            "a.pem",
+            "fifo",
+            "6:7: key: @/fifo: it is not a regular file",
+        ),
+        ("large", "a.key", "5:8: cert: @/large: it is larger than 1M"),
+    ] {
+        site.write(&format!(
+            "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
+        ));
+        check_told(&site, &[wrong]);
+    }
+    let zero = "[server.tls]\ncert = \"/dev/zero\"\nkey = \"a.key\"\n";
+    site.write(&format!("{zero}{zone}"));
+    check_told(&site, &["5:8: cert: /dev/zero: it is not a regular file"]);
     // With several certificates, each for its own name.
     site.write(&format!(
         "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::ask::{Ask, PendingRefund, Retuning};
 use super::offset::Offset;
 use super::refill::{Refilled, Told};
-use super::worker_outage::{TRY_EVERY, WorkerOutage};
+use super::worker_outage::WorkerOutage;
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, result_of};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
@@ -416,10 +416,11 @@ impl Batcher {
             retuning.key.zone.count(StoreResult::Skipped);
             retuning.tell(Err(NoReply));
         }
+        let mut next_try = self.store.next_try();
         let batcher = Rc::downgrade(self);
         actix_rt::spawn(async move {
             loop {
-                sleep(TRY_EVERY).await;
+                sleep(next_try).await;
                 let Some(batcher) = batcher.upgrade() else {
                     return;
                 };
@@ -429,6 +430,7 @@ impl Batcher {
                     batcher.out.set(false);
                     return outage.end();
                 }
+                next_try = batcher.store.next_try();
             }
         });
     }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::clock_offset::ClockOffset;
 use super::store_health::TELL_EVERY;
-use super::worker_outage::{TRY_EVERY, WorkerOutage};
+use super::worker_outage::WorkerOutage;
 use super::{StoreHealth, StoreRefusal, result_of};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::observe::escape::short_quoted;
@@ -135,7 +135,7 @@ impl GridLink {
         {
             self.outage = Some(WorkerOutage::begin(&self.store_health, &error));
         }
-        sleep(TRY_EVERY).await;
+        sleep(self.store.next_try()).await;
         let is_back = self.store.probe().await.is_ok();
         if is_back && let Some(outage) = self.outage.take() {
             outage.end();

@@ -57,12 +57,16 @@ pub use store_health::{StoreHealth, StoreRefusal};
 
 /// How an operation that was sent to the store is counted.
 fn result_of(error: Option<&store::Error>) -> StoreResult {
-    use store::Error::{InvalidReply, Late, NotAllowed, NotWritable, Refused, Unreachable};
+    use store::Error::{
+        InvalidReply, Late, NotAllowed, NotRedis, NotWritable, Refused, Unreachable,
+    };
     match error {
         None => StoreResult::Ok,
         Some(Late) => StoreResult::Late,
         Some(Unreachable(_)) => StoreResult::Unreachable,
-        Some(NotWritable(_) | NotAllowed(_) | Refused(_) | InvalidReply) => StoreResult::Refused,
+        Some(NotRedis(_) | NotWritable(_) | NotAllowed(_) | Refused(_) | InvalidReply) => {
+            StoreResult::Refused
+        }
     }
 }
 

@@ -1,11 +1,7 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::StoreHealth;
 use crate::store::Error;
-
-/// How often a store that is unavailable is tried.
-pub(super) const TRY_EVERY: Duration = Duration::from_millis(250);
 
 /// A worker's part in an outage of the store.
 ///

@@ -8,7 +8,7 @@ use crate::admin::views::{Plain, Route, Routes};
 use crate::admin::{Admin, counts, reply};
 use crate::config::{self, RouteAction};
 use crate::http::gateway::Gateway;
-use crate::observe::metrics::RouteMetrics;
+use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
 
 pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
@@ -16,11 +16,13 @@ pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpRespons
     };
     // Routes with the same host and path count together: they are one here.
     let mut seen = HashSet::new();
-    let routes = gateway.settings().routes.iter().enumerate();
-    let routes = routes.filter(|(_, route)| seen.insert(route.name()));
-    let routes = routes.map(|(index, route)| {
-        let metrics = gateway.route_metrics(index);
-        view(&gateway, route, metrics, &minute)
+    let counted = gateway.counted_routes().enumerate();
+    let counted = counted.filter(|(_, (name, _))| seen.insert(name.clone()));
+    let routes = counted.map(|(index, (name, metrics))| {
+        let route = gateway.settings().routes.get(index);
+        // What is behind them has one name together.
+        let route = route.filter(|_| index < MAX_NAMED_ROUTES);
+        view(&gateway, route, name, metrics, &minute)
     });
     reply::ok(&Routes {
         routes: routes.collect(),
@@ -30,7 +32,8 @@ pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpRespons
 
 fn view(
     gateway: &Gateway,
-    route: &config::Route,
+    route: Option<&config::Route>,
+    name: String,
     metrics: &RouteMetrics,
     minute: &Minute,
 ) -> Route {
@@ -38,17 +41,19 @@ fn view(
     let statuses = metrics.statuses();
     let statuses = statuses.map(|(status, count)| (Plain::new(&status.to_string()), count));
     let statuses: BTreeMap<_, _> = statuses.collect();
-    let (origin, refuses) = match route.action {
-        RouteAction::Forward(origin) => (Some(gateway.origin(origin)), None),
-        RouteAction::Refuse(status) => (None, Some(status)),
+    let (origin, refuses) = match route.map(|route| route.action) {
+        Some(RouteAction::Forward(origin)) => (Some(gateway.origin(origin)), None),
+        Some(RouteAction::Refuse(status)) => (None, Some(status)),
+        None => (None, None),
     };
+    let limits = route.map_or(&[][..], |route| &route.limits);
     Route {
-        name: Plain::new(&route.name()),
+        name: Plain::new(&name),
         origin: origin.map_or_else(Plain::default, |it| Plain::new(&it.settings().name)),
         refuses,
-        zones: route.limits.iter().map(|it| Plain::new(zone(it))).collect(),
+        zones: limits.iter().map(|it| Plain::new(zone(it))).collect(),
         requests: statuses.values().sum(),
         statuses,
-        latency: minute.latency(&Of::Route(route.name()), &metrics.latencies()),
+        latency: minute.latency(&Of::Route(name), &metrics.latencies()),
     }
 }

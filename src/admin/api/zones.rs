@@ -12,7 +12,7 @@ use crate::admin::{Admin, reply, views};
 use crate::config;
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
-use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, MAX_NAMED_ROUTES, Rejected};
 
 pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
@@ -123,7 +123,7 @@ fn plans(zone: &config::Zone) -> Vec<ZonePlan> {
 fn limits(gateway: &Gateway, zone: usize) -> Vec<Limit> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();
-    for route in &gateway.settings().routes {
+    for route in gateway.settings().routes.iter().take(MAX_NAMED_ROUTES) {
         for asked in route.limits.iter().filter(|asked| asked.zone == zone) {
             let delay = match asked.limit.delay {
                 Delay::Above(delay) => Some(u64::from(delay)),

@@ -56,11 +56,10 @@ impl Routes {
     }
 }
 
-/// All routes in the order of the file, and what stands for requests that no route took.
+/// What requests are counted under: routes in the order of the file, and what stands for requests that no route took.
 fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
-    let routes = gateway.settings().routes.iter().enumerate();
-    let routes = routes.map(|(index, route)| (route.name(), gateway.route_metrics(index)));
-    std::iter::once((NO_ROUTE.to_owned(), gateway.no_route_metrics())).chain(routes)
+    let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
+    std::iter::once(unrouted).chain(gateway.counted_routes())
 }
 
 fn since(now: &Counted, past: Option<&Counted>) -> Latency {

@@ -36,6 +36,7 @@ use std::{env, fs, io};
 
 use self::environment::Written;
 use super::read::{Fields, Node};
+use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::schema::{self, Table};
 use super::suggest::nearest;
@@ -71,6 +72,9 @@ pub fn admin_token() -> Option<Vec<u8>> {
     Some(token.trim_ascii().to_vec()).filter(|token| !token.is_empty())
 }
 
+/// Largest file, in bytes. `/dev/zero` never ends.
+const LARGEST: u64 = 100 << 20;
+
 /// Reads a file as text, without checking its content.
 ///
 /// # Errors
@@ -81,7 +85,9 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
         path: path.to_owned(),
         source,
     };
-    String::from_utf8(fs::read(path).map_err(failed)?).map_err(|error| {
+    let file = fs::File::open(path).map_err(failed)?;
+    let text = bounded(file, LARGEST).map_err(failed)?;
+    String::from_utf8(text).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         let message = "this is not UTF-8; save the file in that encoding".to_owned();

@@ -1,17 +1,15 @@
 //! Reads the plans of a zone, and their files of keys.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use rustix::fs::{Mode, OFlags};
 
 use super::{Fields, Node, is_name, values};
 use crate::config::toml_string::toml_string;
-use crate::config::{Plan, Plans, schema};
+use crate::config::{Plan, Plans, read_regular, schema};
 use crate::limit::{Algorithm, MAX_WEIGHT, Rate};
 
 /// Most keys of a zone that have plans.
@@ -208,19 +206,9 @@ impl Keys<'_> {
     }
 }
 
-/// The content of a file. Only regular files are read: others may never end, or wait.
+/// The content of a file.
 pub(super) fn content(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut text = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        return Err(io::Error::other("it is larger than 100 MB"));
-    }
-    Ok(text)
+    read_regular(path, LARGEST)
 }
 
 /// The key in a line: what stands before a comment, without blanks.

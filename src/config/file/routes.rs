@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
@@ -28,40 +29,53 @@ pub(super) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
 }
 
 /// Reads the `[[routes]]`; `None` stands for a route with a problem.
+#[expect(
+    clippy::mutable_key_type,
+    reason = "a pattern is compared and hashed by its text"
+)]
 pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
-    let mut earlier: Vec<Option<Taken>> = Vec::new();
+    let numbers = numbers(tables);
+    let mut earlier: HashMap<Taken, usize> = HashMap::new();
     let mut routes = Vec::new();
-    for table in tables {
+    for (index, table) in tables.iter().enumerate() {
         let mut fields = Fields::of(*table, "this route".to_owned(), &schema::ROUTE);
         let taken = fields.as_mut().and_then(taken);
-        let twin = earlier.iter().position(|earlier| *earlier == taken);
-        if let Some(twin) = twin.filter(|_| taken.is_some()) {
+        let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
+        if let Some(twin) = twin {
             let other = if tables[twin].is_beside(table) {
-                format!("route {}", number(tables, twin))
+                format!("route {}", numbers[twin])
             } else {
                 format!("the route at {}", tables[twin].place())
             };
             table.wrong(&format!(
                 "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
-                number(tables, earlier.len()),
+                numbers[index],
             ));
+        } else if let Some(taken) = &taken {
+            earlier.insert(taken.clone(), index);
         }
-        earlier.push(taken.clone());
         routes.push(fields.and_then(|fields| route(fields, taken, known)));
     }
     routes
 }
 
-/// The number of a route in its own file, from 1.
-fn number(tables: &[Node], index: usize) -> usize {
-    let so_far = tables.iter().take(index + 1);
-    so_far
-        .filter(|table| table.is_beside(&tables[index]))
-        .count()
+/// The number of each route in its own file, from 1. Those of a file follow each other.
+fn numbers(tables: &[Node]) -> Vec<usize> {
+    let mut numbers = Vec::with_capacity(tables.len());
+    let mut before: Option<(&Node, usize)> = None;
+    for table in tables {
+        let number = match before {
+            Some((other, number)) if other.is_beside(table) => number + 1,
+            _ => 1,
+        };
+        numbers.push(number);
+        before = Some((table, number));
+    }
+    numbers
 }
 
 /// The requests that a route takes. No two routes may take the same.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Taken {
     path: PathPattern,
     host: Option<String>,

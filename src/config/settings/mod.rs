@@ -9,11 +9,12 @@ mod plan;
 mod request_inputs;
 mod rewrite;
 mod route;
+mod route_index;
 mod server;
 mod status;
 mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub use plan::{Plan, Plans};
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
+pub use route_index::RouteIndex;
 pub use server::{CertPair, ForwardedHeader, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
@@ -115,18 +117,23 @@ impl Settings {
     /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes
     /// where it has changed. A limit that is gone has the highest number.
     #[must_use]
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "a pattern is compared and hashed by its text"
+    )]
     pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
         let in_flight = |settings: &Self, route: &Route| {
             let mut limits = route.limits.iter();
             let limit = limits.find(|limit| settings.zones[limit.zone].name == zone)?;
             limit.limit.in_flight
         };
+        let now = self.routes.iter();
+        let now: HashMap<_, &Route> = now
+            .map(|new| ((&new.path, &new.host, &new.methods), new))
+            .collect();
         let changes = before.routes.iter().filter_map(|old| {
             let had = in_flight(before, old)?;
-            let mut routes = self.routes.iter();
-            let new = routes.find(|new| {
-                (&new.path, &new.host, &new.methods) == (&old.path, &old.host, &old.methods)
-            });
+            let new = now.get(&(&old.path, &old.host, &old.methods)).copied();
             let has = new.and_then(|new| in_flight(self, new));
             Some((had, has.unwrap_or(NonZeroU32::MAX)))
         });

@@ -13,10 +13,13 @@ use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServe
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::validity::{self, Validity};
-use crate::config::{CertPair, Tls};
+use crate::config::{CertPair, Tls, read_regular};
 
 /// Interval between checks for changed certificate files.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Largest file of a certificate, with its chain, or of a key.
+const LARGEST: u64 = 1 << 20;
 
 /// The certificates that the gateway presents to clients, reloaded when their files change.
 pub struct Certificates {
@@ -187,7 +190,7 @@ fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
 
 fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), CertificateError> {
     let read = |file: &Path| {
-        std::fs::read(file).map_err(|source| CertificateError::Unreadable {
+        read_regular(file, LARGEST).map_err(|source| CertificateError::Unreadable {
             file: file.display().to_string(),
             source,
         })

@@ -65,6 +65,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
     pub(super) sent: Moment,
+    /// When it first could not be sent, or was lost, at an origin with `hold`.
+    pub(super) held_since: Option<Moment>,
     /// Whether the client has received the interim response that it waits for.
     pub(super) continued: bool,
     /// Whether the head of any response has arrived, even an interim one.
@@ -135,6 +137,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             held,
             began,
             sent: began,
+            held_since: None,
             continued: false,
             any_head: false,
             named_away: Vec::new(),
@@ -148,6 +151,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// written, or if the method is idempotent and there is no body. It is also done if the server
     /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
     /// other connection is to another server.
+    ///
+    /// With `hold`, an idempotent request without a body is also sent again, once, if a new
+    /// connection ends before any byte of a response.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -190,7 +196,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Broken);
         };
         self.write_head(connection, in_flight)?;
-        let mut repeats = 0;
+        let (mut repeats, mut is_resent) = (0, false);
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
@@ -199,12 +205,19 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     let unseen = connection.is_unseen();
                     let may_be_sent_again =
                         connection.is_refused() || connection.is_reused() && (again || unseen);
-                    if !may_be_sent_again || repeats == MAX_REPEATS {
+                    // A server that restarts takes connections down with it, new ones too.
+                    let is_lost = !may_be_sent_again && again && !is_resent && self.may_resend();
+                    let is_lost = is_lost && connection.is_down();
+                    if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
                         return Err(self.failed(in_flight, Failure::Origin(error)));
                     }
                     repeats += 1;
+                    if is_lost {
+                        is_resent = true;
+                        self.lost(in_flight, &source);
+                    }
                     Box::pin(self.begin_again(in_flight, connection, source)).await?;
                 }
             }
@@ -242,8 +255,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut in_flight = match picked {
             Ok(picked) => picked,
             Err(all_out) => {
-                let (place, now) = (self.place.take(), self.worker.pacer.now());
-                return Box::pin(self.connect_when_back(place, all_out, now)).await;
+                let (place, since) = (self.place.take(), self.held_since());
+                return Box::pin(self.connect_when_back(place, all_out, since)).await;
             }
         };
         let connection = self.connect(&mut in_flight).await?;

@@ -108,9 +108,8 @@ async fn admit<'a>(
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
-    let settings = gateway.settings();
     let method = str::from_utf8(info.head.method()).ok();
-    let found = settings.route(&info.path, Some(&info.host), method);
+    let found = gateway.route(&info.path, &info.host, method);
     if let Some(port) = info.peer.redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {
@@ -136,7 +135,7 @@ async fn admit<'a>(
         return Err(Reply::unfit(unfit));
     }
     let length = info.head.length().exact();
-    let limit = settings.server.max_body_size;
+    let limit = gateway.settings().server.max_body_size;
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
         return Err(Reply::client_error(ClientError::TooLarge));
     }

@@ -1,5 +1,6 @@
-//! Requests that could not be sent, because the origin cannot be reached.
+//! Requests that could not be sent, because the origin cannot be reached, or that were lost with it.
 
+use std::io;
 use std::pin::pin;
 
 use super::forward::{Failure, Forward};
@@ -9,6 +10,35 @@ use crate::http::upstream::{Connection, InFlight, NoTurn, OriginError, Place};
 use crate::limit::Moment;
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Returns whether a request whose connection ended may be sent once more.
+    ///
+    /// Not if it has waited for all of `hold` already.
+    pub(super) fn may_resend(&self) -> bool {
+        let hold = self.settings().hold;
+        let is_over = |since| self.worker.pacer.now() >= since + hold;
+        self.settings().holds() && !self.held_since.is_some_and(is_over)
+    }
+
+    /// Notes that the request was lost with its connection, and is sent again.
+    ///
+    /// It goes to another server if there is one.
+    pub(super) fn lost(&mut self, in_flight: &mut InFlight<'r>, source: &io::Error) {
+        let error = OriginError::Broken {
+            server: in_flight.server().to_string(),
+            source: source.kind().into(),
+        };
+        let _counted = self.failed(in_flight, Failure::Origin(error));
+        self.held_since();
+        // If no other is in, the same one is asked again.
+        let _ = self.origin().another(in_flight, self.worker.pacer.now());
+    }
+
+    /// When the request first could not be sent or was lost: now, unless it was before.
+    pub(super) fn held_since(&mut self) -> Moment {
+        let now = || self.worker.pacer.now();
+        *self.held_since.get_or_insert_with(now)
+    }
+
     /// Opens a connection when the origin is back, after two servers at most were tried in vain.
     ///
     /// Returns the error if the request does not wait for the origin.
@@ -20,7 +50,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if !self.settings().holds() {
             return Err(Failure::Origin(error));
         }
-        let held_since = self.worker.pacer.now();
+        let held_since = self.held_since();
         let error = match self.connect_to_others(in_flight, error).await {
             Err(Failure::Origin(error)) => error,
             connected_or_gone => return connected_or_gone,

@@ -56,6 +56,15 @@ impl Connection {
         }
     }
 
+    /// Returns whether the whole connection has ended, and not only one stream of it.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        match self {
+            Self::Http1(_) => true,
+            Self::Http2(exchange) => !exchange.is_reset(),
+        }
+    }
+
     /// Returns whether the server has certainly seen nothing of the request.
     pub fn is_unseen(&mut self) -> bool {
         match self {

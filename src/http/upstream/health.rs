@@ -110,7 +110,7 @@ impl ServerHealth {
         }
         if self.out_until.load(Ordering::Relaxed) > 0 {
             self.out_until.store(0, Ordering::Relaxed);
-            self.show(Moment::default());
+            self.show(false, Moment::default());
             self.log.last(Change {
                 server: url.clone(),
                 in_a_row: 1,
@@ -151,7 +151,7 @@ impl ServerHealth {
         }
         let until = (now + fail_timeout).as_nanos();
         let before = self.out_until.swap(until, Ordering::Relaxed);
-        self.show(now);
+        self.show(false, now);
         // The failures of requests that were under way say nothing new.
         if before <= now.as_nanos() {
             self.log.last(Change {
@@ -198,7 +198,7 @@ impl ServerHealth {
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
         }
-        self.show(now);
+        self.show(false, now);
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
         self.log.last(Change {
             server: url.clone(),
@@ -211,13 +211,15 @@ impl ServerHealth {
     pub(super) fn unchecked(&self, now: Moment) {
         self.against.store(0, Ordering::Relaxed);
         self.ill.store(false, Ordering::Relaxed);
-        self.show(now);
+        self.show(false, now);
     }
 
     /// Updates the metric: the end of `fail_timeout` is seen by nobody else.
-    pub(super) fn show(&self, now: Moment) {
+    ///
+    /// `alone`: the origin has no other server, so failed requests do not keep it out.
+    pub(super) fn show(&self, alone: bool, now: Moment) {
         let healthy = self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_in = self.passes_checks() && self.out_until() <= now;
+        let is_in = self.passes_checks() && (alone || self.out_until() <= now);
         healthy.set(if is_in { 1.0 } else { 0.0 });
     }
 }

@@ -64,9 +64,9 @@ impl Server {
     }
 
     /// Updates the metrics for Prometheus.
-    pub(super) fn show_metrics(&self, now: Moment) {
+    pub(super) fn show_metrics(&self, alone: bool, now: Moment) {
         self.metrics.show(self.in_flight());
-        self.health.show(now);
+        self.health.show(alone, now);
     }
 
     /// Whether it gets requests. `alone`: the origin has no other server.
@@ -288,7 +288,7 @@ impl Drop for Counted<'_> {
         self.0.in_flight.subtract(1);
         if self.0.is_retired() {
             // No other code updates its metrics any more.
-            self.0.show_metrics(clock::now());
+            self.0.show_metrics(false, clock::now());
         }
     }
 }

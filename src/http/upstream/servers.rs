@@ -165,9 +165,9 @@ impl Origin {
 
     /// Updates the metrics for Prometheus.
     pub fn show_metrics(&self) {
-        let now = clock::now();
+        let (alone, now) = (self.is_alone(), clock::now());
         for server in &self.servers {
-            server.show_metrics(now);
+            server.show_metrics(alone, now);
         }
         if let Some(gate) = &self.gate {
             gate.metrics().show();

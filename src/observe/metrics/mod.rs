@@ -87,6 +87,10 @@ pub const ZONE_TOP_KEY_HELP: &str =
     "Requests waiting at each of the zone's deepest keys, at most ten.";
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
+/// The route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
+pub const OTHER_ROUTES: &str = "other";
+/// How many routes have a label of their own: each takes some 700 bytes of each scrape.
+pub const MAX_NAMED_ROUTES: usize = 1000;
 
 const PLAN_REQUESTS: &str = "drip_plan_requests_total";
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod killed;
+mod lost;
 mod restart;
 mod servers;
 

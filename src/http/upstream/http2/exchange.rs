@@ -98,6 +98,11 @@ impl Http2Exchange {
         self.place.is_reused && !self.is_reset
     }
 
+    /// Returns whether the stream alone was reset, after the server may have acted on the request.
+    pub(in super::super) fn is_reset(&self) -> bool {
+        self.is_reset
+    }
+
     /// Returns whether the server has told that it did nothing with the request.
     pub(in super::super) fn is_refused(&self) -> bool {
         self.is_refused
