@@ -134,7 +134,10 @@ impl Client {
                         let window = &mut streams.get_mut(&stream).unwrap().window;
                         *window += i64::from(more);
                         assert!(*window <= STREAM_WINDOW.into());
-                        assert!(turns.borrow().contains(&stream), "nothing of it was read");
+                        // h2 takes padding at once.
+                        let is_padded = self.uploads[stream as usize / 2].padding.is_some();
+                        let is_read = turns.borrow().contains(&stream);
+                        assert!(is_read || is_padded, "nothing of it was read");
                     }
                 }
                 HEADERS => streams.get_mut(&stream).unwrap().is_answered = true,
