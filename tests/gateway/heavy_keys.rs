@@ -140,7 +140,7 @@ fn each_sample_names_who_is_rejected_most_and_its_share() {
             .expect("a share")
     };
     assert_eq!(zone["rejected_keys"].as_array().map(Vec::len), Some(3));
-    assert_eq!(zone["rejected_keys"][0]["key"], "%3Cone%3E");
+    assert_eq!(zone["rejected_keys"][0]["key"], "<one>");
     assert_eq!(zone["rejected_keys"][0]["requests"], 13);
     assert!((share(0) - 0.6).abs() < 1e-9, "{zone}");
     assert!((share(1) - 0.2).abs() < 1e-9, "{zone}");

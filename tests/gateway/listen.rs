@@ -76,7 +76,7 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
     let gateway = started(site(&listen, TLS, &rest));
 
     let answer = Client::ask(plain, "/").answer();
-    assert_eq!(answer.text(), "127.0.0.1|http|test");
+    assert_eq!(answer.text(), format!("127.0.0.1|http|{plain}"));
     for (to, version) in [(one, "2"), (one, "1.1"), (other, "2"), (other, "1.1")] {
         let url = format!("https://{to}/");
         let option = if version == "2" {

@@ -135,7 +135,7 @@ fn each_second_is_told_as_it_was() {
     let deepest = &last["deepest"][0];
     assert_eq!(
         (&deepest["zone"], &deepest["key"], &deepest["depth"]),
-        (&"z".into(), &"%3Ca%3E".into(), &depth.into())
+        (&"z".into(), &"<a>".into(), &depth.into())
     );
     assert_eq!(last["origins"][0]["name"], "app");
     assert_eq!(

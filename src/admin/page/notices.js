@@ -2,7 +2,7 @@
 
 import { isLost } from "./link.js";
 import { known, last } from "./state.js";
-import { $, clock, make, say, setState, setText, visible } from "./text.js";
+import { $, clock, make, placeOf, say, setState, setText, visible } from "./text.js";
 
 /** Shows one notice per kind, with a title and lines; without a title, removes it. */
 function notice(kind, title, lines = []) {
@@ -30,12 +30,6 @@ function notice(kind, title, lines = []) {
   it.replaceChildren(make("b", "", title), ...(lines.length ? [list] : []));
 }
 
-/** Where a problem is: `conf.d/a.toml, line 3, column 8`; of the file itself without its name. */
-function placeOf({ file, line, column }) {
-  const parts = [file && visible(file), `line ${line}`, column && `column ${column}`];
-  return parts.filter(Boolean).join(", ");
-}
-
 export function showNotices() {
   const sample = last();
   const error = sample?.error;
@@ -43,7 +37,7 @@ export function showNotices() {
   if (error) {
     const told = known.config?.error?.problems ?? [];
     // Each sample has only the first problem. The others come from a request to the API.
-    const same = told.length > 0 && told[0].file === error.file && told[0].line === error.line && told[0].message === error.message;
+    const same = ["file", "line", "message"].every((name) => told[0]?.[name] === error[name]);
     const problems = same ? told : [error];
     lines = problems.slice(0, 5).map((problem) => [{ bold: placeOf(problem) }, `: ${visible(problem.message)}`]);
     if (problems.length > 5) lines.push([`and ${problems.length - 5} more`]);

@@ -40,7 +40,6 @@ function plotsOf(name) {
   ];
 }
 
-/** Answers and failures per second, over the last seconds. */
 function flow(name) {
   const codes = {};
   const errors = {};
@@ -57,7 +56,6 @@ function flow(name) {
   return { codes: each(codes), errors: each(errors) };
 }
 
-/** The state of an origin in words, and its colour. */
 function stateOf({ servers, healthy, failing }, { codes, errors }) {
   const none = total(errors);
   const all = none + total(codes);

@@ -202,7 +202,6 @@ export class Plot {
   }
 }
 
-/** Draws a small area chart without axes. */
 export function spark(canvas, of, color) {
   const now = last()?.time;
   if (!now || sizeOf(canvas)[0] === 0) return;

@@ -1,6 +1,6 @@
 // Requests that change something. The token stays in this tab: it is forgotten when the tab closes.
 
-import { visible } from "./text.js";
+import { placeOf, visible } from "./text.js";
 
 const NAME = "drip.token";
 
@@ -34,7 +34,7 @@ function reasonOf(status, answer) {
   if (typeof error === "string") return visible(error);
   const problems = error?.problems ?? [];
   if (problems.length === 0) return `the gateway answered ${status}`;
-  return problems.map(({ file, line, message }) => `${file ? `${visible(file)}, ` : ""}${line ? `line ${line}: ` : ""}${visible(message)}`).join("\n");
+  return problems.map((problem) => [placeOf(problem), visible(problem.message)].filter(Boolean).join(": ")).join("\n");
 }
 
 /** Sends a request that changes something, and returns the answer. */

@@ -137,3 +137,9 @@ export function showFacts(list, rows) {
 export function short(text) {
   return text.length > 48 ? `${text.slice(0, 47)}…` : text;
 }
+
+/** Where a problem is: `conf.d/a.toml, line 3, column 8`; in the file itself without its name. */
+export function placeOf({ file, line, column }) {
+  const parts = [file && visible(file), line && `line ${line}`, column && `column ${column}`];
+  return parts.filter(Boolean).join(", ");
+}
