@@ -68,6 +68,18 @@ impl Limit {
         held.min(delay.saturating_add(in_time)).max(self.burst)
     }
 
+    /// The same limit with its places for held requests counted into `burst`, at this rate.
+    ///
+    /// It decides as before, also for a key whose rate is another one.
+    #[must_use]
+    pub fn with_ceiling_at(self, rate: Rate) -> Self {
+        Self {
+            burst: self.ceiling(rate),
+            held: 0,
+            ..self
+        }
+    }
+
     /// The same limit with places for so many requests that are held back.
     #[must_use]
     pub fn holding(self, held: u32) -> Self {

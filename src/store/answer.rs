@@ -261,7 +261,7 @@ fn verdict(
             let level = ticks(rate, first.checked_add(before)?, second);
             let stands =
                 ticks(rate, third, second) + found.place(cost).1 * rate.ticks_per_request();
-            let verdict = scheduled(join.limit, rate, now, level, stands);
+            let verdict = scheduled(join.sent_limit(), rate, now, level, stands);
             (verdict, StoredState::Level(next(level, verdict)))
         }
         Algorithm::TokenBucket => {

@@ -87,6 +87,16 @@ pub struct Join<'a> {
     pub at: Option<Moment>,
 }
 
+impl Join<'_> {
+    /// The limit as the script is sent it: with places for held requests by the gateway's own rate.
+    ///
+    /// The rate in force may be that of another gateway's file. The script decides before this
+    /// gateway knows, so its answer must be read by the same ceiling.
+    fn sent_limit(&self) -> Limit {
+        self.limit.with_ceiling_at(self.pace.rate())
+    }
+}
+
 /// An unused charge that is given back.
 #[derive(Clone, Copy, Debug)]
 pub struct Refund<'a> {

@@ -49,18 +49,19 @@ impl Operation for Join<'_> {
     }
 
     fn entry(&self) -> Entry {
-        let (limit, ceiling) = (self.limit, f64::from(self.limit.ceiling(self.pace.rate())));
+        let limit = self.sent_limit();
+        let burst = f64::from(limit.burst);
         let numbers = match (self.algorithm, limit.delay) {
-            (it, _) if it.has_windows() => [f64::from(limit.burst) + 1.0, 0.0, 0.0],
+            (it, _) if it.has_windows() => [f64::from(self.limit.burst) + 1.0, 0.0, 0.0],
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
                 // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
                 let patience = limit.max_wait.map(|span| span.as_micros());
                 let patience = patience
                     .and_then(|micros| u64::try_from(micros).ok())
                     .filter(|micros| *micros < 1 << 52);
-                [ceiling, f64::from(delay), patience.map_or(NONE, double)]
+                [burst, f64::from(delay), patience.map_or(NONE, double)]
             }
-            _ => [ceiling, NONE, NONE],
+            _ => [burst, NONE, NONE],
         };
         Entry {
             cost: limit.cost.get(),

@@ -205,6 +205,39 @@ fn one_call_is_as_many_in_a_leaky_bucket() {
 }
 
 #[test]
+fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let algorithm = Algorithm::LeakyBucket;
+        // Within a minute, the slow rate has room for one request, the fast one for all.
+        for (own, newer, most) in [("1r/m", "1000r/s", 3), ("1000r/s", "1r/m", 12)] {
+            let (own, newer) = (pace(own, algorithm, 1), pace(newer, algorithm, 2));
+            let key = server.key();
+            let join = |pace, limit| Join {
+                key: &key,
+                algorithm,
+                pace,
+                limit,
+                at: Some(at(0)),
+            };
+            ask(&store, join(&newer, waiting(2)))
+                .await
+                .expect("an answer");
+            let all = [join(&own, waiting(2).holding(9)); 20];
+            let answers = store.decide(&all).await;
+            let accepted = |it: &Result<StoreAnswer, Error>| {
+                it.as_ref()
+                    .map(|it| it.charge.is_some())
+                    .expect("an answer")
+            };
+            let accepted = answers.iter().filter(|it| accepted(it)).count();
+            assert_eq!(accepted, most - 1, "{:?}", own.rate());
+        }
+    });
+}
+
+#[test]
 fn one_call_is_as_many_in_a_token_bucket() {
     one_call_is_as_many(Algorithm::TokenBucket);
 }
