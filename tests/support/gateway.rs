@@ -30,8 +30,8 @@ pub fn drip() -> Command {
 /// An address without a listener.
 pub fn free_address() -> SocketAddr {
     // Below the ports that the kernel gives to outgoing connections: no client of another test takes it before it
-    // is listened on.
-    const FIRST: u16 = 10_000;
+    // is listened on. Above 10080, which browsers refuse to open.
+    const FIRST: u16 = 12_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     static BLOCK: LazyLock<(u16, Option<UnixListener>)> = LazyLock::new(claim_block);
     let first = FIRST + BLOCK.0 * PORTS;
