@@ -33,7 +33,7 @@ fn end_expired(gateway: &Gateway, history: &History) {
         }
         for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
             let place = place(zone, key.as_ref());
-            tracing::info!(place, "an override has expired: as in the file again");
+            tracing::info!(place, "override expired");
             let text = format!("{place}: override expired");
             history.add(now, ChangedBy::Expiry, vec![text]);
         }

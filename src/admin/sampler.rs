@@ -23,9 +23,9 @@ use super::minute::Minute;
 use super::overridden;
 use super::views::{HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
-use crate::config::FileState;
+use crate::config::{FileState, RouteLimit};
 use crate::http::gateway::Gateway;
-use crate::limit::{Measure, Window};
+use crate::limit::{Delay, Measure, Window};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
@@ -63,6 +63,7 @@ struct Counted {
     flooded: u64,
     rejections: BTreeMap<Plain, u64>,
     waits: Counts,
+    lefts: Counts,
 }
 
 impl Sampler {
@@ -111,9 +112,12 @@ impl Sampler {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
         let mut counted = HashMap::new();
-        for zone in gateway.zones() {
+        for (index, zone) in gateway.zones().iter().enumerate() {
             if let Some((sample, keys)) = self.zone(zone, &mut counted).await {
-                zones.push(sample);
+                zones.push(ZoneSample {
+                    burst: least_burst(gateway, index),
+                    ..sample
+                });
                 deepest.extend(keys);
             }
         }
@@ -169,6 +173,7 @@ impl Sampler {
             delayed: passed.delayed,
             rejected: passed.rejected,
             cancelled: passed.cancelled,
+            left_after: passed.lefts.quantile(0.5).map(seconds),
             rejected_elsewhere: passed.rejected_elsewhere,
             dry_run: passed.dry_run,
             rejections: passed.rejections,
@@ -185,6 +190,7 @@ impl Sampler {
             rejected_keys: rejected_keys(zone).await?,
             overridden: other.map(overridden::view),
             overridden_keys: overrides.keys.len() as u64,
+            ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
@@ -195,6 +201,17 @@ impl Sampler {
         });
         Some((sample, keys.collect()))
     }
+}
+
+/// The least `burst` of the limits in which requests of a zone wait.
+fn least_burst(gateway: &Gateway, zone: usize) -> Option<u64> {
+    let routes = gateway.settings().routes.iter();
+    let limits = routes.flat_map(|route| &route.limits);
+    let waits = |it: &&RouteLimit| match it.limit.delay {
+        Delay::Above(delay) => it.zone == zone && it.limit.burst > delay,
+        Delay::Never => false,
+    };
+    limits.filter(waits).map(|it| it.limit.burst.into()).min()
 }
 
 /// The keys with the most rejections in the last minute.
@@ -235,6 +252,7 @@ impl Counted {
                 .map(|why| (why.label().into(), metrics.rejected(why)))
                 .collect(),
             waits: metrics.waits(),
+            lefts: metrics.lefts(),
         }
     }
 
@@ -253,6 +271,7 @@ impl Counted {
             flooded: since(self.flooded, earlier.flooded),
             rejections: grown(&self.rejections, &earlier.rejections),
             waits: self.waits.since(&earlier.waits),
+            lefts: self.lefts.since(&earlier.lefts),
         }
     }
 }

@@ -112,7 +112,7 @@ fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
     thread::sleep(Duration::from_secs(1));
     assert!(origin.arrivals().len() <= left + 1);
     eventually("it is logged", || {
-        gateway.log().contains("an override has expired")
+        gateway.log().contains("override expired")
     });
 }
 

@@ -16,6 +16,10 @@ fail_timeout = "3s"
 key = "$arg_key"
 rate = "10r/s"
 
+[zones.hasty]
+key = "$arg_key"
+rate = "10r/s"
+
 [zones.team]
 key = "$arg_team"
 rate = "1000r/s"
@@ -30,6 +34,11 @@ limits = [{ zone = "per_client", burst = 5, nodelay = true }]
 path = "/deep"
 origin = "api"
 limits = [{ zone = "per_client", burst = 200 }]
+
+[[routes]]
+path = "/hasty"
+origin = "api"
+limits = [{ zone = "hasty", burst = 200 }]
 
 [[routes]]
 path = "/team"

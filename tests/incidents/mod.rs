@@ -43,13 +43,26 @@ const MORE_RATE: &str = "raise `rate`";
 
 const INCIDENTS: &[Incident] = &[
     Incident {
+        cause: "leaving",
+        about: Some("hasty"),
+        says: &[
+            "leave hasty before their turn, after about",
+            "Set `max_wait` = ",
+            "raise `rate` to ",
+        ],
+        says_not: &["what the queue is for"],
+        begin: |bench| bench.traffic.add(Load::Hasty),
+        end: |bench| bench.traffic.add(Load::Steady),
+        on_the_way: &["waiting"],
+    },
+    Incident {
         cause: "waiting",
         about: Some("per_client"),
         says: &["wait in per_client", "the oldest for"],
         says_not: &[],
         begin: |bench| bench.traffic.crowd("/deep?key=patient", 60),
         end: |bench| bench.traffic.leave(),
-        on_the_way: &[],
+        on_the_way: &["leaving"],
     },
     Incident {
         // The deepest queue is another one's.
@@ -65,7 +78,7 @@ const INCIDENTS: &[Incident] = &[
             bench.traffic.add(Load::Steady);
             bench.traffic.leave();
         },
-        on_the_way: &["waiting"],
+        on_the_way: &["waiting", "leaving"],
     },
     Incident {
         cause: "file_error",
@@ -179,7 +192,8 @@ fn each_incident_becomes_the_headline_and_leaves_it() {
         (incident.begin)(&mut bench);
         let told = wait_for(&bench, incident.cause, |it| {
             let says = |part: &&str| text(it).contains(*part);
-            it["cause"] == incident.cause && incident.says.iter().all(says)
+            let is_warning = it["severity"] == "warn" || it["severity"] == "bad";
+            it["cause"] == incident.cause && is_warning && incident.says.iter().all(says)
         });
         let about = incident.about.map_or(Value::Null, Value::from);
         assert_eq!(told["about"], about, "{told:#}");

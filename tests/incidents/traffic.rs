@@ -16,6 +16,8 @@ pub enum Load {
     Greedy,
     /// Each request has a new key.
     Flood,
+    /// One key asks for four times its rate, and each client hangs up after a second.
+    Hasty,
 }
 
 /// Clients that send until this is dropped: twenty users and a team, all below their rates.
@@ -28,6 +30,8 @@ pub struct Traffic {
 }
 
 const TICK: Duration = Duration::from_millis(25);
+/// How long a hasty client waits for its answer.
+const HASTE: Duration = Duration::from_secs(1);
 
 impl Traffic {
     pub fn start(to: SocketAddr) -> Self {
@@ -52,6 +56,9 @@ impl Traffic {
                             invented += 1;
                             send(to, format!("/?key=invented{invented}"));
                         }
+                    }
+                    load if load == Load::Hasty as u8 => {
+                        send_for(HASTE, to, "/hasty?key=all".to_owned());
                     }
                     _ => {}
                 }
@@ -91,11 +98,16 @@ impl Drop for Traffic {
 
 /// Sends a request whose answer does not matter: the incidents break some.
 fn send(to: SocketAddr, target: String) {
+    send_for(Duration::from_secs(5), to, target);
+}
+
+/// The same, from a client that hangs up if no byte of an answer comes in time.
+fn send_for(time: Duration, to: SocketAddr, target: String) {
     thread::spawn(move || {
         let Ok(mut stream) = TcpStream::connect(to) else {
             return;
         };
-        let _timeout = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        let _timeout = stream.set_read_timeout(Some(time));
         let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         let _sent = stream.write_all(request.as_bytes());
         let _answer = stream.read_to_end(&mut Vec::new());

@@ -47,7 +47,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
     );
     browser.wait_for(
         "why",
-        "return says('#why').startsWith('More requests come than ')",
+        "return says('#why').startsWith('They leave one by one, ')",
     );
     browser.wait_for(
         "the tile",

@@ -91,7 +91,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpRespons
         let text = format!("{}: override undone", place(zone, target.key()));
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         let (zone, key) = (&zone.settings().name, target.name());
-        tracing::warn!(zone, key, by = peer, "an override was undone");
+        tracing::warn!(zone, key, by = peer, "override undone");
         Ok(view(&ended))
     })
 }
@@ -217,7 +217,7 @@ fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
         by = wanted.by,
         what = what(wanted),
         until = %timestamp(wanted.until),
-        "not as in the file any more"
+        "override set"
     );
     Ok(())
 }

@@ -13,6 +13,7 @@ pub(super) enum Cause {
     Paused,
     BackingOff,
     KeyFlood,
+    Leaving,
     Rejecting,
     FileError,
     Waiting,
@@ -35,6 +36,7 @@ impl Cause {
             Self::Paused => "paused",
             Self::BackingOff => "backing_off",
             Self::KeyFlood => "key_flood",
+            Self::Leaving => "leaving",
             Self::Rejecting => "rejecting",
             Self::FileError => "file_error",
             Self::Waiting => "waiting",
@@ -94,6 +96,7 @@ impl Finding {
             remedy: Plain::new(&self.remedy),
             also,
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
+            count: 0,
         }
     }
 }

@@ -5,9 +5,11 @@
 //! | `rules` | the rules, ranked: from the samples of the last seconds to findings |
 //! | `finding` | what a rule finds, and the order of causes |
 //! | `recent` | sums over these samples |
+//! | `past` | warnings that began and ended: the history and the lines of the log |
 //! | `words` | numbers as text |
 
 mod finding;
+mod past;
 mod recent;
 mod rules;
 #[cfg(test)]
@@ -17,15 +19,16 @@ mod words;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::past::{Past, Turn};
 use self::recent::Recent;
-use super::views::{self, Headline, PastHeadline, Sample};
+use super::views::{self, Headline, Sample};
 
 /// How many samples the rules look at: one for each second.
-const RECENT: usize = 10;
-/// How many past headlines are kept.
-const KEPT: usize = 200;
+///
+/// What is said in the present tense is true of these.
+const RECENT: usize = 3;
 
-/// The headline of the last sample, and those before it.
+/// The headline of the last sample, and the warnings before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Headlines(Arc<Mutex<State>>);
 
@@ -33,8 +36,7 @@ pub(super) struct Headlines(Arc<Mutex<State>>);
 struct State {
     /// `None` before the first sample.
     present: Option<Headline>,
-    /// The newest first, each as it was at its worst.
-    history: VecDeque<PastHeadline>,
+    past: Past,
 }
 
 /// Finds the headline of each new sample.
@@ -64,33 +66,22 @@ impl Editor {
 }
 
 impl Headlines {
-    /// Keeps a headline. Of those that follow each other with the same cause, the worst stays in
-    /// the history.
+    /// Keeps a headline, and tells the log what began and what ended.
     fn note(&self, time: f64, headline: &Headline) {
-        let mut state = self.state();
-        state.present = Some(headline.clone());
-        let history = &mut state.history;
-        let topic = |it: &Headline| (it.cause.clone(), it.about.clone());
-        match history.front_mut() {
-            Some(last) if topic(&last.headline) == topic(headline) => {
-                if headline.weight >= last.headline.weight {
-                    last.headline = headline.clone();
-                }
-            }
-            _ => history.push_front(PastHeadline {
-                since: time,
-                headline: headline.clone(),
-            }),
-        }
-        history.truncate(KEPT);
+        let turns = {
+            let mut state = self.state();
+            state.present = Some(headline.clone());
+            state.past.note(time, headline)
+        };
+        turns.iter().for_each(Turn::log);
     }
 
-    /// The present headline and those before it, the newest first.
+    /// The present headline and the warnings of the past, the newest first.
     pub(super) fn view(&self) -> views::Headlines {
         let state = self.state();
         views::Headlines {
             headline: state.present.clone().unwrap_or_else(rules::looking),
-            history: state.history.iter().cloned().collect(),
+            history: state.past.history().cloned().collect(),
         }
     }
 

@@ -20,7 +20,7 @@ impl<'a> Recent<'a> {
     }
 
     /// How many seconds the sums are about.
-    #[expect(clippy::cast_precision_loss, reason = "ten at most")]
+    #[expect(clippy::cast_precision_loss, reason = "three at most")]
     pub(super) fn seconds(&self) -> f64 {
         self.counted().len().max(1) as f64
     }
@@ -33,11 +33,17 @@ impl<'a> Recent<'a> {
 
     /// The longest p95 of the waits in the zone of this name, if any request waited.
     pub(super) fn longest_wait(&self, name: &Plain) -> Option<f64> {
+        self.longest_of_zone(name, |zone| zone.wait_p95.filter(|_| zone.delayed > 0))
+    }
+
+    /// The longest of a time of the zone of this name.
+    pub(super) fn longest_of_zone(
+        &self,
+        name: &Plain,
+        time: impl Fn(&ZoneSample) -> Option<f64>,
+    ) -> Option<f64> {
         let zones = self.counted().iter().filter_map(|it| it.zone(name));
-        let waits = zones.filter(|zone| zone.delayed > 0);
-        waits
-            .filter_map(|zone| zone.wait_p95)
-            .max_by(f64::total_cmp)
+        zones.filter_map(time).max_by(f64::total_cmp)
     }
 
     /// The sum of each count of the zone of this name.

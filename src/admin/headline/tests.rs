@@ -237,6 +237,7 @@ const SITUATIONS: &[Situation] = &[
         change: |it| {
             it.origins[0].healthy = 1;
             it.zones[0].depth = 30;
+            it.zones[0].oldest_wait = 2.0;
         },
         cause: "server_out",
         severity: "warn",
@@ -262,6 +263,7 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| {
             it.zones[0].depth = 30;
+            it.zones[0].oldest_wait = 2.0;
             it.origins[0].latency = Latency {
                 p95: Some(1.2),
                 ..Latency::default()
@@ -438,16 +440,99 @@ const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| {
             it.zones[0].depth = 1;
+            it.zones[0].depth_max = 1;
+            it.zones[0].burst = Some(20);
             it.zones[0].oldest_wait = 0.25;
+        },
+        cause: "waiting",
+        severity: "fine",
+        about: Some("per_client"),
+        says: &[
+            "1 request waits in per_client, the oldest for 250 ms",
+            "Those of a key leave one by one, 10 a second. None is rejected.",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 20;
+            it.zones[0].depth_max = 2;
+            it.zones[0].oldest_wait = 1.5;
         },
         cause: "waiting",
         severity: "warn",
         about: Some("per_client"),
+        says: &["20 requests wait in per_client, the oldest for 1.5 s"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 12;
+            it.zones[0].depth_max = 10;
+            it.zones[0].burst = Some(20);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["12 requests wait in per_client"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            // What is no warning does not hide one that is.
+            it.zones[0].depth = 1;
+            it.zones[0].oldest_wait = 0.1;
+            it.zones[0].overridden_keys = 1;
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Also: 1 request waits in per_client"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rate = Some(3.0);
+            it.zones[0].passed = 5;
+            it.zones[0].cancelled = 5;
+            it.zones[0].left_after = Some(1.02);
+            it.zones[0].depth = 9;
+            it.zones[0].oldest_wait = 1.4;
+        },
+        cause: "leaving",
+        severity: "bad",
+        about: Some("per_client"),
         says: &[
-            "1 request waits in per_client, the oldest for 250 ms",
-            "10 a second for each key",
+            "50 % leave per_client before their turn, after about 1.0 s",
+            "50 of 100 requests",
+            "Set `max_wait` = 1s, or raise `rate` to 6r/s:",
+        ],
+        says_not: &["what the queue is for"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rate = Some(0.05);
+            it.zones[0].passed = 6;
+            it.zones[0].cancelled = 2;
+            it.zones[0].left_after = Some(0.31);
+        },
+        cause: "leaving",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "25 % leave",
+            "Set `max_wait` = 400ms, or raise `rate` to 4r/m:",
         ],
         says_not: &[],
+    },
+    Situation {
+        // One client in ten that leaves is nothing to act on.
+        change: |it| it.zones[0].cancelled = 1,
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &["leave"],
     },
     Situation {
         change: |it| {
@@ -569,7 +654,7 @@ fn nothing_is_said_before_the_second_sample() {
 }
 
 #[test]
-fn the_history_has_each_change_of_the_cause_once_and_is_bounded() {
+fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     let headlines = Headlines::default();
     assert_eq!(headlines.view().headline.cause.as_str(), "looking");
     let mut editor = Editor::new(headlines.clone());
@@ -594,15 +679,9 @@ fn the_history_has_each_change_of_the_cause_once_and_is_bounded() {
         .view()
         .history
         .iter()
-        .map(|it| (it.since, it.headline.cause.to_string()))
+        .map(|it| (it.since, it.until, it.headline.cause.to_string()))
         .collect();
-    let wanted = [
-        (26.0, "fine"),
-        (21.0, "origin_failing"),
-        (2.0, "fine"),
-        (1.0, "looking"),
-    ];
-    assert_eq!(told, wanted.map(|(since, cause)| (since, cause.to_owned())));
+    assert_eq!(told, [(21.0, Some(26.0), "origin_failing".to_owned())]);
     let mut errors = fine();
     errors.origins[0].codes = counts(&[("5xx", 10)]);
     feed(&errors, 10);
@@ -614,9 +693,64 @@ fn the_history_has_each_change_of_the_cause_once_and_is_bounded() {
         "its worst"
     );
     assert_ne!(headlines.view().headline.title, last.title, "it decays");
-    for _ in 0..KEPT {
-        feed(&dead, 1);
-        feed(&fine(), 1);
+    feed(&fine(), 5);
+    assert_eq!(headlines.view().headline.cause.as_str(), "fine");
+    let causes: Vec<_> = headlines
+        .view()
+        .history
+        .iter()
+        .map(|it| it.headline.cause.to_string())
+        .collect();
+    assert_eq!(causes, ["origin_errors", "origin_failing"]);
+    assert_eq!(headlines.view().history[0].count, 100);
+}
+
+/// Within five seconds of its end, nothing is said of an incident in the present tense.
+#[test]
+fn an_incident_that_has_ended_is_not_told_as_present() {
+    let incidents: [fn(&mut Sample); 5] = [
+        |it| it.zones[0].rejected = 60,
+        |it| it.zones[0].cancelled = 60,
+        |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        |it| it.origins[0].errors = counts(&[("timeout", 10)]),
+        |it| it.zones[0].new_keys = 200,
+    ];
+    for incident in incidents {
+        let headlines = Headlines::default();
+        let mut editor = Editor::new(headlines.clone());
+        let mut seq = 100;
+        let mut feed = |second: &Sample, times| {
+            for _ in 0..times {
+                seq += 1;
+                let mut sample = Sample {
+                    seq,
+                    time: f64::from(u32::try_from(seq).unwrap()),
+                    ..second.clone()
+                };
+                editor.edit(&mut sample);
+            }
+        };
+        let mut second = fine();
+        incident(&mut second);
+        feed(&second, 20);
+        let during = headlines.view().headline;
+        assert!(during.is_warning(), "{during:?}");
+        feed(&fine(), 4);
+        let after = headlines.view().headline;
+        assert_eq!(after.cause.as_str(), "fine", "{after:?}");
     }
-    assert_eq!(headlines.view().history.len(), KEPT);
+}
+
+/// What is told a second is what happens, not the mean of a longer time before.
+#[test]
+fn a_pace_is_that_of_the_last_seconds() {
+    let headlines = Headlines::default();
+    let mut editor = Editor::new(headlines.clone());
+    for seq in 1..=20 {
+        let mut sample = Sample { seq, ..fine() };
+        sample.zones[0].rejected = if seq < 17 { 200 } else { 60 };
+        editor.edit(&mut sample);
+    }
+    let headline = headlines.view().headline;
+    assert_eq!(headline.title.as_str(), "per_client rejects 60 a second");
 }

@@ -1,7 +1,7 @@
 // The headline: what matters most, as the gateway says it, and what it said before.
 
 import { RECENT, drawSoon, known, last } from "./state.js";
-import { $, clock, make, tell, visible } from "./text.js";
+import { $, clock, count, make, tell, visible } from "./text.js";
 
 let past = null;
 
@@ -42,18 +42,17 @@ async function askPast() {
 function showPast() {
   const list = $("past").querySelector("ol");
   if (!past) return;
-  list.replaceChildren(...past.map(({ since, headline }, i) => {
+  list.replaceChildren(...past.map(({ since, until, count: requests, headline }) => {
     const row = make("li");
     row.dataset.severity = headline.severity;
-    const until = past[i - 1]?.since;
-    const time = make("time", "muted", `${clock(since)} – ${until === undefined ? "now" : clock(until)}`);
+    const time = make("time", "muted", `${clock(since)} – ${until ? clock(until) : "now"}`);
     const what = make("span");
-    what.textContent = visible(headline.title);
+    what.textContent = visible(headline.title) + (requests > 0 ? ` · ${count(requests)} requests` : "");
     what.title = visible(headline.evidence);
     row.append(time, what);
     return row;
   }));
-  if (past.length === 0) list.replaceChildren(make("li", "muted", "Nothing yet."));
+  if (past.length === 0) list.replaceChildren(make("li", "muted", "No warning yet."));
 }
 
 export function startHeadline() {

@@ -7,6 +7,7 @@ import { $, make, pace, percent, seconds, setText, whole } from "./text.js";
 const mean = (of) => sum(recent().map(of)) / Math.max(1, recent().length);
 const answered = (sample) => total(sample.codes);
 const failed = (sample) => sample.codes?.["5xx"] ?? 0;
+const left = (sample) => sum(sample.zones.map((zone) => zone.cancelled));
 const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
 
 /** A request is rejected by one zone or one gate. */
@@ -15,10 +16,7 @@ function rejected(sample) {
   return sample.rejected;
 }
 
-/**
- * Groups of zones that wait for the same requests: zones of one route, and of others through it.
- * A request waits in all zones of its route at once.
- */
+/** Groups of zones that wait for the same requests: a request waits in all zones of its route at once. */
 const groups = { settings: null, said: "", of: new Map() };
 
 function group() {
@@ -62,7 +60,7 @@ const oldest = (sample) => most([...sample.zones.map((zone) => zone.oldest_wait)
 
 const TOTALS = [
   {
-    label: "requests",
+    label: "answers",
     title: "Answers to clients, those of drip itself too. Each request counts once.",
     ink: "passed",
     of: answered,
@@ -91,6 +89,14 @@ const TOTALS = [
     tell: () => pace(mean(rejected)),
     more: () => (mean(rejected) > 0 && mean(answered) > 0 ? `· ${percent(mean(rejected), mean(answered))} of all` : ""),
     isBad: () => mean(rejected) > 0,
+  },
+  {
+    label: "left",
+    title: "Requests whose clients left while they waited in a zone",
+    ink: "delayed",
+    of: left,
+    tell: () => pace(mean(left)),
+    isBad: () => mean(left) > mean(answered) / 5,
   },
   {
     label: "errors",
@@ -129,5 +135,6 @@ export function showTotals() {
   }
   const { requests } = waiting(last());
   const name = known.config?.gateway;
-  document.title = `${requests > 0 ? `(${whole(requests)}) ` : ""}${name ? `${name} · ` : ""}drip`;
+  const severity = { bad: "⛔ ", warn: "⚠ " }[last().headline.severity] ?? "";
+  document.title = `${requests > 0 ? `(${whole(requests)}) ` : ""}${severity}${name ? `${name} · ` : ""}drip`;
 }

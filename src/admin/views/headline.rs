@@ -7,7 +7,7 @@ use super::Plain;
 #[serde(default)]
 pub struct Headlines {
     pub headline: Headline,
-    /// The last headlines, the newest first; it begins with the present one.
+    /// The last warnings, the newest first; the present headline is among them if it is one.
     pub history: Vec<PastHeadline>,
 }
 
@@ -30,14 +30,32 @@ pub struct Headline {
     /// How bad it is, among headlines with the same cause.
     #[serde(skip)]
     pub weight: f64,
+    /// How many requests of the last second it is about.
+    #[serde(skip)]
+    pub count: u64,
 }
 
-/// A headline, and when it was the present one.
+impl Headline {
+    /// Whether it is worth a warning.
+    #[must_use]
+    pub fn is_warning(&self) -> bool {
+        ["warn", "bad"].contains(&self.severity.as_str())
+    }
+}
+
+/// A warning, and when it was the headline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PastHeadline {
-    /// Unix time in seconds.
+    /// When it began, in Unix time in seconds.
     pub since: f64,
+    /// When it ended; `None` while it lasts.
+    pub until: Option<f64>,
+    /// How many requests it was about, where these are counted; else 0.
+    pub count: u64,
     /// As it was at its worst.
     pub headline: Headline,
+    /// Whether it can no longer come back.
+    #[serde(skip)]
+    pub has_ended: bool,
 }

@@ -55,6 +55,8 @@ pub struct ZoneSample {
     pub rejected: u64,
     /// The client left while the request waited.
     pub cancelled: u64,
+    /// How long half of these had waited at most, in seconds.
+    pub left_after: Option<f64>,
     /// Another zone or the origin's gate rejected the request.
     pub rejected_elsewhere: u64,
     pub dry_run: u64,
@@ -62,6 +64,8 @@ pub struct ZoneSample {
     pub rejections: BTreeMap<Plain, u64>,
     pub depth: u64,
     pub depth_max: u64,
+    /// The least `burst` of the limits in which requests of this zone wait; `None` if none waits.
+    pub burst: Option<u64>,
     /// In seconds, as the two after it.
     pub oldest_wait: f64,
     pub wait_p50: Option<f64>,

@@ -330,6 +330,10 @@ impl Drop for RequestRecord<'_> {
         let duration = now.since(self.began);
         self.gateway
             .count_request(self.route, self.status, duration);
+        if let Some(place) = &self.waiting {
+            let zone = self.gateway.zone(place.zone);
+            zone.metrics().left_after(now.since(place.since));
+        }
         if let Some(log) = self.gateway.access_log() {
             log.write(&self.entry(duration, now));
         }

@@ -94,6 +94,7 @@ pub const MAX_NAMED_ROUTES: usize = 1000;
 
 const PLAN_REQUESTS: &str = "drip_plan_requests_total";
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
+const ZONE_LEFT: &str = "drip_zone_cancelled_after_seconds";
 const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
 const ZONE_KEYS: &str = "drip_zone_keys";
@@ -229,6 +230,11 @@ fn describe_zones() {
         ZONE_WAIT,
         Unit::Seconds,
         "How long requests waited for their turn."
+    );
+    describe_histogram!(
+        ZONE_LEFT,
+        Unit::Seconds,
+        "How long requests had waited when their clients left."
     );
     describe_histogram!(
         ZONE_LATENESS,

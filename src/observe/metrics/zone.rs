@@ -12,8 +12,8 @@ use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
     STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_FLOODED, ZONE_IN_FLIGHT, ZONE_KEYS,
-    ZONE_LATENESS, ZONE_MAX_KEYS, ZONE_NEW_KEYS, ZONE_OVERRIDDEN_KEYS, ZONE_OVERRIDE, ZONE_RATE,
-    ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
+    ZONE_LATENESS, ZONE_LEFT, ZONE_MAX_KEYS, ZONE_NEW_KEYS, ZONE_OVERRIDDEN_KEYS, ZONE_OVERRIDE,
+    ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
 
@@ -28,6 +28,9 @@ pub struct ZoneMetrics {
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: AtomicHistogram,
+    left: Histogram,
+    /// The same as in `left`, as `waits`.
+    lefts: AtomicHistogram,
     /// How late waiting requests left after their due time, in seconds.
     pub lateness: Histogram,
     /// The rate in force, in requests a second.
@@ -134,6 +137,8 @@ impl ZoneMetrics {
             in_flight: gauge!(ZONE_IN_FLIGHT, "zone" => name.clone()),
             wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
             waits: AtomicHistogram::default(),
+            left: histogram!(ZONE_LEFT, "zone" => name.clone()),
+            lefts: AtomicHistogram::default(),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
             rate: gauge!(ZONE_RATE, "zone" => name.clone()),
             overrides: ["rate", "pause", "dry_run"]
@@ -175,6 +180,18 @@ impl ZoneMetrics {
     #[must_use]
     pub fn counted(&self, status: LimitStatus) -> u64 {
         self.statuses[status as usize].get()
+    }
+
+    /// Records how long a request had waited when its client left.
+    pub fn left_after(&self, span: Duration) {
+        self.left.record(span);
+        self.lefts.record(span);
+    }
+
+    /// How long requests had waited when their clients left.
+    #[must_use]
+    pub fn lefts(&self) -> Counts {
+        self.lefts.counts()
     }
 
     /// Records how long a request waited for its turn.

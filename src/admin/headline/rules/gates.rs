@@ -130,7 +130,7 @@ pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         .filter(|most| origin.in_flight >= *most);
     let why = match (full, gate.rate.now) {
         (Some(most), _) => format!("All {most} places at the origin are taken."),
-        (None, Some(rate)) => format!("More requests come than {}.", pace(rate)),
+        (None, Some(rate)) => format!("They leave one by one, {}.", pace(rate)),
         (None, None) => String::new(),
     };
     let wait = gate.wait_p99.map_or(String::new(), |wait| {

@@ -5,10 +5,12 @@
 //! more rate.
 
 mod gates;
+mod leaving;
 mod origins;
 mod zones;
 
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
+use self::leaving::leaving;
 use self::origins::{errors, failing, server_out};
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
@@ -52,17 +54,19 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));
     }
     for zone in &now.zones {
-        let rules = [paused, key_flood, rejecting, waiting, overridden];
+        let rules = [paused, key_flood, leaving, rejecting, waiting, overridden];
         found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
     }
     found.extend(file_error(now));
     found.sort_by(|a, b| {
-        let urgent = a.cause.cmp(&b.cause);
+        // What is no warning comes last, whatever it is about.
+        let is_fine = |it: &Finding| it.severity < Severity::Warn;
+        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.cause.cmp(&b.cause));
         let urgent = urgent.then(b.severity.cmp(&a.severity));
         urgent.then(b.weight.total_cmp(&a.weight))
     });
     let mut found = found.into_iter();
-    match found.next() {
+    let headline = match found.next() {
         Some(mut first) => {
             if let Some(slow) = slow(now)
                 && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
@@ -74,6 +78,33 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             first.into_headline(others.collect())
         }
         None => calm(recent, now).into_headline(Vec::new()),
+    };
+    Headline {
+        count: requests_of(now, &headline),
+        ..headline
+    }
+}
+
+/// How many requests of the last second a headline is about, where these are counted.
+fn requests_of(now: &Sample, headline: &Headline) -> u64 {
+    let Some(about) = &headline.about else {
+        return 0;
+    };
+    let origin = now.origins.iter().find(|it| it.name == *about);
+    let zone = now.zone(about);
+    match headline.cause.as_str() {
+        "rejecting" => {
+            let gate = origin.and_then(|it| it.gate.as_ref());
+            let at_gate = gate.map_or(0, |gate| sum(&gate.rejected));
+            zone.map_or(at_gate, |zone| zone.rejected)
+        }
+        "leaving" => zone.map_or(0, |zone| zone.cancelled),
+        "origin_errors" => {
+            let bad = origin.and_then(|it| it.codes.get(&Plain::from("5xx")));
+            bad.copied().unwrap_or_default()
+        }
+        "origin_failing" => origin.map_or(0, |it| sum(&it.errors)),
+        _ => 0,
     }
 }
 
@@ -192,7 +223,7 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
             || "none delayed or rejected now".to_owned(),
             |longest| format!("none rejected; those that waited went on within {longest}"),
         );
-        format!("Requests: {}, {waited}.", pace(a_second))
+        format!("Answers: {}, {waited}.", pace(a_second))
     };
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));

@@ -3,6 +3,8 @@ use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
 use crate::admin::views::{HeavyKey, Plain, ZoneSample};
 
+/// From this wait on, in seconds, a queue is worth a warning; also from half of `burst` on.
+const LONG_WAIT: f64 = 1.0;
 /// From so many new keys a second on, if most requests have one, they count as a flood.
 const NEW_KEYS: f64 = 50.0;
 /// From this part of `max_keys` on, a zone counts as nearly full.
@@ -178,17 +180,28 @@ fn remedy(reason: &str, alone: bool) -> &'static str {
     }
 }
 
-pub(super) fn waiting(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.pause) {
         return None;
     }
     let name = &zone.name;
     let rate = zone.rate.map_or(String::new(), |rate| {
-        format!("Requests come faster than {} for each key. ", pace(rate))
+        format!("Those of a key leave one by one, {}. ", pace(rate))
     });
+    let rejected = recent.of_zone(name, |it| it.rejected);
+    let rejected = if rejected == 0 {
+        "None is rejected."
+    } else {
+        "Others are rejected."
+    };
+    let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
     Some(Finding {
         cause: Cause::Waiting,
-        severity: Severity::Warn,
+        severity: if zone.oldest_wait > LONG_WAIT || is_deep {
+            Severity::Warn
+        } else {
+            Severity::Fine
+        },
         weight: part(zone.depth, 1),
         about: Some(name.clone()),
         title: format!(
@@ -196,7 +209,7 @@ pub(super) fn waiting(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
             words::waiting(zone.depth),
             seconds(zone.oldest_wait)
         ),
-        evidence: format!("{rate}None of them is rejected."),
+        evidence: format!("{rate}{rejected}"),
         remedy: "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`."
             .to_owned(),
     })
