@@ -21,11 +21,12 @@ use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
 use super::overridden;
-use super::views::{HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
+use super::views::{ConnectionsSample, HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
 use crate::limit::{Measure, Window};
+use crate::observe::connections::ClientConnections;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
@@ -47,6 +48,7 @@ pub(super) struct Sampler {
     routes: Routes,
     store: Store,
     minute: Minute,
+    connections: ClientConnections,
 }
 
 /// The counts of a zone.
@@ -72,6 +74,7 @@ impl Sampler {
         live: Live,
         headlines: Headlines,
         minute: Minute,
+        connections: ClientConnections,
     ) -> Self {
         Self {
             gateway,
@@ -84,6 +87,7 @@ impl Sampler {
             routes: Routes::default(),
             store: Store::default(),
             minute,
+            connections,
         }
     }
 
@@ -143,6 +147,7 @@ impl Sampler {
             codes,
             routes,
             store: self.store.sample(gateway),
+            connections: connections(&self.connections),
             ..Sample::default()
         }
     }
@@ -194,6 +199,16 @@ impl Sampler {
             oldest_wait: seconds(state.oldest_wait),
         });
         Some((sample, keys.collect()))
+    }
+}
+
+fn connections(connections: &ClientConnections) -> ConnectionsSample {
+    let counts = connections.counts();
+    ConnectionsSample {
+        open: counts.open as u64,
+        max: counts.max as u64,
+        is_full: counts.is_full,
+        waiting: counts.waiting.map(|waiting| waiting as u64),
     }
 }
 

@@ -3,6 +3,7 @@ use crate::admin::views::{Headline, Plain};
 /// What a headline is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
+    ConnectionsFull,
     StoreOut,
     StoreRefuses,
     GateAlone,
@@ -25,6 +26,7 @@ pub(super) enum Cause {
 impl Cause {
     pub(super) fn label(self) -> &'static str {
         match self {
+            Self::ConnectionsFull => "connections_full",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",

@@ -31,6 +31,7 @@ pub struct Sample {
     pub routes: Vec<RouteSample>,
     /// `None` if no zone is shared.
     pub store: Option<StoreSample>,
+    pub connections: ConnectionsSample,
     /// What matters most now, and why.
     pub headline: Headline,
 }
@@ -128,6 +129,19 @@ pub struct OriginSample {
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     pub gate: Option<GateSample>,
+}
+
+/// The client connections in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionsSample {
+    pub open: u64,
+    pub max: u64,
+    /// Whether new clients waited, because all were in use.
+    pub is_full: bool,
+    /// How many of them the kernel had; left out if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
 }
 
 /// A key with many waiting requests.

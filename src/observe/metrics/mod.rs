@@ -63,6 +63,10 @@ pub const SECONDS: [f64; 23] = [
 ];
 
 const REQUESTS: &str = "drip_requests_total";
+/// Client connections that are open.
+pub(super) const CONNECTIONS: &str = "drip_connections";
+/// The most client connections that may be open.
+pub(super) const MAX_CONNECTIONS: &str = "drip_max_connections";
 const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
 const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
@@ -138,6 +142,11 @@ pub fn describe() {
         REQUEST_SECONDS,
         Unit::Seconds,
         "From the request head to the last byte of the response."
+    );
+    describe_gauge!(CONNECTIONS, "Client connections that are open.");
+    describe_gauge!(
+        MAX_CONNECTIONS,
+        "Most client connections at once: max_connections, or as many as the file descriptors allow."
     );
     describe_zones();
     describe_counter!(

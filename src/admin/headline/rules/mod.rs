@@ -4,10 +4,12 @@
 //! the others are named after it. Whatever an origin suffers from comes before all that advises
 //! more rate.
 
+mod connections;
 mod gates;
 mod origins;
 mod zones;
 
+use self::connections::connections_full;
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::origins::{errors, failing, server_out};
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
@@ -36,6 +38,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         return looking();
     };
     let mut found = Vec::new();
+    found.extend(connections_full(now));
     found.extend(store_out(recent, now));
     found.extend(store_refuses(recent, now));
     for origin in &now.origins {
