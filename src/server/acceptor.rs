@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 use crate::config::ListenService;
 use crate::observe::connections::{ClientConnections, ConnectionPlace};
+use crate::observe::metrics::{DescriptorWait, count_descriptor_wait};
 
 /// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -161,6 +162,9 @@ impl Dispatch {
                 }
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
                 Ok(Err(error)) => {
+                    if is_shortage(&error) {
+                        count_descriptor_wait(DescriptorWait::Client);
+                    }
                     if !failing {
                         tracing::error!(%error, retry_every = ?BACK_OFF, "connections cannot be accepted");
                     }
@@ -208,6 +212,14 @@ fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     // `Listener` owns its descriptor and never changes it.
     #[expect(deprecated)]
     AsyncFd::with_interest(listener, Interest::READABLE)
+}
+
+/// Whether accept(2) failed because there is no descriptor for the connection.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
 }
 
 /// Whether accept(2) failed because of that one connection, so that the next try may succeed.
