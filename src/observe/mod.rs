@@ -6,6 +6,7 @@ pub mod connections;
 mod dependencies;
 pub mod escape;
 pub mod events;
+pub mod forwarders;
 mod journal;
 pub(crate) mod log;
 pub mod metrics;
