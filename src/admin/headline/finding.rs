@@ -4,6 +4,7 @@ use crate::admin::views::{Headline, Plain};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     ConnectionsFull,
+    NoDescriptors,
     StoreOut,
     StoreRefuses,
     GateAlone,
@@ -14,7 +15,10 @@ pub(super) enum Cause {
     Paused,
     BackingOff,
     KeyFlood,
+    UntrustedProxy,
     Rejecting,
+    NoKey,
+    LogLost,
     FileError,
     Waiting,
     Overridden,
@@ -27,6 +31,7 @@ impl Cause {
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::ConnectionsFull => "connections_full",
+            Self::NoDescriptors => "no_descriptors",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",
@@ -37,7 +42,10 @@ impl Cause {
             Self::Paused => "paused",
             Self::BackingOff => "backing_off",
             Self::KeyFlood => "key_flood",
+            Self::UntrustedProxy => "untrusted_proxy",
             Self::Rejecting => "rejecting",
+            Self::NoKey => "no_key",
+            Self::LogLost => "log_lost",
             Self::FileError => "file_error",
             Self::Waiting => "waiting",
             Self::Overridden => "overridden",
