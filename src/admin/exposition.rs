@@ -12,6 +12,7 @@ use metrics_exporter_prometheus::formatting::sanitize_label_value;
 use tokio::time::timeout;
 
 use super::Recorder;
+use super::sampler::shared_key::untrusted_proxies;
 use crate::actors::{Zone, ZoneStats};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{BlockedBy, GateSharing};
@@ -22,7 +23,8 @@ use crate::observe::metrics::{
     ORIGIN_GATEWAYS_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_PART,
     ORIGIN_PART_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ORIGIN_SHARED, ORIGIN_SHARED_HELP,
     ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT,
-    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
+    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP, ZONE_UNTRUSTED_PROXY,
+    ZONE_UNTRUSTED_PROXY_HELP,
 };
 
 /// How many keys of a zone have a series of their own.
@@ -124,6 +126,13 @@ impl Exposition {
         for (zone, stats) in &self.zones {
             let seconds = stats.oldest_wait.as_secs_f64();
             sample(out, ZONE_OLDEST_WAIT, &[("zone", zone)], seconds);
+        }
+        family(out, ZONE_UNTRUSTED_PROXY, ZONE_UNTRUSTED_PROXY_HELP);
+        for (index, zone) in self.gateway.zones().iter().enumerate() {
+            let mut peers = untrusted_proxies(&self.gateway, index);
+            let labels = [("zone", zone.settings().name.as_str())];
+            let is_there = u8::from(peers.next().is_some());
+            sample(out, ZONE_UNTRUSTED_PROXY, &labels, is_there);
         }
         family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
         for (zone, stats) in &self.zones {

@@ -59,6 +59,7 @@ use self::own_names::OwnNames;
 use self::sampler::Sampler;
 use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
+use crate::observe::connections::ClientConnections;
 use crate::time::clock;
 
 pub use health::Health;
@@ -83,6 +84,8 @@ pub struct Admin {
     pub reload: mpsc::Sender<Read>,
     /// The last samples, and the clients that listen.
     pub live: Live,
+    /// The client connections.
+    pub connections: ClientConnections,
     /// The token that a request must show to change something; `None`: no token is needed.
     pub token: Option<Vec<u8>>,
 }
@@ -114,6 +117,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
         admin.live.clone(),
         headlines.clone(),
         minute.clone(),
+        admin.connections.clone(),
     );
     let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
@@ -178,6 +182,7 @@ where
 
 async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
+    admin.connections.show();
     let text = match admin.gateway() {
         Some(gateway) => Exposition::of(&gateway).await.render(&admin.recorder),
         None => admin.recorder.render(),

@@ -2,7 +2,9 @@
 
 mod gate;
 mod origins;
+mod process;
 mod routes;
+pub(super) mod shared_key;
 mod store;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,18 +16,21 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::gate::grown;
 use self::origins::Origins;
+use self::process::Process;
 use self::routes::Routes;
+use self::shared_key::untrusted_proxy;
 use self::store::Store;
 use super::Live;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
 use super::overridden;
-use super::views::{HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
+use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
-use crate::config::{FileState, RouteLimit};
+use crate::config::{FileState, Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Delay, Measure, Window};
+use crate::observe::connections::ClientConnections;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
@@ -33,6 +38,9 @@ use crate::time::clock;
 const EVERY: Duration = Duration::from_secs(1);
 /// How many keys with rejections a sample names, of each zone.
 const REJECTED_KEYS: usize = 3;
+
+/// How many routes with a limit in a zone a sample names.
+const KEYLESS_ROUTES: usize = 4;
 
 /// Takes a sample each second, even if no client listens.
 pub(super) struct Sampler {
@@ -47,6 +55,7 @@ pub(super) struct Sampler {
     routes: Routes,
     store: Store,
     minute: Minute,
+    process: Process,
 }
 
 /// The counts of a zone.
@@ -57,6 +66,7 @@ struct Counted {
     rejected: u64,
     cancelled: u64,
     rejected_elsewhere: u64,
+    no_key: u64,
     dry_run: u64,
     new_keys: u64,
     evicted: u64,
@@ -73,6 +83,7 @@ impl Sampler {
         live: Live,
         headlines: Headlines,
         minute: Minute,
+        connections: ClientConnections,
     ) -> Self {
         Self {
             gateway,
@@ -85,6 +96,7 @@ impl Sampler {
             routes: Routes::default(),
             store: Store::default(),
             minute,
+            process: Process::new(connections),
         }
     }
 
@@ -112,12 +124,9 @@ impl Sampler {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
         let mut counted = HashMap::new();
-        for (index, zone) in gateway.zones().iter().enumerate() {
-            if let Some((sample, keys)) = self.zone(zone, &mut counted).await {
-                zones.push(ZoneSample {
-                    burst: least_burst(gateway, index),
-                    ..sample
-                });
+        for index in 0..gateway.zones().len() {
+            if let Some((sample, keys)) = self.zone(gateway, index, &mut counted).await {
+                zones.push(sample);
                 deepest.extend(keys);
             }
         }
@@ -147,15 +156,20 @@ impl Sampler {
             codes,
             routes,
             store: self.store.sample(gateway),
+            connections: self.process.connections(),
+            descriptors: self.process.descriptors(),
+            log: self.process.log(),
             ..Sample::default()
         }
     }
 
     async fn zone(
         &self,
-        zone: &Zone,
+        gateway: &Gateway,
+        index: usize,
         counted: &mut HashMap<String, Counted>,
     ) -> Option<(ZoneSample, Vec<KeySample>)> {
+        let zone = gateway.zone(index);
         let settings = zone.settings();
         let now = Counted::of(zone);
         let past = self.before.get(&settings.name).cloned().unwrap_or_default();
@@ -166,6 +180,17 @@ impl Sampler {
         let overrides = zone.overrides();
         let other = overrides.zone.as_ref();
         let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
+        let rejected_keys = rejected_keys(zone).await?;
+        let limited = rejected_keys.first().map(|heavy| &heavy.key);
+        let deepest = stats.deepest.first();
+        let waiting = deepest.map(|state| Plain::new(&short_name(&state.key)));
+        let limited = limited.or(waiting.as_ref());
+        let is_limited = passed.rejected > 0 || passed.delayed > 0 || stats.depth > 0;
+        let limited = limited.filter(|_| is_limited);
+        let only_key = match limited {
+            Some(_) => shared_key::only_key(zone).await,
+            None => None,
+        };
         let sample = ZoneSample {
             name: Plain::new(&settings.name),
             rate: (!rate.is_unlimited()).then(|| rate.per_second()),
@@ -175,10 +200,13 @@ impl Sampler {
             cancelled: passed.cancelled,
             left_after: passed.lefts.quantile(0.5).map(seconds),
             rejected_elsewhere: passed.rejected_elsewhere,
+            no_key: passed.no_key,
+            keyless: (passed.no_key > 0).then(|| keyless(gateway, index)),
             dry_run: passed.dry_run,
             rejections: passed.rejections,
             depth: stats.depth as u64,
             depth_max: stats.depth_max as u64,
+            burst: least_burst(gateway, index),
             oldest_wait: seconds(stats.oldest_wait),
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
@@ -187,10 +215,11 @@ impl Sampler {
             new_keys: passed.new_keys,
             evicted: passed.evicted,
             flooded: passed.flooded,
-            rejected_keys: rejected_keys(zone).await?,
+            only_key,
+            untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
+            rejected_keys,
             overridden: other.map(overridden::view),
             overridden_keys: overrides.keys.len() as u64,
-            ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
@@ -212,6 +241,17 @@ fn least_burst(gateway: &Gateway, zone: usize) -> Option<u64> {
         Delay::Never => false,
     };
     limits.filter(waits).map(|it| it.limit.burst.into()).min()
+}
+
+/// The key of a zone, and the first routes with a limit there.
+fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
+    let settings = gateway.settings();
+    let is_here = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
+    let routes = settings.routes.iter().filter(is_here).take(KEYLESS_ROUTES);
+    Keyless {
+        key: Plain::new(&settings.zones[zone].key.to_string()),
+        routes: routes.map(|route| Plain::new(&route.name())).collect(),
+    }
 }
 
 /// The keys with the most rejections in the last minute.
@@ -243,6 +283,7 @@ impl Counted {
             rejected: count(LimitStatus::Rejected),
             cancelled: count(LimitStatus::Cancelled),
             rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
+            no_key: count(LimitStatus::NoKey),
             dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
             new_keys: metrics.new_keys.get(),
             evicted: metrics.evicted_lru.get(),
@@ -265,6 +306,7 @@ impl Counted {
             rejected: since(self.rejected, earlier.rejected),
             cancelled: since(self.cancelled, earlier.cancelled),
             rejected_elsewhere: since(self.rejected_elsewhere, earlier.rejected_elsewhere),
+            no_key: since(self.no_key, earlier.no_key),
             dry_run: since(self.dry_run, earlier.dry_run),
             new_keys: since(self.new_keys, earlier.new_keys),
             evicted: since(self.evicted, earlier.evicted),

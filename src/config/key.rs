@@ -87,6 +87,21 @@ impl KeyTemplate {
         &self.parts
     }
 
+    /// Whether it is the same for all requests.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        !self
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Variable(_)))
+    }
+
+    /// Whether it tells clients apart by their addresses.
+    #[must_use]
+    pub fn has_address(&self) -> bool {
+        self.parts.contains(&Part::Variable(Variable::RemoteAddr))
+    }
+
     /// The key of a request. `variable` appends the value of each variable.
     pub fn fill(&self, variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
         let mut key = Vec::new();

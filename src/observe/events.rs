@@ -10,6 +10,7 @@ use tracing::field::display;
 
 use crate::limit::{Excess, Moment};
 use crate::observe::escape::short_quoted;
+use crate::observe::forwarders::Forwarders;
 use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
@@ -29,6 +30,8 @@ pub struct Limiting<'r> {
 /// The log events of one zone: at most one a second for rejections, and one for delays.
 #[derive(Debug)]
 pub struct Events {
+    /// Peers of its limited requests that name clients.
+    pub forwarders: Forwarders,
     rejections: Summary<Rejection>,
     delays: Throttle,
 }
@@ -47,6 +50,7 @@ struct Rejection {
 impl Default for Events {
     fn default() -> Self {
         Self {
+            forwarders: Forwarders::default(),
             rejections: Summary::new(|rejection: &Rejection, count| {
                 tracing::info!(
                     zone = rejection.zone,

@@ -2,9 +2,11 @@
 
 pub mod access;
 mod backlog;
+pub mod connections;
 mod dependencies;
 pub mod escape;
 pub mod events;
+pub mod forwarders;
 mod journal;
 pub(crate) mod log;
 pub mod metrics;

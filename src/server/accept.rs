@@ -9,11 +9,13 @@ use actix_rt::{Arbiter, ArbiterHandle};
 use futures_util::FutureExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
 use super::descriptors;
+use super::full;
+use super::kernel_queue::KernelQueue;
 use super::listeners::{AcceptedSocket, Listener};
 use super::proxy_protocol::tell_no_header;
 use super::tls::{tell_failed, tls_server};
@@ -22,6 +24,7 @@ use crate::http::downstream::{self, Peek, Peer, Socket, Timeouts, TlsServer, rea
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
+use crate::observe::connections::{ClientConnections, ConnectionPlace};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -35,9 +38,7 @@ type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
 pub(super) struct Accepting {
     acceptor: Acceptor,
     workers: Vec<Arbiter>,
-    /// One permit for each connection that may be open.
-    capacity: Arc<Semaphore>,
-    max_connections: u32,
+    connections: ClientConnections,
 }
 
 impl Accepting {
@@ -47,7 +48,11 @@ impl Accepting {
     ///
     /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
     /// thread cannot be started.
-    pub(super) async fn start(server: &config::Server, gateway: GatewayWatch) -> io::Result<Self> {
+    pub(super) async fn start(
+        server: &config::Server,
+        gateway: GatewayWatch,
+        connections: ClientConnections,
+    ) -> io::Result<Self> {
         let limit = descriptors::raise_limit();
         let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
         let listeners = Listener::open_all(&server.listen)?;
@@ -58,14 +63,15 @@ impl Accepting {
             workers.push(worker);
             inboxes.push(inbox);
         }
-        let max_connections = descriptors::clients(server.max_connections.get(), limit);
-        let max_connections = max_connections.min(Semaphore::MAX_PERMITS);
-        let capacity = Arc::new(Semaphore::new(max_connections));
+        connections.allow(descriptors::clients(server.max_connections.get(), limit));
+        actix_rt::spawn(full::watch(
+            connections.clone(),
+            KernelQueue::of(&listeners),
+        ));
         Ok(Self {
-            acceptor: Acceptor::start(listeners, inboxes, Arc::clone(&capacity))?,
+            acceptor: Acceptor::start(listeners, inboxes, connections.clone())?,
             workers,
-            capacity,
-            max_connections: u32::try_from(max_connections).unwrap_or(u32::MAX),
+            connections,
         })
     }
 
@@ -96,8 +102,7 @@ impl Accepting {
 
     /// Waits until no connection is left. Call it after the sockets are closed.
     pub(super) async fn all_gone(&self) {
-        // Acquiring cannot fail: the semaphore is never closed.
-        let _all = self.capacity.acquire_many(self.max_connections).await;
+        self.connections.all_gone().await;
     }
 
     /// Stops the workers and whatever their connections still have to do.
@@ -149,7 +154,7 @@ async fn work(
         let Accepted {
             stream,
             service,
-            permit,
+            place,
         } = accepted;
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
@@ -161,7 +166,7 @@ async fn work(
                 ListenService::Redirect(port) => Some(port),
                 ListenService::Plain | ListenService::Tls => None,
             },
-            permit,
+            place,
         };
         let begin = || connection.begin(stream, server);
         // A panic costs this connection only: the worker goes on to take others.
@@ -180,7 +185,7 @@ struct NewConnection {
     /// `None` where clients get no TLS.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
-    permit: OwnedSemaphorePermit,
+    place: ConnectionPlace,
 }
 
 impl NewConnection {
@@ -238,10 +243,10 @@ impl NewConnection {
         let Some(tls_server) = self.tls_server else {
             return self.serve(socket, peer);
         };
-        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let (stop, place) = (self.worker.stop_signal(), self.place);
         let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
         actix_rt::spawn(serving.map(move |served| {
-            drop(permit);
+            drop(place);
             if let Err(error) = served {
                 tell_failed(peer.address, &error);
             }
@@ -249,8 +254,8 @@ impl NewConnection {
     }
 
     fn serve(self, socket: impl Socket, peer: Peer) {
-        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let (stop, place) = (self.worker.stop_signal(), self.place);
         let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
-        actix_rt::spawn(serving.map(|()| drop(permit)));
+        actix_rt::spawn(serving.map(|()| drop(place)));
     }
 }

@@ -9,7 +9,6 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
@@ -18,11 +17,13 @@ use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 use crate::config::ListenService;
+use crate::observe::connections::{ClientConnections, ConnectionPlace};
+use crate::observe::metrics::{DescriptorWait, count_descriptor_wait};
 
 /// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -33,7 +34,7 @@ pub(super) struct Accepted {
     /// What the client gets.
     pub(super) service: ListenService,
     /// Held until the connection has ended.
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) place: ConnectionPlace,
 }
 
 /// The thread that accepts client connections.
@@ -46,7 +47,7 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts from `listeners` while `capacity` has permits.
+    /// Accepts from `listeners` while `connections` has places.
     ///
     /// The `workers` get the connections in turn.
     ///
@@ -56,7 +57,7 @@ impl Acceptor {
     pub(super) fn start(
         listeners: Vec<Listener>,
         workers: Vec<UnboundedSender<Accepted>>,
-        capacity: Arc<Semaphore>,
+        connections: ClientConnections,
     ) -> io::Result<Self> {
         let thread = Arbiter::try_new()?;
         let (stop, stopped) = oneshot::channel();
@@ -66,7 +67,7 @@ impl Acceptor {
                 let dispatch = Dispatch {
                     workers,
                     next: Cell::new(0),
-                    capacity,
+                    connections,
                 };
                 // The receiver is gone only when the process ends anyway.
                 let _gone = end.send(dispatch.accept_from_all(listeners, stopped).await);
@@ -114,8 +115,7 @@ struct Dispatch {
     workers: Vec<UnboundedSender<Accepted>>,
     /// Index of the worker that gets the next connection.
     next: Cell<usize>,
-    /// One permit for each connection that may be open.
-    capacity: Arc<Semaphore>,
+    connections: ClientConnections,
 }
 
 impl Dispatch {
@@ -145,9 +145,9 @@ impl Dispatch {
                 // The thread is ending.
                 return pending().await;
             };
-            // Take the permit only after a client is waiting: the last permit then goes to the
-            // socket that has one.
-            let Ok(permit) = Arc::clone(&self.capacity).acquire_owned().await else {
+            // Take the place only after a client is waiting: the last place then goes to the socket
+            // that has one.
+            let Some(place) = self.connections.place().await else {
                 return pending().await;
             };
             match ready.try_io(|listener| listener.get_ref().accept()) {
@@ -157,16 +157,19 @@ impl Dispatch {
                     self.hand_over(Accepted {
                         stream,
                         service,
-                        permit,
+                        place,
                     });
                 }
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
                 Ok(Err(error)) => {
+                    if is_shortage(&error) {
+                        count_descriptor_wait(DescriptorWait::Client);
+                    }
                     if !failing {
                         tracing::error!(%error, retry_every = ?BACK_OFF, "connections cannot be accepted");
                     }
                     failing = true;
-                    drop(permit);
+                    drop(place);
                     sleep(BACK_OFF).await;
                 }
                 Err(_would_block) => {}
@@ -174,18 +177,18 @@ impl Dispatch {
         }
     }
 
-    /// Accepts the connections that wait in the kernel, while there are permits.
+    /// Accepts the connections that wait in the kernel, while there are places.
     fn accept_waiting(&self, listener: &Listener) {
         // Bounded, so that clients that keep connecting meanwhile do not prolong it.
         for _ in 0..=BACKLOG {
-            let Ok(permit) = Arc::clone(&self.capacity).try_acquire_owned() else {
+            let Some(place) = self.connections.place_now() else {
                 return;
             };
             match listener.accept() {
                 Ok(stream) => self.hand_over(Accepted {
                     stream,
                     service: listener.service(),
-                    permit,
+                    place,
                 }),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(_) => return,
@@ -209,6 +212,14 @@ fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     // `Listener` owns its descriptor and never changes it.
     #[expect(deprecated)]
     AsyncFd::with_interest(listener, Interest::READABLE)
+}
+
+/// Whether accept(2) failed because there is no descriptor for the connection.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
 }
 
 /// Whether accept(2) failed because of that one connection, so that the next try may succeed.

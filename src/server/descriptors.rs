@@ -52,6 +52,17 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     fit
 }
 
+/// Why so many clients do not fit the hard limit of this process, if they do not.
+pub(super) fn too_many(max_connections: usize) -> Option<String> {
+    let limit = getrlimit(Resource::Nofile).maximum?;
+    let fit = fitting(limit, open());
+    (fit < max_connections).then(|| {
+        format!(
+            "under a limit of {limit} file descriptors, as here, only {fit} clients are connected at once; raise the limit of the service, or lower this"
+        )
+    })
+}
+
 /// How many clients fit beside `open` descriptors and a reserve; at least one.
 fn fitting(limit: u64, open: u64) -> usize {
     // Under a low limit a reserve must not take all of it.

@@ -80,6 +80,14 @@ impl Listener {
         self.inherited
     }
 
+    /// The inode of a TCP socket; `None` of another one.
+    pub(super) fn tcp_inode(&self) -> Option<u64> {
+        match &self.socket {
+            Socket::Tcp(socket) => Some(rustix::fs::fstat(socket).ok()?.st_ino),
+            Socket::Unix(_) => None,
+        }
+    }
+
     /// Takes a connection that waits in the kernel.
     ///
     /// # Errors

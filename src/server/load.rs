@@ -3,6 +3,7 @@ use std::{fs, io};
 
 use jiff::Timestamp;
 
+use super::descriptors;
 use crate::config::{self, Access, CertPair, FileField, LoadError, Settings, Tls};
 use crate::http::downstream::{CertificateError, Certificates, Validity};
 use crate::time::clock;
@@ -64,6 +65,10 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
             &mut doubtful
         };
         told.push((FileField::AccessLog, why.to_owned()));
+    }
+    // A start raises its limit, and says what fits.
+    if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
+        doubtful.push((FileField::MaxConnections, why));
     }
     if !unusable.is_empty() {
         return Err(config::unusable_files(&text, file, &unusable).into());

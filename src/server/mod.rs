@@ -4,6 +4,8 @@ mod accept;
 mod acceptor;
 mod address;
 mod descriptors;
+mod full;
+mod kernel_queue;
 mod listeners;
 mod load;
 mod logs;

@@ -22,6 +22,7 @@ use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
+use crate::observe::connections::ClientConnections;
 use crate::time::clock;
 
 /// Time that connections get to receive their last answer after all waiters were rejected.
@@ -52,6 +53,7 @@ pub(crate) async fn serve(
     let health = Health::of(tell.subscribe());
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
+    let connections = ClientConnections::default();
     let (ask, mut asked_to_read) = mpsc::channel(1);
 
     let server = &loaded.settings.server;
@@ -65,6 +67,7 @@ pub(crate) async fn serve(
             history: history.clone(),
             reload: ask,
             live: Live::default(),
+            connections: connections.clone(),
             token: config::admin_token(),
         };
         let admin = admin::listen(address, admin);
@@ -77,7 +80,7 @@ pub(crate) async fn serve(
             return Ok(());
         }
     };
-    let mut accepting = Accepting::start(server, tell.subscribe()).await?;
+    let mut accepting = Accepting::start(server, tell.subscribe(), connections).await?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
     let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();

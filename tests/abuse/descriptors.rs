@@ -12,7 +12,7 @@ use crate::abuse::long_until;
 use crate::abuse::open_gateway;
 use crate::abuse::others::Others;
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Origin, Site, alone, eventually, now};
+use crate::support::{Client, Gateway, Metrics, Origin, Site, alone, eventually, now};
 
 /// How many more descriptors the gateway may open.
 const MORE: usize = 24;
@@ -118,6 +118,103 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
     eventually("nothing is in flight", || {
         gateway.metrics().count("drip_origin_in_flight", &[]) == 0
     });
+}
+
+#[test]
+fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&format!(
+        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\nconnect_timeout = \"300ms\"\n\
+         max_in_flight = 50\nhealth = {{ path = \"/health\", interval = \"200ms\" }}\n\
+         [origins.app.backoff]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();
+    let metrics_of = |admin: &mut Client| {
+        admin.get("/metrics");
+        Metrics(admin.answer().text())
+    };
+    // Connected before there is no descriptor left for it.
+    let mut admin = Client::connect(gateway.site.admin);
+    let connected = |metrics: &Metrics| metrics.count("drip_connections", &[]) == 6;
+    eventually("they are connected", || connected(&metrics_of(&mut admin)));
+    let headline = |admin: &mut Client| {
+        admin.get("/api/headline");
+        admin.answer().text()
+    };
+    eventually("seconds are measured", || {
+        headline(&mut admin).contains("\"idle\"")
+    });
+    // All lower numbers are in use, so no other one is given, also not for health checks.
+    limit_descriptors(&gateway, 10);
+    for client in &mut clients {
+        client.get("/");
+    }
+    for client in &mut clients {
+        let answer = client.answer();
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        assert!(answer.field("retry-after").is_some());
+    }
+    let server = format!("http://{}", origin.address);
+    let metrics = metrics_of(&mut admin);
+    let waits = |kind| metrics.count("drip_descriptor_waits_total", &[("for", kind)]);
+    assert_eq!((waits("origin"), waits("in_vain")), (6, 6));
+    for outcome in ["unreachable", "timeout", "broken"] {
+        let labels = [
+            ("origin", "app"),
+            ("server", &*server),
+            ("outcome", outcome),
+        ];
+        assert_eq!(metrics.count("drip_origin_requests_total", &labels), 0);
+    }
+    for reason in ["trouble", "slow", "retry_after"] {
+        let labels = [("origin", "app"), ("reason", reason)];
+        assert_eq!(metrics.count("drip_origin_backoffs_total", &labels), 0);
+    }
+    let labels = [("origin", "app"), ("server", &*server)];
+    assert_eq!(metrics.value("drip_origin_healthy", &labels), Some(1.0));
+    eventually("it is told", || {
+        headline(&mut admin).contains("no_descriptors")
+    });
+    let told = headline(&mut admin);
+    assert!(!told.contains("origin_failing"), "{told}");
+    assert!(!gateway.log().contains("taken out"), "{}", gateway.log());
+}
+
+#[test]
+fn check_warns_of_max_connections_that_do_not_fit() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let rest = format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    );
+    let check = || {
+        let mut command = Command::new("sh");
+        let script = "ulimit -n 256; exec \"$0\" check \"$1\"";
+        command.args(["-c", script, env!("CARGO_BIN_EXE_drip")]);
+        let output = command.arg(site.file()).output().expect("it runs");
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("text")
+    };
+    site.write(&format!("max_connections = 5000\n{rest}"));
+    let told = check();
+    for part in [
+        "warning",
+        "a limit of 256 file descriptors",
+        "clients are connected at once",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    site.write(&format!("max_connections = 50\n{rest}"));
+    assert_eq!(check(), "");
+    // Who leaves the default as it is has no need of as many.
+    site.write(&rest);
+    assert_eq!(check(), "");
 }
 
 /// A gateway without limits, started under these limits of the shell.

@@ -64,7 +64,7 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
             {"route": "/", "burst": 3, "delay": 1, "nodelay": false, "max_wait_seconds": null, "in_flight": null, "dry_run": false},
             {"route": "a.example /fast", "burst": 9, "delay": null, "nodelay": true, "max_wait_seconds": 1.5, "in_flight": null, "dry_run": true},
         ],
-        "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "rejected_elsewhere": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
+        "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "rejected_elsewhere": 0, "no_key": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
         "rejections": {"burst": 1, "max_wait": 0, "in_flight": 0, "keys": 0, "store": 0, "restart": 0, "paused": 0, "stopping": 0},
         "depth": 2, "depth_max": 2, "in_flight": 0, "oldest_wait_seconds": oldest,
         "keys": {"active": 2, "parked": 0},

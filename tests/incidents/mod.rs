@@ -11,6 +11,7 @@
 //! ```
 
 mod bench;
+mod blind_spots;
 mod traffic;
 
 use std::time::Duration;

@@ -23,6 +23,7 @@ pub use client::{Client, fetch};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
+pub use metrics::Metrics;
 pub use origin::{Arrival, Exchange, Origin};
 pub use python::python_with;
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};

@@ -89,6 +89,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             rejected: total(LimitStatus::Rejected),
             cancelled: total(LimitStatus::Cancelled),
             rejected_elsewhere: total(LimitStatus::RejectedElsewhere),
+            no_key: total(LimitStatus::NoKey),
             delayed_dry_run: total(LimitStatus::DelayedDryRun),
             rejected_dry_run: total(LimitStatus::RejectedDryRun),
         },

@@ -3,6 +3,8 @@ use crate::admin::views::{Headline, Plain};
 /// What a headline is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
+    ConnectionsFull,
+    NoDescriptors,
     StoreOut,
     StoreRefuses,
     GateAlone,
@@ -14,7 +16,10 @@ pub(super) enum Cause {
     BackingOff,
     KeyFlood,
     Leaving,
+    UntrustedProxy,
     Rejecting,
+    NoKey,
+    LogLost,
     FileError,
     Waiting,
     Overridden,
@@ -26,6 +31,8 @@ pub(super) enum Cause {
 impl Cause {
     pub(super) fn label(self) -> &'static str {
         match self {
+            Self::ConnectionsFull => "connections_full",
+            Self::NoDescriptors => "no_descriptors",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",
@@ -37,7 +44,10 @@ impl Cause {
             Self::BackingOff => "backing_off",
             Self::KeyFlood => "key_flood",
             Self::Leaving => "leaving",
+            Self::UntrustedProxy => "untrusted_proxy",
             Self::Rejecting => "rejecting",
+            Self::NoKey => "no_key",
+            Self::LogLost => "log_lost",
             Self::FileError => "file_error",
             Self::Waiting => "waiting",
             Self::Overridden => "overridden",

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::admin::views::{Codes, OriginSample, Plain, Sample, ZoneSample};
+use crate::admin::views::{Codes, Keyless, OriginSample, Plain, Sample, ZoneSample};
 
 /// The samples of the last seconds, oldest first.
 pub(super) struct Recent<'a>(&'a [Sample]);
@@ -29,6 +29,12 @@ impl<'a> Recent<'a> {
     pub(super) fn of_zone(&self, name: &Plain, count: impl Fn(&ZoneSample) -> u64) -> u64 {
         let zones = self.counted().iter().filter_map(|it| it.zone(name));
         zones.map(count).sum()
+    }
+
+    /// What the key of the zone of this name is made of, if a request had none.
+    pub(super) fn keyless(&self, name: &Plain) -> Option<&'a Keyless> {
+        let mut zones = self.counted().iter().rev().filter_map(|it| it.zone(name));
+        zones.find_map(|zone| zone.keyless.as_ref())
     }
 
     /// The longest p95 of the waits in the zone of this name, if any request waited.
@@ -73,6 +79,11 @@ impl<'a> Recent<'a> {
         let samples = self.0.iter().rev().take(3).flat_map(|it| &it.origins);
         let origins = samples.filter(|origin| origin.name == *name);
         origins.map(count).max().unwrap_or_default()
+    }
+
+    /// A sum over the process.
+    pub(super) fn of_process(&self, count: impl Fn(&Sample) -> u64) -> u64 {
+        self.counted().iter().map(count).sum()
     }
 
     /// Answers to clients, by class of their status.

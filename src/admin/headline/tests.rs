@@ -1,3 +1,5 @@
+mod blind_spots;
+
 use std::collections::BTreeMap;
 
 use super::recent::Recent;

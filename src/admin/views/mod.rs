@@ -25,8 +25,8 @@ pub use overrides::{KeyOverride, Overrides};
 pub use plain::Plain;
 pub use route::{Codes, Latency, Route, Routes};
 pub use sample::{
-    HeavyKey, History, KeySample, OriginSample, RouteSample, Sample, StoreRefuses, StoreSample,
-    ZoneSample,
+    ConnectionsSample, DescriptorSample, HeavyKey, History, KeySample, Keyless, LogSample, OnlyKey,
+    OriginSample, RouteSample, Sample, StoreRefuses, StoreSample, ZoneSample,
 };
 pub use store::{SharedStore, Store, StoreZone};
 pub use what_if::{ChangedKey, Replayed, WhatIf};

@@ -31,6 +31,9 @@ pub struct Sample {
     pub routes: Vec<RouteSample>,
     /// `None` if no zone is shared.
     pub store: Option<StoreSample>,
+    pub connections: ConnectionsSample,
+    pub descriptors: DescriptorSample,
+    pub log: LogSample,
     /// What matters most now, and why.
     pub headline: Headline,
 }
@@ -59,6 +62,12 @@ pub struct ZoneSample {
     pub left_after: Option<f64>,
     /// Another zone or the origin's gate rejected the request.
     pub rejected_elsewhere: u64,
+    /// The key was empty, so the request was not limited.
+    pub no_key: u64,
+    /// What the key is made of, and the routes with a limit here, at most four; only if there was
+    /// a request without a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyless: Option<Keyless>,
     pub dry_run: u64,
     /// Rejections by reason; zeros are left out.
     pub rejections: BTreeMap<Plain, u64>,
@@ -80,6 +89,13 @@ pub struct ZoneSample {
     pub flooded: u64,
     /// The keys with the most rejections in the last minute, at most three.
     pub rejected_keys: Vec<HeavyKey>,
+    /// The key that all requests of the last minute had; only while requests are limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_key: Option<OnlyKey>,
+    /// The peer behind the key with the most limited requests, if it names different clients in
+    /// `X-Forwarded-For` and is not trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrusted_proxy: Option<Plain>,
     /// What differs from the file for the whole zone.
     #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
     pub overridden: Option<Override>,
@@ -108,6 +124,26 @@ impl ZoneSample {
     }
 }
 
+/// A limit that requests without a key pass by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Keyless {
+    /// The `key` of the zone.
+    pub key: Plain,
+    pub routes: Vec<Plain>,
+}
+
+/// A key that all requests of a zone have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OnlyKey {
+    pub key: Plain,
+    /// Whether the `key` of the zone has no variable.
+    pub is_constant: bool,
+    /// How many requests it had in the last minute.
+    pub requests: u64,
+}
+
 /// An origin in one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,6 +168,42 @@ pub struct OriginSample {
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     pub gate: Option<GateSample>,
+}
+
+/// The client connections in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionsSample {
+    pub open: u64,
+    pub max: u64,
+    /// Whether new clients waited, because all were in use.
+    pub is_full: bool,
+    /// How many of them the kernel had; left out if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
+}
+
+/// What waited for a file descriptor in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DescriptorSample {
+    /// Requests that began to wait for one, for their connection to an origin.
+    pub waited: u64,
+    /// Requests that waited in vain and got 503.
+    pub in_vain: u64,
+    /// Tries to accept a client that failed.
+    pub clients: u64,
+}
+
+/// The access log in one second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogSample {
+    /// Lines that were not written.
+    pub lost: u64,
+    /// Why, if writing fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Plain>,
 }
 
 /// A key with many waiting requests.

@@ -92,6 +92,8 @@ pub struct Totals {
     pub cancelled: u64,
     /// Another zone or the origin's gate rejected the request.
     pub rejected_elsewhere: u64,
+    /// The key was empty, so the request was not limited.
+    pub no_key: u64,
     pub delayed_dry_run: u64,
     pub rejected_dry_run: u64,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
 use crate::config::{Problem, Problems, schema};
 
-/// A value of a file that names another file.
+/// A value of a file whose trouble lies outside of the file: mostly, it names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileField {
     /// `cert` in `[server.tls]`, of the pair with this index.
@@ -14,6 +14,8 @@ pub enum FileField {
     Key(usize),
     /// `access` in `[log]`.
     AccessLog,
+    /// `max_connections` in `[server]`.
+    MaxConnections,
 }
 
 /// Reports why named files cannot be used, at their names in `text`.
@@ -94,6 +96,9 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
         FileField::Cert(index) => tls("cert", index),
         FileField::Key(index) => tls("key", index),
         FileField::AccessLog => root.section("log", &schema::LOG).get("access"),
+        FileField::MaxConnections => root
+            .section("server", &schema::SERVER)
+            .get("max_connections"),
     }
 }
 

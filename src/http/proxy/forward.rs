@@ -349,6 +349,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ) -> Result<Connection, Failure> {
         let first = match self.connect_to(in_flight).await? {
             Ok(connection) => return Ok(connection),
+            // Another server could not be asked either.
+            Err(error) if error.is_own() => return Err(Failure::Origin(error)),
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
         };
         let now = self.worker.pacer.now();

@@ -47,7 +47,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         in_flight: &mut InFlight<'r>,
         error: OriginError,
     ) -> Result<Connection, Failure> {
-        if !self.settings().holds() {
+        if !self.settings().holds() || error.is_own() {
             return Err(Failure::Origin(error));
         }
         let held_since = self.held_since();
@@ -106,7 +106,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         error: OriginError,
     ) -> Result<Connection, Failure> {
         let origin = self.origin();
-        if self.settings().servers.len() <= 2 {
+        if self.settings().servers.len() <= 2 || error.is_own() {
             return Err(Failure::Origin(error));
         }
         let (mut tried, mut last) = (vec![in_flight.server()], error);

@@ -21,19 +21,27 @@ thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// Why a zone does not limit a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotLimited {
+    /// Its client is exempt.
+    Exempt,
+    /// Its key is empty.
+    NoKey,
+}
+
 /// Builds a request's key for a zone.
 ///
-/// Returns `None` if the zone does not limit the request: the key is empty, or the client is
-/// exempt.
-pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
+/// Returns `Err` if the zone does not limit the request.
+pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Result<Key, NotLimited> {
     if info
         .client
         .address
         .is_some_and(|address| zone.is_exempt(address))
     {
-        return None;
+        return Err(NotLimited::Exempt);
     }
-    fill(zone, info)
+    fill(zone, info).ok_or(NotLimited::NoKey)
 }
 
 /// Builds the key by which a request shares the gate of its origin.
@@ -150,7 +158,8 @@ mod tests {
             ..Peer::default()
         };
         let info = RequestInfo::new(&head, &peer, &settings.server);
-        take(&settings.zones[0], &info).map(|key| String::from_utf8(key.to_vec()).unwrap())
+        let key = take(&settings.zones[0], &info).ok();
+        key.map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
 
     const FIELDS: [(&str, &[u8]); 4] = [

@@ -18,6 +18,7 @@ use super::request_info::RequestInfo;
 use crate::actors::Key;
 use crate::config::Route;
 use crate::http::gateway::Gateway;
+use crate::http::message::FieldName;
 use crate::limit::{Cost, Moment};
 use crate::observe::metrics::LimitStatus;
 
@@ -85,6 +86,7 @@ pub(super) async fn wait<'r>(
             for verdict in verdicts.iter().filter(was_delayed) {
                 let events = gateway.events(verdict.wanted.zone);
                 events.delayed(&verdict.limiting(gateway), now);
+                note_forwarder(gateway, verdict.wanted.zone, info, now);
             }
             verdicts.extend(tried.0);
             turns.extend(tried.1);
@@ -93,6 +95,7 @@ pub(super) async fn wait<'r>(
         Err((refused, rejection)) => {
             let verdict = refused.rejected(&rejection);
             verdict.tell_rejection(gateway, route, &rejection);
+            note_forwarder(gateway, verdict.wanted.zone, info, now);
             tried.1.reject_elsewhere();
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
@@ -105,4 +108,15 @@ pub(super) async fn wait<'r>(
         rejected,
     };
     (outcome, turns)
+}
+
+/// Notes whom the peer of a limited request names as its client, if only trust would let it.
+fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: Moment) {
+    let client = info.client;
+    if client.trusted || !gateway.zone(zone).settings().key.has_address() {
+        return;
+    }
+    let named = || info.fields().all(FieldName::XForwardedFor).next();
+    let forwarders = &gateway.events(zone).forwarders;
+    forwarders.note(client.peer, named, now);
 }

@@ -50,6 +50,14 @@ pub enum OriginError {
         /// What is wrong with the response.
         invalid: InvalidResponse,
     },
+    /// No file descriptor was free for a connection in time. No server was asked.
+    #[error("no file descriptor was free for a connection to {server} within {limit:?}")]
+    NoDescriptor {
+        /// The server.
+        server: String,
+        /// `connect_timeout`.
+        limit: Duration,
+    },
     /// All servers of the origin are out, after failures or by their health checks.
     #[error("the origin {origin} has no server in use; try again in {retry_after:?}")]
     AllOut {
@@ -77,7 +85,7 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
-            Self::AllOut { .. } => 503,
+            Self::NoDescriptor { .. } | Self::AllOut { .. } => 503,
             Self::Outage { last, .. } => last.status(),
         }
     }
@@ -87,9 +95,16 @@ impl OriginError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
+            Self::NoDescriptor { limit, .. } => Some(*limit),
             Self::Outage { last, .. } => last.retry_after(),
             _ => None,
         }
+    }
+
+    /// Returns whether the gateway is at fault, and not a server.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::NoDescriptor { .. })
     }
 
     /// Returns whether no server was reached, so that a later try may reach one.
@@ -104,6 +119,7 @@ impl OriginError {
             Self::ResponseTimeout { .. }
             | Self::Broken { .. }
             | Self::Invalid { .. }
+            | Self::NoDescriptor { .. }
             | Self::Outage { .. } => false,
         }
     }
@@ -114,6 +130,7 @@ impl OriginError {
         match self {
             Self::Connect { .. }
             | Self::ConnectTimeout { .. }
+            | Self::NoDescriptor { .. }
             | Self::AllOut { .. }
             | Self::Outage { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,

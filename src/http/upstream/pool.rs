@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::connection::Connection;
-use super::dial::{Dialer, within};
+use super::dial::Dialer;
 use super::error::OriginError;
 use super::http1::Http1Connection;
 use super::http2::Http2Connections;
@@ -93,8 +93,11 @@ impl Pool {
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
-        let opening = shortage::wait_out(async || self.open(settings, dialer, needs).await);
-        within(settings.connect_timeout, self.server.url(), opening).await
+        let (limit, url) = (settings.connect_timeout, self.server.url());
+        shortage::open_within(limit, url, async || {
+            self.open(settings, dialer, needs).await
+        })
+        .await
     }
 
     async fn open(

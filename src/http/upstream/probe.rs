@@ -14,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::dial::Dialer;
 use super::server::Server;
+use super::shortage;
 use super::stream::OriginStream;
 use crate::config::{Health, HostRule, Http2, ServerUrl};
 use crate::time::clock;
@@ -70,6 +71,10 @@ impl Check {
             let answer = timeout(self.health.timeout, self.ask(&client)).await;
             let found = answer
                 .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
+            // A check that could not be made says nothing of the server.
+            if found.is_err() && shortage::none_is_left() {
+                continue;
+            }
             self.server.checked(found, &self.health, clock::now());
         }
     }

@@ -7,10 +7,11 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::sleep;
 
-use super::dial::{Dialer, within};
+use super::dial::Dialer;
 use super::error::OriginError;
 use super::gate::OriginGate;
 use super::server::Server;
+use super::shortage;
 use crate::config::Http2;
 use crate::time::clock;
 
@@ -77,11 +78,12 @@ impl Recovery {
         let attempt = async |server: &Server| {
             let (began, limit) = (clock::now(), self.connect_timeout);
             let may_choose = server.url().is_encrypted() && self.http2 == Http2::Auto;
-            let opening = self.dialer.open(server.url(), may_choose);
-            let opened = within(limit, server.url(), opening).await;
+            let open = async || self.dialer.open(server.url(), may_choose).await;
+            let opened = shortage::open_within(limit, server.url(), open).await;
             let now = clock::now();
             match &opened {
                 Ok(_) => server.reached(),
+                Err(error) if error.is_own() => {}
                 Err(error) => server.failed(error, self.max_fails, now.since(began), now),
             }
             opened.map(drop)

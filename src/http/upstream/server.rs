@@ -275,7 +275,12 @@ impl<'o> InFlight<'o> {
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds.
+    ///
+    /// What is the gateway's own fault counts against no server, and does not lower the gate.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+        if error.is_own() {
+            return;
+        }
         if let Some(place) = &self.place {
             place.failed(error.outcome());
         }

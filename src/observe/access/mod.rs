@@ -2,6 +2,8 @@
 //!
 //! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
 
+mod lost;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,11 +20,11 @@ use serde::Serialize;
 use super::backlog::{Backlog, Outcome, Waiting};
 use super::escape::{escape, escape_unquoted};
 use super::stream;
-use super::throttle::Throttle;
 use crate::config::{Access, Format, Settings};
 use crate::limit::{Excess, Moment};
-use crate::observe::metrics::{LimitStatus, count_dropped_line};
-use crate::time::clock;
+use crate::observe::metrics::LimitStatus;
+
+pub use lost::{LostLines, lost_lines};
 
 /// The names that lead to its field of the file.
 const ACCESS: [&str; 2] = ["log", "access"];
@@ -38,18 +40,11 @@ static WAITING: Waiting = Waiting::new(
     "access log",
     MAX_BYTES,
     Outcome {
-        lost: count_dropped_line,
-        failed: tell_failed,
-        caught_up: || {},
+        lost: lost::count,
+        failed: lost::tell_failed,
+        caught_up: lost::note_written,
     },
 );
-
-fn tell_failed(error: &io::Error) {
-    static FAILED: Throttle = Throttle::new();
-    if let Some(hidden) = FAILED.show(clock::now()) {
-        tracing::error!(%error, hidden, "the access log cannot be written; lines are lost");
-    }
-}
 
 /// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
 pub async fn finish(limit: Duration) -> usize {

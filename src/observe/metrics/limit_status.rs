@@ -1,7 +1,7 @@
 /// Result of a request at its limits.
 ///
-/// The values are those of nginx's `$limit_req_status`, [`LimitStatus::Cancelled`] and
-/// [`LimitStatus::RejectedElsewhere`].
+/// The values are those of nginx's `$limit_req_status`, [`LimitStatus::Cancelled`],
+/// [`LimitStatus::RejectedElsewhere`] and [`LimitStatus::NoKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitStatus {
     /// It passed at once.
@@ -18,10 +18,23 @@ pub enum LimitStatus {
     Cancelled,
     /// Another zone or the origin's gate rejected it: its turn here was given back.
     RejectedElsewhere,
+    /// Its key is empty, so it is not limited.
+    NoKey,
 }
 
 impl LimitStatus {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
+        Self::Passed,
+        Self::Delayed,
+        Self::Rejected,
+        Self::DelayedDryRun,
+        Self::RejectedDryRun,
+        Self::Cancelled,
+        Self::RejectedElsewhere,
+        Self::NoKey,
+    ];
+    /// Those of requests that have a key.
+    pub(super) const OF_KEYS: [Self; 7] = [
         Self::Passed,
         Self::Delayed,
         Self::Rejected,
@@ -42,6 +55,7 @@ impl LimitStatus {
             Self::RejectedDryRun => "rejected_dry_run",
             Self::Cancelled => "cancelled",
             Self::RejectedElsewhere => "rejected_elsewhere",
+            Self::NoKey => "no_key",
         }
     }
 }

@@ -9,6 +9,7 @@ mod buffers;
 mod class;
 mod code_class;
 mod config;
+mod descriptors;
 mod gate;
 mod histograms;
 mod limit_status;
@@ -32,6 +33,7 @@ pub use buffers::show_buffers;
 pub use class::ClassMetrics;
 pub use code_class::CodeClass;
 pub use config::ConfigMetrics;
+pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
 pub use gate::{
     BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP,
     ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_GATEWAYS,
@@ -63,6 +65,10 @@ pub const SECONDS: [f64; 23] = [
 ];
 
 const REQUESTS: &str = "drip_requests_total";
+/// Client connections that are open.
+pub(super) const CONNECTIONS: &str = "drip_connections";
+/// The most client connections that may be open.
+pub(super) const MAX_CONNECTIONS: &str = "drip_max_connections";
 const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
 const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
@@ -85,6 +91,10 @@ pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
 /// Help text of [`ZONE_TOP_KEY`].
 pub const ZONE_TOP_KEY_HELP: &str =
     "Requests waiting at each of the zone's deepest keys, at most ten.";
+/// Whether a peer that is not trusted sends requests of several clients to a zone.
+pub const ZONE_UNTRUSTED_PROXY: &str = "drip_zone_untrusted_proxy";
+/// Help text of [`ZONE_UNTRUSTED_PROXY`].
+pub const ZONE_UNTRUSTED_PROXY_HELP: &str = "1 while a peer that is not in trusted_proxies names different clients in limited requests, else 0.";
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 /// The route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
@@ -131,6 +141,7 @@ pub const GATEWAY_HELP: &str = "1, with the name of this gateway.";
 const SPANS_DROPPED: &str = "drip_spans_dropped_total";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
+const DESCRIPTOR_WAITS: &str = "drip_descriptor_waits_total";
 
 /// Registers the help texts, and the metrics that exist from the start.
 pub fn describe() {
@@ -139,6 +150,11 @@ pub fn describe() {
         REQUEST_SECONDS,
         Unit::Seconds,
         "From the request head to the last byte of the response."
+    );
+    describe_gauge!(CONNECTIONS, "Client connections that are open.");
+    describe_gauge!(
+        MAX_CONNECTIONS,
+        "Most client connections at once: max_connections, or as many as the file descriptors allow."
     );
     describe_zones();
     describe_counter!(
@@ -204,6 +220,11 @@ pub fn describe() {
         "Lines of the error log that were not written: standard error was not read, or failed."
     );
     log::show_dropped();
+    describe_counter!(
+        DESCRIPTOR_WAITS,
+        "Times that no file descriptor was free: for a connection to an origin, for a client, or in vain."
+    );
+    descriptors::show();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

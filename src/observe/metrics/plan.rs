@@ -7,14 +7,15 @@ use super::tally::Tally;
 /// Metrics of one plan of a zone.
 #[derive(Debug)]
 pub struct PlanMetrics {
-    statuses: [Tally; LimitStatus::ALL.len()],
+    /// A request without a key has no plan.
+    statuses: [Tally; LimitStatus::OF_KEYS.len()],
 }
 
 impl PlanMetrics {
     /// The metrics of the plan called `plan` of the zone called `zone`.
     pub(super) fn of(zone: &str, plan: &str) -> Self {
         Self {
-            statuses: LimitStatus::ALL.map(|status| {
+            statuses: LimitStatus::OF_KEYS.map(|status| {
                 let labels = [
                     ("zone", zone.to_owned()),
                     ("plan", plan.to_owned()),
@@ -26,7 +27,9 @@ impl PlanMetrics {
     }
 
     pub(super) fn count(&self, status: LimitStatus) {
-        self.statuses[status as usize].add(1);
+        if let Some(tally) = self.statuses.get(status as usize) {
+            tally.add(1);
+        }
     }
 
     /// Reports the counts to Prometheus.

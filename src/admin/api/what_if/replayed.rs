@@ -133,8 +133,11 @@ impl<'a> Side<'a> {
     fn count(&mut self, outcome: &Outcome) -> bool {
         let counts = &mut self.counts;
         match outcome.status {
-            // A replay knows neither clients that leave nor other zones.
-            LimitStatus::Passed | LimitStatus::Cancelled | LimitStatus::RejectedElsewhere => {
+            // A replay knows neither clients that leave nor other zones, and all arrivals have keys.
+            LimitStatus::Passed
+            | LimitStatus::Cancelled
+            | LimitStatus::RejectedElsewhere
+            | LimitStatus::NoKey => {
                 counts.passed += 1;
             }
             LimitStatus::Delayed => counts.delayed += 1,

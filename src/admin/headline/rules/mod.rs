@@ -6,12 +6,19 @@
 
 mod gates;
 mod leaving;
+mod no_key;
 mod origins;
+mod process;
+mod shared_key;
+mod untrusted_proxy;
 mod zones;
 
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::leaving::leaving;
+use self::no_key::no_key;
 use self::origins::{errors, failing, server_out};
+use self::process::{connections_full, log_lost, no_descriptors};
+use self::untrusted_proxy::untrusted_proxy;
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
 use super::recent::{Recent, sum};
@@ -38,6 +45,9 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         return looking();
     };
     let mut found = Vec::new();
+    found.extend(connections_full(now));
+    found.extend(no_descriptors(recent));
+    found.extend(log_lost(recent, now));
     found.extend(store_out(recent, now));
     found.extend(store_refuses(recent, now));
     for origin in &now.origins {
@@ -54,7 +64,16 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));
     }
     for zone in &now.zones {
-        let rules = [paused, key_flood, leaving, rejecting, waiting, overridden];
+        let rules = [
+            paused,
+            key_flood,
+            leaving,
+            untrusted_proxy,
+            rejecting,
+            no_key,
+            waiting,
+            overridden,
+        ];
         found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
     }
     found.extend(file_error(now));

@@ -1,6 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
+use super::shared_key::shared_key;
 use crate::admin::views::{HeavyKey, Plain, ZoneSample};
 
 /// From this wait on, in seconds, a queue is worth a warning; also from half of `burst` on.
@@ -9,6 +10,8 @@ const LONG_WAIT: f64 = 1.0;
 const NEW_KEYS: f64 = 50.0;
 /// From this part of `max_keys` on, a zone counts as nearly full.
 const NEARLY_FULL: f64 = 0.9;
+/// From this part of the rejections on, no other key has any worth a word.
+const ALL: f64 = 0.98;
 
 pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let it = zone.overridden.as_ref().filter(|it| it.pause)?;
@@ -55,7 +58,8 @@ pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     })
 }
 
-fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
+/// Requests with a key whose outcome is known.
+pub(super) fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
     let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
     recent.of_zone(&zone.name, ended)
 }
@@ -127,7 +131,10 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     };
     let came = came(recent, zone);
     let top = zone.rejected_keys.first();
-    let alone = top.is_some_and(|key| key.share >= 0.5);
+    let shared = shared_key(zone, reason);
+    let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
+    let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
+    let others = top.is_some_and(|key| key.share < ALL);
     Some(Finding {
         cause: Cause::Rejecting,
         severity: Severity::bad_if(!alone && rejected * 2 >= came),
@@ -142,9 +149,15 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             whole(rejected),
             count(came, "request"),
             recent.seconds(),
-            top.map(blame).unwrap_or_default()
+            match &shared {
+                Some(shared) => shared.evidence.clone(),
+                None => top.map(blame).unwrap_or_default(),
+            }
         ),
-        remedy: remedy(reason, alone).to_owned(),
+        remedy: match shared {
+            Some(shared) => shared.remedy,
+            None => remedy(reason, alone, others).to_owned(),
+        },
     })
 }
 
@@ -159,12 +172,15 @@ fn blame(key: &HeavyKey) -> String {
     )
 }
 
-fn remedy(reason: &str, alone: bool) -> &'static str {
+fn remedy(reason: &str, alone: bool, others: bool) -> &'static str {
     match reason {
         "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
         "store" => "See Store.",
         "restart" | "stopping" => "",
         "paused" => "Resume it by undoing the override.",
+        _ if alone && others => {
+            "One client causes most of it, but others ask for more than their limits, too. If it may have more, give it a plan."
+        }
         _ if alone => {
             "One client asks for more than its limit. If it may have more, give it a plan; others are not affected."
         }

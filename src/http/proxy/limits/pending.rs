@@ -1,12 +1,13 @@
 //! A limit that counts a request, before its zone has decided.
 
-use super::super::key;
+use super::super::key::{self, NotLimited};
 use super::super::request_info::RequestInfo;
 use super::verdict::LimitVerdict;
 use crate::actors::{Joining, Key, Outlook, Probing, Rejection, RequestTicket, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::Cost;
+use crate::observe::metrics::LimitStatus;
 
 /// A limit that counts the request, with its key there.
 pub(super) struct PendingLimit {
@@ -32,7 +33,15 @@ pub(super) fn pending(
     let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
     let mut pending = route.limits.iter().filter_map(|wanted| {
         let zone = gateway.zone(wanted.zone).settings();
-        let key = key::take(zone, info)?;
+        let key = match key::take(zone, info) {
+            Ok(key) => key,
+            Err(NotLimited::Exempt) => return None,
+            Err(NotLimited::NoKey) => {
+                let metrics = gateway.zone(wanted.zone).metrics();
+                metrics.count(None, LimitStatus::NoKey);
+                return None;
+            }
+        };
         let mut wanted = wanted.costing(Some(cost));
         let plan = zone.plans.index_of(&key);
         wanted.limit = zone.limit_in(plan, wanted.limit);

@@ -94,6 +94,7 @@ fn verdicts(zone: &Zone) -> Vec<String> {
         ("rejected", totals.rejected),
         ("cancelled", totals.cancelled),
         ("rejected elsewhere", totals.rejected_elsewhere),
+        ("without a key", totals.no_key),
         ("delayed, dry run", totals.delayed_dry_run),
         ("rejected, dry run", totals.rejected_dry_run),
     ];
