@@ -163,12 +163,13 @@ impl Client {
             for _ in 0..self.told.take() {
                 bytes.extend(frame(SETTINGS, ACK, 0, &[]));
             }
-            let mut streams = self.streams.borrow_mut();
-            for (stream, (id, state)) in self.uploads.iter().zip(&mut *streams) {
-                bytes.extend(self.piece(*id, state, stream));
-            }
-            let is_done = streams.values().all(|stream| stream.is_answered);
-            drop(streams);
+            let is_done = {
+                let mut streams = self.streams.borrow_mut();
+                for (stream, (id, state)) in self.uploads.iter().zip(&mut *streams) {
+                    bytes.extend(self.piece(*id, state, stream));
+                }
+                streams.values().all(|stream| stream.is_answered)
+            };
             if is_done {
                 return;
             }
