@@ -32,7 +32,7 @@ fn go() -> PathBuf {
     static MAKING: Mutex<bool> = Mutex::new(false);
     let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = folder.join("origin-go");
+    let program = folder.join("backend-origin-go");
     if !*is_made {
         let mut command = Command::new("go");
         command.env("GOCACHE", folder.join("go"));

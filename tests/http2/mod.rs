@@ -1,5 +1,6 @@
 //! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
 
+mod beside;
 mod browser;
 mod downgrade;
 mod lengths;

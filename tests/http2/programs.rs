@@ -113,7 +113,7 @@ fn slow_readers_of_an_origin_on_node_hold_up_no_program() {
 #[test]
 fn slow_readers_of_an_origin_in_go_hold_up_no_program() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let program = folder.join("origin-go");
+    let program = folder.join("http2-origin-go");
     let mut build = Command::new("go");
     build.env("GOCACHE", folder.join("go"));
     build

@@ -8,14 +8,14 @@ use crate::abuse::others::Others;
 use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::http2::{GET, ask};
 use crate::support::frames::{
-    DATA, END_STREAM, Frames, HEADERS, INITIAL_WINDOW_SIZE, Outcome, frame, head, reset, settings,
-    window_update,
+    DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame,
+    head, reset, settings, window_update,
 };
 use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually};
 
 const MB: u64 = 1 << 20;
 /// What the origin may send of one response ahead.
-const STREAM_WINDOW: usize = 256 * 1024;
+pub const STREAM_WINDOW: usize = 256 * 1024;
 /// No client takes so many bytes by the buffers of its kernel alone.
 const LARGE: usize = 32 << 20;
 
@@ -50,7 +50,7 @@ pub fn without_window(gateway: &Gateway, path: &str, count: u32) -> Frames {
 }
 
 /// Waits until the origin has sent all that it may.
-fn wait_until_stuck(origin: &StreamOrigin, least: usize) {
+pub fn wait_until_stuck(origin: &StreamOrigin, least: usize) {
     let mut before = 0;
     eventually("the origin has used its windows up", || {
         thread::sleep(Duration::from_millis(100));
@@ -177,6 +177,42 @@ fn small_events_that_nobody_reads_end_no_connection_and_none_is_lost() {
         let path = format!("/{size}/{}", STREAM_WINDOW / size + 1000);
         check_events(size, &path, streams);
     }
+}
+
+/// Their streams end, and that is no trouble of the origin.
+#[test]
+fn streams_that_nobody_reads_are_no_failures_of_the_origin_and_slow_no_gate_down() {
+    const STREAMS: u32 = 20;
+    let origin = StreamOrigin::start();
+    let gateway = Gateway::start(&format!(
+        "workers = 1\nbody_timeout = \"1s\"\n\
+         [origins.app]\nservers = [\"h2c://{0}\"]\nmax_fails = 1\nrate = \"10000r/s\"\n\
+         backoff = {{ on = [\"4xx\", \"5xx\", \"timeout\", \"connect\"], trip = \"1%\" }}\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    for path in ["/50/100000", "/16384/1000"] {
+        let mut client = without_window(&gateway, path, STREAMS);
+        let mut ended = 0;
+        while ended < STREAMS {
+            let next = client.next().expect("a frame");
+            assert_ne!(next.kind, GOAWAY, "{path}");
+            ended += u32::from(next.kind == RST_STREAM);
+        }
+        // Enough for a window in which trouble is counted, and a second for it to end.
+        check_others(&gateway, &origin, path);
+        thread::sleep(Duration::from_millis(1100));
+        check_others(&gateway, &origin, path);
+    }
+    let metrics = gateway.metrics();
+    let of = |name, label| metrics.count(name, &[("origin", "app"), label]);
+    for reason in ["trouble", "slow", "retry_after"] {
+        let count = of("drip_origin_backoffs_total", ("reason", reason));
+        assert_eq!(count, 0, "{reason}");
+    }
+    assert_eq!(of("drip_origin_rate", ("of", "now")), 10_000);
+    assert_eq!(of("drip_origin_requests_total", ("outcome", "broken")), 0);
+    assert_eq!(metrics.value("drip_origin_healthy", &[]), Some(1.0));
 }
 
 #[test]

@@ -30,8 +30,11 @@ pub fn content(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
+/// The content repeats itself after so many bytes.
+const PERIOD: usize = 251;
+
 fn byte(at: usize) -> u8 {
-    u8::try_from(at % 251).expect("a small number")
+    u8::try_from(at % PERIOD).expect("a small number")
 }
 
 impl StreamOrigin {
@@ -125,8 +128,10 @@ async fn pieces(
     count: usize,
     counts: &Counts,
 ) -> Option<()> {
+    let period = Bytes::from(content(PERIOD + size));
     for nth in 0..count {
-        let piece: Bytes = (nth * size..(nth + 1) * size).map(byte).collect();
+        let from = nth * size % PERIOD;
+        let piece = period.slice(from..from + size);
         stream.reserve_capacity(size);
         while stream.capacity() < size {
             std::future::poll_fn(|cx| stream.poll_capacity(cx))

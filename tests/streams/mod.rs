@@ -5,4 +5,5 @@ mod expect;
 mod held;
 mod programs;
 mod refused;
+mod uploads;
 mod waiting;

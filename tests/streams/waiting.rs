@@ -5,7 +5,8 @@ use std::process::Command;
 use std::thread;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
-use crate::support::{Gateway, Origin, eventually, python_with};
+use crate::support::process::Process;
+use crate::support::{Gateway, Origin, alone, eventually, python_with};
 use crate::tls::secure::gateway;
 
 const SIZE: usize = 2_000_000;
@@ -137,6 +138,44 @@ fn only_the_stream_ends_that_sends_more_than_it_was_told() {
         .send(head(7, END_STREAM, &request("GET", "/")))
         .expect("sent");
     assert_eq!(client.outcome(7), Outcome::Status(200));
+}
+
+#[test]
+fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
+    const MB: u64 = 1 << 20;
+    const CONNECTIONS: usize = 100;
+    const STREAMS: u32 = 8;
+    let _alone = alone();
+    let origin = lengths();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n\
+         [zones.z]\nkey = \"all\"\nrate = \"1r/m\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\", burst = 10000 }}]\n",
+        origin.address
+    ));
+    let process = Process::of(gateway.id());
+    let before = process.memory();
+    let clients: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut client = Frames::connect(gateway.address());
+            for stream in (0..STREAMS).map(|nth| 2 * nth + 1) {
+                client
+                    .send(head(stream, 0, &request("POST", "/")))
+                    .expect("sent");
+                let piece = frame(DATA, 0, stream, [b'x'; 15_000]);
+                client.send(piece.repeat(4)).expect("sent");
+            }
+            client
+        })
+        .collect();
+    eventually("their bodies are here", || {
+        process.memory() > before + 40 * MB
+    });
+    drop(clients);
+    eventually("the memory is given back", || {
+        process.memory() < before + 16 * MB
+    });
 }
 
 #[test]
