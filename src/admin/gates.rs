@@ -81,11 +81,17 @@ pub(super) fn backing_off(
     let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
     let places = lowered.max_in_flight.as_ref();
     let places = places.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
-    let reasons: Vec<_> = [pause, rate, places].into_iter().flatten().collect();
+    let in_vain = "fewer at once did not make it faster".to_owned();
+    let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
+    let is_lower = pause.is_some() || rate.is_some() || places.is_some();
+    let reasons = [pause, rate, places, kept].into_iter().flatten();
+    let reasons: Vec<_> = reasons.collect();
     let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
     Some(views::BackingOff {
         reason: reasons.first()?.0.label().into(),
         text: Plain::new(&texts.join("; ")),
         shadow: settings.mode == BackoffMode::Shadow,
+        kept: !is_lower,
+        usual: lowered.usual.map(|usual| usual.as_secs_f64()),
     })
 }

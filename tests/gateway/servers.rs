@@ -56,6 +56,64 @@ fn the_server_with_the_least_in_flight_is_asked() {
 }
 
 #[test]
+fn servers_with_equally_few_requests_take_turns() {
+    let origins = [Origin::start(), Origin::start(), Origin::start()];
+    let gateway = Gateway::start(&several(&origins.each_ref().map(|it| it.address), ""));
+    for _ in 0..30 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(origins.map(|it| it.arrivals().len()), [10, 10, 10]);
+}
+
+#[test]
+fn a_busy_server_waits_for_its_turn_until_the_others_are_as_busy() {
+    let (busy, open) = held();
+    let idle = [Origin::start(), Origin::start()];
+    let servers = [busy.address, idle[0].address, idle[1].address];
+    let gateway = Gateway::start(&several(&servers, ""));
+    let mut client = Client::ask(gateway.address(), "/");
+    busy.wait_for(1);
+    for _ in 0..20 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(idle.map(|it| it.arrivals().len()), [10, 10]);
+    assert_eq!(busy.arrivals().len(), 1);
+    open();
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn the_metric_is_0_while_the_only_server_is_dead() {
+    let address = free_address();
+    let labels = format!("http://{address}");
+    let labels = [("server", labels.as_str())];
+    let more = "max_fails = 3\nfail_timeout = \"1h\"";
+    let gateway = Gateway::start(&several(&[address], more));
+    let healthy = || gateway.metrics().value("drip_origin_healthy", &labels);
+    for is in [1.0, 1.0, 0.0, 0.0] {
+        // It is asked all the same.
+        assert_eq!(fetch(gateway.address(), "/").status, 502);
+        assert_eq!(healthy(), Some(is));
+    }
+    let _back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(healthy(), Some(1.0));
+
+    let more = "max_fails = 1\nfail_timeout = \"1s\"";
+    let gateway = Gateway::start(&several(&[free_address()], more));
+    let began = now();
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    let healthy = || {
+        gateway
+            .metrics()
+            .value("drip_origin_healthy", &[("origin", "app")])
+    };
+    let is_dead = healthy() == Some(0.0);
+    assert!(is_dead || began.elapsed() > Duration::from_secs(1));
+    eventually("what it does now is unknown", || healthy() == Some(1.0));
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_costs_no_client_an_answer() {
     let origin = Origin::start();
     let dead = free_address();

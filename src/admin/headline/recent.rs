@@ -19,6 +19,22 @@ impl<'a> Recent<'a> {
         }
     }
 
+    /// The last three seconds: what happens now, and no longer what has ended.
+    pub(super) fn now(&self) -> Self {
+        Self(&self.0[self.0.len().saturating_sub(3)..])
+    }
+
+    /// What the last sample has that has it, of the origin of this name.
+    pub(super) fn latest<T>(
+        &self,
+        name: &Plain,
+        what: impl Fn(&OriginSample) -> Option<T>,
+    ) -> Option<T> {
+        let samples = self.0.iter().rev().flat_map(|it| &it.origins);
+        let mut origins = samples.filter(|origin| origin.name == *name);
+        origins.find_map(what)
+    }
+
     /// How many seconds the sums are about.
     #[expect(clippy::cast_precision_loss, reason = "three at most")]
     pub(super) fn seconds(&self) -> f64 {

@@ -38,6 +38,40 @@ fn fine() -> Sample {
     }
 }
 
+/// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
+fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
+    let origin = &mut it.origins[0];
+    origin.codes = counts(&[("2xx", 1)]);
+    origin.latency.p50 = Some(3.0);
+    origin.gate = Some(GateSample {
+        max_in_flight: FileAndNow {
+            file: Some(40),
+            now: Some(places),
+        },
+        backing_off: Some(BackingOff {
+            text: "10 of 10 answers were slow".into(),
+            kept,
+            usual: Some(0.05),
+            ..BackingOff::default()
+        }),
+        rejected: counts(&[("max_queue", rejections)]),
+        ..GateSample::default()
+    });
+}
+
+#[test]
+fn damage_that_has_ended_is_not_in_the_title_of_a_gate_that_backs_off() {
+    let samples = (100..110).map(|seq| {
+        let mut second = Sample { seq, ..fine() };
+        slow(&mut second, 12, false, if seq < 107 { 70 } else { 0 });
+        second
+    });
+    let samples: Vec<_> = samples.collect();
+    let told = headline(&Recent::new(&samples));
+    assert_eq!(told.title, "The gate of api backs off".into());
+    assert_eq!(told.severity, "warn".into());
+}
+
 /// The headline after ten such seconds.
 fn after(second: &Sample) -> Headline {
     let samples: Vec<Sample> = (100..110)
@@ -340,6 +374,36 @@ const SITUATIONS: &[Situation] = &[
             "Also: The gate of api rejects 3.0",
         ],
         says_not: MORE,
+    },
+    Situation {
+        change: |it| slow(it, 2, false, 73),
+        cause: "backing_off",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places",
+            "At the last cut, 10 of 10 answers were slow.",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| slow(it, 40, true, 2),
+        cause: "backing_off",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "67 % of requests get 503: api takes 3.0 s (50 ms before); fewer at once did not make api faster; all 40 places are back",
+            "however many requests run at once",
+        ],
+        says_not: &["Raise", "backs off"],
+    },
+    Situation {
+        change: |it| slow(it, 40, true, 0),
+        cause: "backing_off",
+        severity: "warn",
+        about: Some("api"),
+        says: &["Fewer at once did not make api faster; all 40 places are back"],
+        says_not: &["503", "backs off"],
     },
     Situation {
         change: |it| {

@@ -96,7 +96,7 @@ pub struct GateKey {
 }
 
 /// Why a gate lets less through than the file says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BackingOff {
     /// `trouble`, `slow` or `retry_after`.
@@ -104,6 +104,12 @@ pub struct BackingOff {
     pub text: Plain,
     /// With `mode = "shadow"`: it only would let less through.
     pub shadow: bool,
+    /// Nothing is lower than in the file: with fewer at once, answers were as slow.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+    /// How long answers took on average before, in seconds; left out if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual: Option<f64>,
 }
 
 /// An outage of an origin for whose end requests wait.

@@ -199,7 +199,7 @@ pub(in crate::config) const BACKOFF: Table = Table {
         Field::new(
             "floor",
             PERCENT,
-            "The rate is never below this share of rate.",
+            "The rate is never below this share of rate, nor places below that of max_in_flight.",
         )
         .or("\"10%\""),
         Field::new(

@@ -21,16 +21,30 @@ pub(super) struct ServerHealth {
     ///
     /// Zero while they do not.
     out_until: AtomicU64,
+    /// The same for a server without others, which is asked all the same.
+    dead_until: AtomicU64,
     /// Number of health checks in a row that contradict `ill`.
     against: AtomicU32,
     /// Whether the health checks have found the server unhealthy; `false` before the first check.
     ill: AtomicBool,
-    /// 1 while requests may be sent to the server.
+    /// 1 while requests may be sent to the server, and it answers.
     ///
     /// One thread at a time sets it, so the last one has seen all changes.
     healthy: Mutex<Gauge>,
     /// Limits the log events: a server may come and go many times a second.
     log: Summary<Change>,
+}
+
+/// When failures count against a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxFails {
+    /// So many failures in a row take it out.
+    pub in_a_row: u32,
+    /// For so long.
+    pub fail_timeout: Duration,
+    /// Whether the origin has no other server. If so, it is asked all the same, and only shown as
+    /// dead.
+    pub alone: bool,
 }
 
 /// A change of a server's state, as its line in the log describes it.
@@ -81,6 +95,7 @@ impl ServerHealth {
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
+            dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
             healthy: Mutex::new(healthy),
@@ -108,6 +123,10 @@ impl ServerHealth {
         if self.failures.load(Ordering::Relaxed) > 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
+        if self.dead_until.load(Ordering::Relaxed) > 0 {
+            self.dead_until.store(0, Ordering::Relaxed);
+            self.show(true, Moment::default());
+        }
         if self.out_until.load(Ordering::Relaxed) > 0 {
             self.out_until.store(0, Ordering::Relaxed);
             self.show(false, Moment::default());
@@ -131,25 +150,22 @@ impl ServerHealth {
 
     /// Records that a request got no response.
     ///
-    /// `max_fails`: how many failures in a row take the server out, and for how long; `None` if
-    /// failures do not take it out. Returns whether this failure took it out: it was in before.
-    pub(super) fn failed(
-        &self,
-        url: &ServerUrl,
-        max_fails: Option<(u32, Duration)>,
-        now: Moment,
-    ) -> bool {
+    /// Returns whether this failure took it out: it was in before.
+    pub(super) fn failed(&self, url: &ServerUrl, max_fails: MaxFails, now: Moment) -> bool {
         let in_a_row = self
             .failures
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
-        let Some((max_fails, fail_timeout)) = max_fails else {
-            return false;
-        };
-        if in_a_row < max_fails {
+        if in_a_row < max_fails.in_a_row {
             return false;
         }
+        let fail_timeout = max_fails.fail_timeout;
         let until = (now + fail_timeout).as_nanos();
+        if max_fails.alone {
+            self.dead_until.store(until, Ordering::Relaxed);
+            self.show(true, now);
+            return false;
+        }
         let before = self.out_until.swap(until, Ordering::Relaxed);
         self.show(false, now);
         // The failures of requests that were under way say nothing new.
@@ -197,6 +213,7 @@ impl ServerHealth {
             // The failures that keep it out until `fail_timeout` happened before its recovery.
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
+            self.dead_until.store(0, Ordering::Relaxed);
         }
         self.show(false, now);
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
@@ -216,11 +233,17 @@ impl ServerHealth {
 
     /// Updates the metric: the end of `fail_timeout` is seen by nobody else.
     ///
-    /// `alone`: the origin has no other server, so failed requests do not keep it out.
+    /// `alone`: the origin has no other server, so what failures with others did does not count.
     pub(super) fn show(&self, alone: bool, now: Moment) {
         let healthy = self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_in = self.passes_checks() && (alone || self.out_until() <= now);
-        healthy.set(if is_in { 1.0 } else { 0.0 });
+        let until = if alone {
+            &self.dead_until
+        } else {
+            &self.out_until
+        };
+        let answers = until.load(Ordering::Relaxed) <= now.as_nanos();
+        let is_healthy = self.passes_checks() && answers;
+        healthy.set(if is_healthy { 1.0 } else { 0.0 });
     }
 }
 
@@ -241,6 +264,14 @@ mod tests {
             port: NonZeroU16::MIN,
         };
         (ServerHealth::new(Gauge::noop()), url)
+    }
+
+    fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {
+        MaxFails {
+            in_a_row,
+            fail_timeout,
+            alone: false,
+        }
     }
 
     const HEALTH: Health = Health {
@@ -285,7 +316,7 @@ mod tests {
     fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
         let (condition, url) = server();
         let now = Moment::from_nanos(1);
-        let max_fails = Some((2, Duration::from_secs(3600)));
+        let max_fails = after(2, Duration::from_secs(3600));
         condition.failed(&url, max_fails, now);
         condition.failed(&url, max_fails, now);
         for _ in 0..3 {
@@ -303,7 +334,7 @@ mod tests {
     fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
         let (condition, url) = server();
         let now = Moment::from_nanos(1);
-        condition.failed(&url, Some((1, Duration::from_secs(10))), now);
+        condition.failed(&url, after(1, Duration::from_secs(10)), now);
         condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now);
         condition.answered(&url);

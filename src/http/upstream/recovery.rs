@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::gate::OriginGate;
+use super::health::MaxFails;
 use super::server::Server;
 use super::shortage;
 use crate::config::Http2;
@@ -35,8 +36,7 @@ pub(super) struct Recovery {
     pub(super) dialer: Dialer,
     pub(super) connect_timeout: Duration,
     pub(super) http2: Http2,
-    /// How many failures in a row take a server out, and for how long.
-    pub(super) max_fails: Option<(u32, Duration)>,
+    pub(super) max_fails: MaxFails,
 }
 
 impl Recovery {

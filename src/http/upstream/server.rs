@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::error::OriginError;
 use super::gate::Place;
-use super::health::ServerHealth;
+use super::health::{MaxFails, ServerHealth};
 use super::incidents::{Condition, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
 use crate::limit::{Cost, Moment};
@@ -32,8 +32,7 @@ pub struct InFlight<'o> {
     server: &'o Arc<Server>,
     /// `None` while it waits for the origin to come back.
     counted: Option<Counted<'o>>,
-    /// How many failures in a row take the server out, and for how long.
-    max_fails: Option<(u32, Duration)>,
+    max_fails: MaxFails,
     place: Option<Place>,
 }
 
@@ -140,12 +139,10 @@ impl Server {
     }
 
     /// Records that an attempt after `took` got no response.
-    ///
-    /// `max_fails`: how many failures in a row take the server out, and for how long.
     pub(super) fn failed(
         &self,
         error: &OriginError,
-        max_fails: Option<(u32, Duration)>,
+        max_fails: MaxFails,
         took: Duration,
         now: Moment,
     ) {
@@ -205,7 +202,7 @@ impl Server {
 }
 
 impl<'o> InFlight<'o> {
-    pub(super) fn new(server: &'o Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
+    pub(super) fn new(server: &'o Arc<Server>, max_fails: MaxFails) -> Self {
         server.in_flight.add(1);
         Self {
             server,

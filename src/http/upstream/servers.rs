@@ -1,9 +1,11 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::gate::{Begun, GateRejection, OriginGate, Place, Waiting};
+use super::health::MaxFails;
 use super::incidents::{Condition, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
@@ -20,6 +22,8 @@ use crate::time::clock;
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
+    /// The server after the one that was picked last: the first among equals.
+    next: AtomicUsize,
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
@@ -77,6 +81,7 @@ impl Origin {
         Self {
             settings,
             servers,
+            next: AtomicUsize::new(0),
             dialer,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -115,6 +120,7 @@ impl Origin {
         Self {
             settings,
             servers,
+            next: AtomicUsize::new(0),
             dialer: self.dialer.clone(),
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -289,8 +295,8 @@ impl Origin {
 
     /// Picks the server with the fewest requests in flight.
     ///
-    /// Servers that are out or that were `tried` are skipped. Of several with equally few requests
-    /// it is the first in the file.
+    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
+    /// turns, in the order of the file.
     ///
     /// # Errors
     ///
@@ -310,12 +316,14 @@ impl Origin {
         now: Moment,
     ) -> Result<InFlight<'_>, OriginError> {
         let alone = self.is_alone();
-        let candidates = self
-            .servers
-            .iter()
-            .filter(|server| may_be(server))
-            .filter(|server| server.is_in(alone, now));
-        let Some(server) = candidates.min_by_key(|server| server.in_flight()) else {
+        let count = self.servers.len();
+        let next = self.next.load(Ordering::Relaxed).min(count);
+        let candidates = (next..count)
+            .chain(0..next)
+            .map(|nth| (nth, &self.servers[nth]))
+            .filter(|(_, server)| may_be(server))
+            .filter(|(_, server)| server.is_in(alone, now));
+        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
             // A server that fails its checks can be in again after the next check at the earliest.
             let check = self.settings.health.as_ref();
             let check = check.map_or(Duration::ZERO, |health| health.interval);
@@ -325,14 +333,19 @@ impl Origin {
                 retry_after: back.min().unwrap_or_default(),
             });
         };
+        if !alone {
+            // Workers that pick at the same moment may move it once for both.
+            self.next.store((nth + 1) % count, Ordering::Relaxed);
+        }
         Ok(InFlight::new(server, self.max_fails()))
     }
 
-    /// How many failures in a row take a server out, and for how long.
-    ///
-    /// A single server is always tried, even if earlier requests failed.
-    fn max_fails(&self) -> Option<(u32, Duration)> {
-        let several = !self.is_alone();
-        several.then_some((self.settings.max_fails, self.settings.fail_timeout))
+    /// How many failures in a row take a server out.
+    fn max_fails(&self) -> MaxFails {
+        MaxFails {
+            in_a_row: self.settings.max_fails,
+            fail_timeout: self.settings.fail_timeout,
+            alone: self.is_alone(),
+        }
     }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::limit::{Moment, Percent};
 
 /// What was cut since the last [update](super::Backoff::update).
@@ -24,6 +26,15 @@ pub struct Cut {
     pub held_until: Option<Moment>,
 }
 
+/// Why the number in flight is not cut, although answers are slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Since when fewer at once are known not to make answers faster.
+    pub since: Moment,
+    /// It is not cut before.
+    pub until: Moment,
+}
+
 /// What is lower than in the file, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lowered {
@@ -33,6 +44,10 @@ pub struct Lowered {
     pub max_in_flight: Option<Cut>,
     /// No departures before.
     pub paused_until: Option<Moment>,
+    /// The number in flight was lower, without making answers faster, and they are still slow.
+    pub kept: Option<Kept>,
+    /// How long answers took on average before, if any of this is so.
+    pub usual: Option<Duration>,
 }
 
 impl Cut {

@@ -1,8 +1,10 @@
 use std::time::Duration;
 
 use super::saved::SavedPlaces;
+use super::trial::{Ended, Trial, Verdict};
 use super::window::Closed;
-use super::{Cut, Moment};
+use super::{Cut, Kept, Moment};
+use crate::limit::Percent;
 
 /// One place, in the unit of a limit.
 const ONE: u64 = 1_000_000;
@@ -10,13 +12,33 @@ const ONE: u64 = 1_000_000;
 /// A cut leaves at least so many places.
 const FEWEST: u64 = 2;
 
+/// How long the limit is not cut again if fewer at once did not make answers faster. Each time it
+/// is twice as long.
+const SHORTEST_KEEP: Duration = Duration::from_secs(30);
+const LONGEST_KEEP: Duration = Duration::from_secs(300);
+
 /// How many requests may be at the origin at once.
 #[derive(Debug)]
 pub(super) struct InFlightLimit {
     file: Option<u64>,
+    /// The part of `file` that a cut leaves at least.
+    floor: Percent,
     lowered: Option<LoweredLimit>,
+    trial: Trial,
+    keeping: Option<Keeping>,
+    keep: Duration,
     /// Whether the last window allows growth.
     may_grow: bool,
+}
+
+/// A time in which the limit is not cut.
+#[derive(Debug)]
+struct Keeping {
+    kept: Kept,
+    /// How long answers took with fewer at once. If they take twice as long, more at once did harm.
+    mean: Duration,
+    /// Whether answers are still slow.
+    is_slow: bool,
 }
 
 #[derive(Debug)]
@@ -29,10 +51,14 @@ struct LoweredLimit {
 }
 
 impl InFlightLimit {
-    pub fn new(file: Option<usize>) -> Self {
+    pub fn new(file: Option<usize>, floor: Percent) -> Self {
         Self {
             file: file.map(places),
+            floor,
             lowered: None,
+            trial: Trial::default(),
+            keeping: None,
+            keep: SHORTEST_KEEP,
             may_grow: false,
         }
     }
@@ -45,6 +71,17 @@ impl InFlightLimit {
 
     pub fn last_cut(&self) -> Option<Cut> {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
+    }
+
+    /// Whether it is not cut although answers are slow.
+    pub fn kept(&self) -> Option<Kept> {
+        let keeping = self.keeping.as_ref().filter(|keeping| keeping.is_slow);
+        keeping.map(|keeping| keeping.kept)
+    }
+
+    /// A request was answered without trouble that was at the origin at an earlier cut.
+    pub fn answered(&mut self, generation: u64, took: Duration) {
+        self.trial.answered(generation, took);
     }
 
     /// What the next process continues from, if it is lower than in the file.
@@ -73,8 +110,12 @@ impl InFlightLimit {
     }
 
     /// Changes what the file says. A lowered limit keeps its part of it.
-    pub fn set_file(&mut self, file: Option<usize>) {
-        self.file = file.map(places);
+    pub fn set_file(&mut self, file: Option<usize>, floor: Percent) {
+        if file.map(places) != self.file {
+            // What was measured was measured with other limits.
+            self.trial = Trial::default();
+        }
+        (self.file, self.floor) = (file.map(places), floor);
         self.keep_part();
     }
 
@@ -85,13 +126,15 @@ impl InFlightLimit {
         };
         let limit = u128::from(lowered.limit) * u128::from(file) / u128::from(lowered.until.max(1));
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        (lowered.limit, lowered.until) = (limit.max(FEWEST * ONE), file);
+        let fewest = fewest(file, self.floor);
+        (lowered.limit, lowered.until) = (limit.max(fewest * ONE), file);
         self.end_growth();
     }
 
     /// Ends a limit that the file gave no reason for any more.
     pub fn reset(&mut self) {
         self.lowered = None;
+        (self.trial, self.keeping) = (Trial::default(), None);
     }
 
     /// Judges a window. Returns whether it is a cut, even if the limit cannot be lower.
@@ -103,18 +146,33 @@ impl InFlightLimit {
         );
         if all == 0 {
             self.may_grow = closed.unanswered == 0;
+            self.note_slow(!self.may_grow, closed.at);
             return false;
         }
         self.may_grow = bad * 20 <= all;
-        if bad * 10 < all {
+        self.note_slow(bad * 10 >= all, closed.at);
+        if bad * 10 < all || self.keeps(closed) {
             return false;
+        }
+        if let Verdict::NoFaster { limit, mean } = self.trial.verdict() {
+            self.give_back(limit, mean, closed.at);
+            return true;
         }
         let at_origin = closed.unanswered + closed.answering;
         let lowered = self.lowered.as_ref();
         let until = lowered.map_or(self.file.unwrap_or(at_origin), |it| it.until);
         let before = lowered.map_or(until, |it| it.limit.div_ceil(ONE));
+        let fewest = fewest(self.file.unwrap_or_default(), self.floor);
+        self.trial.ended(&Ended {
+            generation: closed.generation,
+            in_flight: closed.unanswered,
+            limit: lowered.map_or(until.saturating_mul(ONE), |it| it.limit),
+            is_lowest: before <= fewest + closed.answering,
+            at: closed.at,
+        });
         // Those that are being answered keep their places: the rest is for the others.
         let after = lower(before.saturating_sub(closed.answering), closed, slow);
+        let after = after.max(fewest);
         let after = (after + closed.answering).min(before);
         if after < until {
             self.lowered = Some(LoweredLimit {
@@ -124,6 +182,52 @@ impl InFlightLimit {
             });
         }
         true
+    }
+
+    /// Whether it is kept in spite of the slow answers of a window.
+    fn keeps(&mut self, closed: &Closed) -> bool {
+        let Some(keeping) = &self.keeping else {
+            return false;
+        };
+        let mean = closed.window.mean();
+        if mean.is_some_and(|mean| mean > keeping.mean * 2) {
+            // More at once made answers slower after all.
+            (self.keeping, self.keep) = (None, SHORTEST_KEEP);
+            return false;
+        }
+        if closed.at >= keeping.kept.until {
+            self.keeping = None;
+            return false;
+        }
+        true
+    }
+
+    fn note_slow(&mut self, is_slow: bool, at: Moment) {
+        let Some(keeping) = &mut self.keeping else {
+            return;
+        };
+        keeping.is_slow = is_slow;
+        if !is_slow && at >= keeping.kept.until {
+            (self.keeping, self.keep) = (None, SHORTEST_KEEP);
+        }
+    }
+
+    /// Sets it to what it was before the cuts that made no answer faster.
+    fn give_back(&mut self, limit: u64, mean: Duration, at: Moment) {
+        if let Some(lowered) = &mut self.lowered {
+            lowered.limit = lowered.limit.max(limit);
+        }
+        self.end_growth();
+        self.trial = Trial::default();
+        self.keeping = Some(Keeping {
+            kept: Kept {
+                since: at,
+                until: at + self.keep,
+            },
+            mean,
+            is_slow: true,
+        });
+        self.keep = (self.keep * 2).min(LONGEST_KEEP);
     }
 
     /// Grows by 1 % for a tick. Returns whether the limit has changed.
@@ -140,6 +244,7 @@ impl InFlightLimit {
         let is_over = |lowered: &LoweredLimit| lowered.limit >= lowered.until.saturating_mul(ONE);
         if self.lowered.as_ref().is_some_and(is_over) {
             self.lowered = None;
+            self.trial = Trial::default();
         }
     }
 }
@@ -151,7 +256,13 @@ fn lower(limit: u64, closed: &Closed, slow: Duration) -> u64 {
     let slow = slow.as_nanos().saturating_mul(window.completions.into());
     let in_time = round_up(slow.saturating_mul(8), span * 10);
     let lower = limit.saturating_sub(1).min(in_time);
-    lower.max(limit.div_ceil(2)).max(busy).max(FEWEST)
+    lower.max(limit.div_ceil(2)).max(busy)
+}
+
+/// How many places a cut leaves at least, of those in the file.
+fn fewest(file: u64, floor: Percent) -> u64 {
+    let part = u128::from(file) * u128::from(floor.millionths());
+    round_up(part, u128::from(Percent::ALL.millionths())).max(FEWEST)
 }
 
 fn places(count: usize) -> u64 {

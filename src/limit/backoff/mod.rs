@@ -5,7 +5,8 @@
 //!
 //! - Trouble in a window cuts the rate, down to what the origin did answer.
 //! - Retry-After in half of the answers stops all departures for a time.
-//! - Slow answers cut the number of requests at the origin at once.
+//! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
+//!   answers faster, it is given back, and not cut again for a time.
 //!
 //! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment
 //! first, so the outcome does not depend on how often [`Backoff::update`] is called.
@@ -24,7 +25,10 @@ mod scenarios;
 mod tests;
 mod tick;
 mod traffic;
+mod trial;
 mod window;
+
+use std::time::Duration;
 
 use super::{Moment, Rate};
 use in_flight_limit::InFlightLimit;
@@ -33,7 +37,7 @@ use tick::{TICK, tick_after};
 use traffic::Traffic;
 use window::Closed;
 
-pub use cut::{Cut, Cuts, Lowered};
+pub use cut::{Cut, Cuts, Kept, Lowered};
 pub use limits::BackoffLimits;
 pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
@@ -56,6 +60,8 @@ pub struct Backoff {
     next_tick: Moment,
     changed: bool,
     cuts: Cuts,
+    /// How long answers took on average while nothing was lower than in the file.
+    usual: Option<Duration>,
 }
 
 impl Backoff {
@@ -72,12 +78,13 @@ impl Backoff {
             file_rate: rate,
             rate,
             rate_share: RateShare::new(now),
-            in_flight_limit: InFlightLimit::new(max_in_flight),
+            in_flight_limit: InFlightLimit::new(max_in_flight, limits.floor),
             paused_until: None,
             traffic: Traffic::new(limits.slow, now),
             next_tick: tick_after(now),
             changed: false,
             cuts: Cuts::default(),
+            usual: None,
         }
     }
 
@@ -91,7 +98,10 @@ impl Backoff {
     #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn answered(&mut self, sent: Sent, answer: Answer, now: Moment) {
         self.advance(now);
-        self.traffic.answered(&sent, &answer, now);
+        let ended = self.traffic.answered(&sent, &answer, now);
+        if let (Some((generation, took)), false) = (ended, answer.trouble) {
+            self.in_flight_limit.answered(generation, took);
+        }
     }
 
     /// The client left before an answer came: it counts for nothing.
@@ -140,11 +150,15 @@ impl Backoff {
     #[must_use]
     pub fn lowered(&self) -> Lowered {
         let cut = self.rate_share.last_cut();
-        Lowered {
+        let lowered = Lowered {
             rate: cut.map(|cut| (self.rate_share.share(), cut)),
             max_in_flight: self.in_flight_limit.last_cut(),
             paused_until: self.paused_until,
-        }
+            kept: self.in_flight_limit.kept(),
+            usual: None,
+        };
+        let usual = self.usual.filter(|_| lowered != Lowered::default());
+        Lowered { usual, ..lowered }
     }
 
     /// The file has changed. What is lowered stays at its share of what the file says.
@@ -168,7 +182,7 @@ impl Backoff {
         let longest = now + limits.max_pause;
         self.paused_until = self.paused_until.map(|until| until.min(longest));
         self.rate_share.raise_to(limits.floor);
-        self.in_flight_limit.set_file(max_in_flight);
+        self.in_flight_limit.set_file(max_in_flight, limits.floor);
         (self.limits, self.file_rate) = (limits, rate);
         self.show_rate();
         self.changed = true;
@@ -224,12 +238,16 @@ impl Backoff {
         if let Some(slow) = self.limits.slow {
             let before = self.in_flight_limit.now();
             is_cut |= self.in_flight_limit.judge(closed, slow);
-            if self.in_flight_limit.now() != before {
-                (self.cuts.slow, self.changed) = (true, true);
-            }
+            let after = self.in_flight_limit.now();
+            // It is higher where fewer at once did not help. No limit is above all others.
+            let is_lower = after.is_some_and(|after| before.is_none_or(|before| after < before));
+            self.cuts.slow |= is_lower;
+            self.changed |= after != before;
         }
         if is_cut {
             self.traffic.begin_generation(self.limits.slow, now);
+        } else if self.lowered() == Lowered::default() {
+            self.usual = closed.window.mean().or(self.usual);
         }
     }
 

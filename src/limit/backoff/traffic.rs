@@ -78,17 +78,26 @@ impl Traffic {
         }
     }
 
-    pub fn answered(&mut self, sent: &Sent, answer: &Answer, now: Moment) {
+    /// Returns the generation of the request, if it has ended, and how long the answer took.
+    pub fn answered(
+        &mut self,
+        sent: &Sent,
+        answer: &Answer,
+        now: Moment,
+    ) -> Option<(u64, Duration)> {
         if self.is_foreign(sent) {
-            return;
+            return None;
         }
+        let took = now.since(sent.at);
         if !answer.trouble {
             self.window.complete(answer);
         }
-        if sent.generation == self.generation {
-            self.window.add(answer, now.since(sent.at), self.slow);
+        let is_present = sent.generation == self.generation;
+        if is_present {
+            self.window.add(answer, took, self.slow);
         }
         self.forget(sent);
+        (!is_present).then_some((sent.generation, took))
     }
 
     /// The request is outstanding no more.
@@ -120,6 +129,7 @@ impl Traffic {
             overdue,
             unanswered: self.unanswered,
             answering: self.answering,
+            generation: self.generation,
         })
     }
 

@@ -13,7 +13,7 @@ const ENOUGH: u64 = 10;
 #[derive(Debug)]
 pub(super) struct Window {
     pub since: Moment,
-    /// Answers to requests sent after the last cut. So are the next five.
+    /// Answers to requests sent after the last cut. So are the next six.
     pub answers: u64,
     /// Those that are trouble.
     pub trouble: u64,
@@ -21,6 +21,8 @@ pub(super) struct Window {
     pub slow: u64,
     /// The nanoseconds that the answers took which are neither.
     pub good_nanos: u128,
+    /// The nanoseconds that all answers without trouble took.
+    pub nanos: u128,
     /// Troubled answers with Retry-After.
     pub retries: u64,
     /// The smallest of these.
@@ -42,6 +44,8 @@ pub(super) struct Closed {
     pub unanswered: u64,
     /// Requests whose answer has begun and not ended, or that became a WebSocket.
     pub answering: u64,
+    /// The generation of the requests sent after the last cut.
+    pub generation: u64,
 }
 
 impl Closed {
@@ -59,6 +63,7 @@ impl Window {
             trouble: 0,
             slow: 0,
             good_nanos: 0,
+            nanos: 0,
             retries: 0,
             retry_after: Duration::MAX,
             completions: 0,
@@ -68,6 +73,15 @@ impl Window {
 
     pub fn is_empty(&self) -> bool {
         self.answers == 0 && self.completions == 0
+    }
+
+    /// How long the answers without trouble took, on average; `None` without any.
+    pub fn mean(&self) -> Option<Duration> {
+        let answers = u128::from(self.answers - self.trouble);
+        let mean = self.nanos.checked_div(answers)?;
+        Some(Duration::from_nanos(
+            u64::try_from(mean).unwrap_or(u64::MAX),
+        ))
     }
 
     /// Counts an answer without trouble, whenever its request was sent.
@@ -80,6 +94,9 @@ impl Window {
     pub fn add(&mut self, answer: &Answer, took: Duration, slow: Option<Duration>) {
         self.answers += 1;
         self.trouble += u64::from(answer.trouble);
+        if !answer.trouble {
+            self.nanos += took.as_nanos();
+        }
         if let Some(span) = answer.retry_after.filter(|_| answer.trouble) {
             self.retries += 1;
             self.retry_after = self.retry_after.min(span);

@@ -1,7 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, sum};
-use super::super::words::{count, pace, part, seconds, sentence, waiting, whole};
-use crate::admin::views::OriginSample;
+use super::super::words::{count, listed, pace, part, percent, seconds, sentence, waiting, whole};
+use crate::admin::views::{GateSample, OriginSample, Plain};
 
 /// The store answers, and refuses what the gate asks for.
 pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -45,31 +45,95 @@ pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> 
     })
 }
 
-pub(super) fn backing_off(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+/// From this part of the requests to an origin on, those that get no good answer are in the title.
+const DAMAGE: f64 = 0.05;
+
+/// What part of an origin's requests gets no good answer now, and what they get instead.
+fn damage(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
+    let (recent, name) = (recent.now(), &origin.name);
+    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
+    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
+    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let errors = failed + codes.get(&Plain::from("5xx")).copied().unwrap_or_default();
+    let all = sum(&rejected) + sum(&codes) + failed;
+    let share = part(sum(&rejected) + errors, all);
+    let what = match most(&rejected).map(Plain::as_str) {
+        _ if errors > sum(&rejected) => "get an error",
+        // Its status is `reject_status`.
+        Some("queue") => "are rejected",
+        _ => "get 503",
+    };
+    (share >= DAMAGE).then_some((share, what))
+}
+
+/// How long an origin takes now, if that is clearly more than before.
+fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
+    let (name, usual) = (&origin.name, usual?);
+    let takes = recent.latest(name, |it| it.latency.p50)?;
+    let (now, before) = (seconds(takes), seconds(usual));
+    (takes > 1.5 * usual).then(|| format!("{name} takes {now} ({before} before)"))
+}
+
+/// What a gate lets through less than the file says.
+fn less(gate: &GateSample) -> Vec<String> {
+    let rate = match (gate.rate.now, gate.rate.file) {
+        (Some(now), Some(file)) if now < file => Some(format!("{} of {}", pace(now), pace(file))),
+        _ => None,
+    };
+    let places = match (gate.max_in_flight.now, gate.max_in_flight.file) {
+        (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} places")),
+        _ => None,
+    };
+    rate.into_iter().chain(places).collect()
+}
+
+pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;
     let name = &origin.name;
-    let rate = match (gate.rate.now, gate.rate.file) {
-        (Some(now), Some(file)) if now < file => {
-            format!(" It lets {} of {} through.", pace(now), pace(file))
-        }
-        _ => String::new(),
+    let less = if why.kept {
+        let places = gate.max_in_flight.file;
+        let back = places.map_or("all places".to_owned(), |it| format!("all {it} places"));
+        format!("fewer at once did not make {name} faster; {back} are back")
+    } else {
+        listed(&less(gate))
     };
-    let places = match (gate.max_in_flight.now, gate.max_in_flight.file) {
-        (Some(now), Some(file)) if now < file => {
-            format!(" It allows {now} of {file} requests in flight.")
-        }
-        _ => String::new(),
+    let damage = damage(recent, origin);
+    let title = if let Some((share, what)) = damage {
+        let slower = slower(recent, origin, why.usual);
+        let causes: Vec<_> = slower.into_iter().chain(Some(less.clone())).collect();
+        let causes: Vec<_> = causes.iter().filter(|it| !it.is_empty()).cloned().collect();
+        let because = match causes.as_slice() {
+            [] => format!("the gate of {name} backs off"),
+            causes => causes.join("; "),
+        };
+        format!("{} of requests {what}: {because}", percent(share))
+    } else if why.kept {
+        sentence(&less).trim_end_matches('.').to_owned()
+    } else {
+        format!("The gate of {name} backs off")
     };
+    let evidence = match (why.kept, why.reason.as_str(), less.as_str()) {
+        (true, ..) => "Its answers are slow, however many requests run at once.".to_owned(),
+        (_, "retry_after", "") => format!("{}.", why.text),
+        (_, "retry_after", less) => format!("{}. It lets {less} through.", why.text),
+        (_, _, "") => format!("At the last cut, {}.", why.text),
+        (_, _, less) => format!("At the last cut, {}. It lets {less} through.", why.text),
+    };
+    let remedy = if why.kept {
+        "Find out what the origin waits for. If answers are to take so long, raise `slow`."
+    } else {
+        "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
+    };
+    let share = damage.map_or(0.0, |(share, _)| share);
     Some(Finding {
         cause: Cause::BackingOff,
-        severity: Severity::Warn,
-        weight: 0.0,
+        severity: Severity::bad_if(share >= 0.5),
+        weight: share,
         about: Some(name.clone()),
-        title: format!("The gate of {name} backs off"),
-        evidence: format!("{}.{rate}{places}", why.text),
-        remedy: "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
-            .to_owned(),
+        title,
+        evidence,
+        remedy: remedy.to_owned(),
     })
 }
 

@@ -16,6 +16,8 @@ pub(super) struct BackingOff {
     backoff: Backoff,
     /// As in the file.
     limits: GateLimits,
+    /// When the places that the log told of last were given back.
+    told_kept: Moment,
 }
 
 impl BackingOff {
@@ -25,6 +27,7 @@ impl BackingOff {
             settings: settings.clone(),
             backoff: Backoff::new(settings.limits, rate, most, now),
             limits: *limits,
+            told_kept: Moment::default(),
         }
     }
 
@@ -42,6 +45,7 @@ impl BackingOff {
             settings: settings.clone(),
             backoff,
             limits: *limits,
+            told_kept: self.told_kept,
         }
     }
 
@@ -106,11 +110,34 @@ impl BackingOff {
         };
         metrics.count_backoffs(cuts);
         if self.settings.mode == BackoffMode::On {
+            self.tell_kept(metrics.origin());
             gate.set_limits(self.limits_now(self.limits), now);
             if let Some(until) = self.backoff.paused_until() {
                 gate.pause(until);
             }
         }
+    }
+
+    /// Logs that fewer requests at once have not made the origin faster, once for each time.
+    fn tell_kept(&mut self, origin: &str) {
+        let kept = self
+            .backoff
+            .lowered()
+            .kept
+            .filter(|kept| kept.since > self.told_kept);
+        let Some(kept) = kept else {
+            return;
+        };
+        self.told_kept = kept.since;
+        let again_after = kept.until.since(kept.since);
+        let (most, of) = (self.backoff.max_in_flight(), self.limits.max_in_flight);
+        tracing::warn!(
+            origin,
+            max_in_flight = most,
+            of,
+            ?again_after,
+            "fewer requests at once did not make the origin faster: its places are back"
+        );
     }
 
     /// The limits to show, and what is lowered.

@@ -3,6 +3,7 @@
 //! The origin has ten workers, 50 ms for each request, and is offered 150 requests a second. It
 //! falls to three workers at 20 s, which is 60 requests a second, and comes back at 60 s.
 
+mod in_vain;
 mod origin;
 mod record;
 mod scenario;

@@ -1,0 +1,132 @@
+//! Origins whose delay does not depend on how many requests run, beside some where it does.
+
+use super::*;
+
+/// From 5 to 125 s an origin with a worker for each request takes 3 s for all of them.
+fn delayed(seed: Option<u64>) -> Scenario {
+    Scenario {
+        seconds: 200,
+        offered: 20.0,
+        seed,
+        rate: None,
+        max_in_flight: Some(40),
+        limits: slow(1000),
+        workers: usize::MAX,
+        changes: vec![],
+        takes: |number| {
+            ms(if (100..1800).contains(&number) {
+                3000
+            } else {
+                50
+            })
+        },
+        ..Scenario::default()
+    }
+}
+
+fn limits(it: &Record) -> Vec<(u64, Option<usize>)> {
+    let states = it.states.iter();
+    states
+        .map(|(at, _, limit)| (at.as_secs(), *limit))
+        .collect()
+}
+
+#[test]
+fn places_that_make_no_answer_faster_are_given_back() {
+    for seed in SEEDS {
+        let it = run(delayed(seed));
+        // 40 places are 13.3 a second.
+        let good = it.good(10, 90);
+        println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
+        assert!(good >= 0.8 * 13.3, "{good}");
+        let least = it.states.iter().filter_map(|(_, _, limit)| *limit).min();
+        assert!(least >= Some(5), "three cuts: {least:?}");
+        let last = it.states.last().map(|(_, _, limit)| *limit);
+        assert_eq!(last, Some(Some(40)), "{seed:?}");
+        assert!(it.good(150, 200) >= 0.9 * 20.0);
+    }
+}
+
+#[test]
+fn it_is_tried_again_half_as_often_each_time() {
+    let it = run(Scenario {
+        seconds: 1000,
+        takes: |number| ms(if number > 100 { 3000 } else { 50 }),
+        ..delayed(None)
+    });
+    let full = it.states.iter().filter(|(_, _, limit)| *limit == Some(40));
+    let full: Vec<_> = full.map(|(at, ..)| at.as_secs()).collect();
+    println!("{full:?}");
+    let gaps: Vec<_> = full.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // A trial takes about ten seconds.
+    for (gap, keep) in gaps.iter().zip([30, 60, 120, 240, 300]) {
+        assert!((keep..keep + 15).contains(gap), "{gaps:?}");
+    }
+    assert!(gaps.len() >= 4, "{gaps:?}");
+    assert!(it.good(10, 1000) >= 0.93 * 13.3);
+}
+
+#[test]
+fn irregular_answers_that_do_not_depend_on_load_are_known_too() {
+    // Exponential, 3 s on average.
+    let takes = |number| {
+        let mut mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        if number > 100 {
+            simulation::exponential(mixed, 3.0)
+        } else {
+            ms(50)
+        }
+    };
+    for seed in SEEDS {
+        let it = run(Scenario {
+            seconds: 300,
+            takes,
+            ..delayed(seed)
+        });
+        let good = it.good(10, 300);
+        println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
+        // The four places that cuts leave are 1.3 a second.
+        assert!(good >= 2.0 * 1.33, "{good}");
+    }
+}
+
+#[test]
+fn as_many_are_given_back_as_run_at_once_without_waiting_for_each_other() {
+    // Ten workers, 3 s each: 40 at once take 12 s. Fewer than ten would waste workers.
+    let it = run(Scenario {
+        seconds: 400,
+        workers: 10,
+        room: usize::MAX,
+        takes: |number| ms(if number > 100 { 3000 } else { 50 }),
+        ..delayed(None)
+    });
+    println!("{:?}", limits(&it));
+    let good = it.good(60, 400);
+    assert!(good >= 0.8 * 10.0 / 3.0, "{good}");
+    assert!(it.percentile(50, 100, 400) <= ms(4500));
+}
+
+#[test]
+fn an_origin_that_load_slows_down_gets_no_place_back_before_it_recovers() {
+    for max_in_flight in [Some(50), None] {
+        let scenario = || Scenario {
+            max_in_flight,
+            limits: slow(250),
+            room: usize::MAX,
+            ..Scenario::default()
+        };
+        each(scenario, |it| {
+            let during = it
+                .states
+                .iter()
+                .filter(|(at, ..)| (25..60).contains(&at.as_secs()));
+            let most = during
+                .map(|(_, _, limit)| limit.unwrap_or(usize::MAX))
+                .max();
+            println!("{:?}", limits(it));
+            assert!(most <= Some(30), "{most:?}");
+        });
+    }
+}
