@@ -178,10 +178,11 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
 
     // The failed request takes it out at once; 40 failed checks do so 2 s later.
     drop(first);
-    for _ in 0..2 {
-        let answer = fetch(gateway.address(), "/");
-        assert_eq!((answer.status, &*answer.body), (200, &b"second"[..]));
-    }
+    eventually("it is taken out", || {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        healthy(&gateway, &servers[0]) == Some(0.0)
+    });
+    assert_eq!(fetch(gateway.address(), "/").body, b"second");
     gateway.wait_for_line("the server is taken out");
     gateway.wait_for_line("the server is unhealthy");
 

@@ -169,7 +169,7 @@ mod tests {
         }
         match trial.verdict() {
             Verdict::Open => verdict,
-            no_faster => no_faster,
+            no_faster @ Verdict::NoFaster { .. } => no_faster,
         }
     }
 

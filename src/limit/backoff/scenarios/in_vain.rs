@@ -41,8 +41,8 @@ fn places_that_make_no_answer_faster_are_given_back() {
         assert!(good >= 0.8 * 13.3, "{good}");
         let least = it.states.iter().filter_map(|(_, _, limit)| *limit).min();
         assert!(least >= Some(5), "three cuts: {least:?}");
-        let last = it.states.last().map(|(_, _, limit)| *limit);
-        assert_eq!(last, Some(Some(40)), "{seed:?}");
+        let in_the_end = it.states.last().map(|(_, _, limit)| *limit);
+        assert_eq!(in_the_end, Some(Some(40)), "{seed:?}");
         assert!(it.good(150, 200) >= 0.9 * 20.0);
     }
 }
