@@ -4,6 +4,7 @@
 //! the others are named after it. Whatever an origin suffers from comes before all that advises
 //! more rate.
 
+mod advice;
 mod gates;
 mod origins;
 mod zones;
@@ -71,7 +72,11 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
                 first.remedy = slow;
             }
             let others = found.map(|it| Plain::new(&it.title));
-            first.into_headline(others.collect())
+            let advised_rate = advice::advised(now, &first);
+            Headline {
+                advised_rate,
+                ..first.into_headline(others.collect())
+            }
         }
         None => calm(recent, now).into_headline(Vec::new()),
     }
