@@ -166,7 +166,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     browser.wait_for("the zone", "return says('.zone .stat b') === '3'");
     browser.wait_for(
         "the title",
-        "return document.title.startsWith('(3) ') && document.title.endsWith(' · drip')",
+        "return /^(⚠ )?\\(3\\) /.test(document.title) && document.title.endsWith(' · drip')",
     );
     browser.wait_for("the server", "return says('.servers .pill') === 'asked'");
 
