@@ -67,7 +67,9 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         Some(mut first) => {
             if let Some(slow) = slow(now)
                 && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
-                && first.remedy.contains("`rate`")
+                && ["`rate`", "`max_in_flight`"]
+                    .iter()
+                    .any(|more| first.remedy.contains(more))
             {
                 first.remedy = slow;
             }
