@@ -98,6 +98,16 @@ impl Asset {
         EntityTag::new_strong(format!("{:016x}", hasher.finish()))
     }
 
+    /// The text without the blanks at the beginning of lines, which mean nothing in these files.
+    fn served(&self) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        for line in self.text.lines() {
+            text.push_str(line.trim_start());
+            text.push('\n');
+        }
+        text
+    }
+
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let tag = self.tag();
         let is_known = match IfNoneMatch::parse(request) {
@@ -118,6 +128,6 @@ impl Asset {
         }
         answer
             .insert_header((CONTENT_TYPE, self.content_type))
-            .body(self.text)
+            .body(self.served())
     }
 }

@@ -158,7 +158,9 @@ impl Trial {
     /// A request waits if it is accepted at a level above it. What is rejected stays the same.
     #[must_use]
     pub fn delay_for(&self, share: f64) -> u32 {
-        let level = self.levels.at(1.0 - share).div_ceil(1000);
+        // Levels are kept to a thousandth.
+        let level = self.levels.at(1.0 - share);
+        let level = (level - level / 1000).div_ceil(1000);
         u32::try_from(level).unwrap_or(u32::MAX)
     }
 

@@ -205,8 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rate_is_no_advice_and_time_is_bounded() {
-        assert_eq!(advice("none", NEVER), None);
+    fn the_time_of_the_replays_is_bounded() {
         assert_eq!(advice("1r/s", clock::now()), None);
     }
 
