@@ -62,13 +62,13 @@ fn wildcard(route: &Route, node: Node) {
     let (Some(node), Some((before, behind))) = (node.field("path"), path.split_once('*')) else {
         return;
     };
-    // A regular expression takes a star as it is, if it is escaped.
     let prefix = format!("\"{before}\", which takes every path that begins with it");
     let remedy = if behind.trim_matches('*').is_empty() {
         prefix
     } else {
         let parts: Vec<_> = path.split('*').map(regex_syntax::escape).collect();
-        format!("\"regex:^{}\"", parts.join("[^/]*"))
+        // In quotes that take backslashes as they are.
+        format!("'regex:^{}'", parts.join("[^/]*"))
     };
     node.warn(&format!(
         "* is no wildcard in \"{begins}{path}\", so only a path that has a * matches; write {remedy}"

@@ -58,7 +58,7 @@ pub(super) const CASES: &[Case] = &[
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),
     ("path   = \"/\"", "path   = \"= /u/*/x.json\"",
-     r#"9:10: warning: path: * is no wildcard in "= /u/*/x.json", so only a path that has a * matches; write "regex:^/u/[^/]*/x\\.json""#),
+     r#"9:10: warning: path: * is no wildcard in "= /u/*/x.json", so only a path that has a * matches; write 'regex:^/u/[^/]*/x\.json'"#),
     ("path   = \"/\"", "path   = 'regex:^/api/.*'", ""),
     // A zone that nothing uses.
     (LIMIT, "",
