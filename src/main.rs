@@ -67,6 +67,9 @@ enum Command {
         /// The address of a gateway's admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
         address: top::Address,
+        /// Print the state once as text, also in a terminal
+        #[arg(long)]
+        once: bool,
     },
     /// Ask a running gateway whether it is ready (status 0) or not (1), for health checks
     Health {
@@ -156,7 +159,7 @@ fn main() -> ExitCode {
             wanted,
         } => simulate::simulate(&file(named.config), &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
-        Command::Top { address } => top::top(&address),
+        Command::Top { address, once } => top::top(&address, once),
         Command::Health {
             file: named,
             address,

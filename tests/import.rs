@@ -117,7 +117,10 @@ fn what_is_not_translated_is_told_by_its_line() {
     for (note, line) in notes.iter().zip(lines) {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
-    assert_eq!(notes.last().unwrap(), "4 things need a look");
+    assert_eq!(
+        notes.last().unwrap(),
+        "4 things need a look: 2 limits are lost"
+    );
     // Each also stands in the file: at its table, or above the first one.
     for note in &notes[..4] {
         assert!(
@@ -435,4 +438,30 @@ fn fields_with_underscores_stay_as_they_are() {
         let found = text.lines().find(|line| line.contains("underscores"));
         assert_eq!(found, expected, "{directive}");
     }
+}
+
+#[test]
+fn lost_limits_come_first_and_are_summed_up() {
+    let conf = "events {}\nhttp {\nlimit_req_zone $binary_remote_addr zone=ip:1m rate=5r/s;\nlimit_req_zone $jwt_claim_sub zone=user:1m rate=5r/s;\n\
+                server { listen 80; location / { proxy_pass http://127.0.0.1:9000; limit_req zone=ip; add_header X y; }\n\
+                location /api/ { proxy_pass http://127.0.0.1:9000; limit_req zone=user; }\n\
+                location /both/ { proxy_pass http://127.0.0.1:9000; limit_req zone=ip; limit_conn gone 5; } } }\n";
+    let folder = written(&[("nginx.conf", conf)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:#?}");
+    let expected = [
+        "nginx.conf:4: zone user is left out, and so are its limits",
+        "nginx.conf:6: zone user is not translated, so this limit is left out",
+        "nginx.conf:7: there is no limit_conn_zone gone",
+        "nginx.conf:5: ",
+    ];
+    for (note, expected) in notes.iter().zip(expected) {
+        assert!(note.starts_with(expected), "{notes:#?}");
+    }
+    let last = notes.last().unwrap();
+    assert!(
+        last.ends_with(" things need a look: 2 limits are lost, /api/ is unlimited"),
+        "{notes:#?}"
+    );
+    assert!(settings.contains("path = \"/api/\"\n"), "{settings}");
 }

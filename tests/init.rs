@@ -24,13 +24,8 @@ fn start(site: Site, origin: &Origin) -> Gateway {
     assert!(checked.status.success(), "{checked:?}");
     let written = fs::read_to_string(site.file()).expect("a file");
     let moved = written
-        .replace(
-            "listen = [\"127.0.0.1:8080\"]",
-            &format!(
-                "listen = [\"{}\"]\nadmin = \"{}\"",
-                site.address, site.admin
-            ),
-        )
+        .replace("127.0.0.1:8080", &site.address.to_string())
+        .replace("\"127.0.0.1:9090\"", &format!("\"{}\"", site.admin))
         .replace("127.0.0.1:9000", &origin.address.to_string());
     assert_ne!(moved, written);
     fs::write(site.file(), moved).expect("a file");

@@ -501,7 +501,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__top)
-            opts="-h --help"
+            opts="-h --once --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

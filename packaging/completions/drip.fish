@@ -80,6 +80,7 @@ traefik\t''
 alb\t''"
 complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make the numbers for all keys, also for one that comes much faster than the others'
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
+complete -c drip -n "__fish_drip_using_subcommand top" -l once -d 'Print the state once as text, also in a terminal'
 complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'

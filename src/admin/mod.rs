@@ -6,6 +6,7 @@
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
+//! | `advisor` | finds the rate that a headline advises |
 //! | `headline` | what matters most now, and why |
 //! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
 //! | `counts` | counts by label, for `api` and `sampler` |
@@ -20,6 +21,7 @@
 //! | `views` | the types of that JSON |
 //! | `reply` | responses in JSON |
 
+mod advisor;
 mod api;
 mod counts;
 mod expiry;

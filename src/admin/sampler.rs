@@ -21,6 +21,7 @@ use self::routes::Routes;
 use self::shared_key::untrusted_proxy;
 use self::store::Store;
 use super::Live;
+use super::advisor::Advisor;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
@@ -48,6 +49,7 @@ pub(super) struct Sampler {
     file_state: watch::Receiver<FileState>,
     live: Live,
     editor: Editor,
+    advisor: Advisor,
     seq: u64,
     /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
@@ -90,6 +92,7 @@ impl Sampler {
             file_state,
             live,
             editor: Editor::new(headlines),
+            advisor: Advisor::default(),
             seq: 0,
             before: HashMap::new(),
             origins: Origins::default(),
@@ -112,7 +115,10 @@ impl Sampler {
             let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
             if let Some(gateway) = gateway {
                 let mut sample = self.sample(&gateway).await;
+                let now = clock::now();
+                self.advisor.advise(&mut sample, now);
                 self.editor.edit(&mut sample);
+                self.advisor.ask(&sample, &gateway, now);
                 // Strings, numbers and lists of them always have a JSON form.
                 let json = serde_json::to_string(&sample).unwrap_or_default();
                 self.live.publish(sample.seq, &json);
@@ -220,6 +226,7 @@ impl Sampler {
             rejected_keys,
             overridden: other.map(overridden::view),
             overridden_keys: overrides.keys.len() as u64,
+            advice: None,
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),

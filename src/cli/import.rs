@@ -57,10 +57,13 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     for note in import.notes.iter().take(shown) {
         complain(note);
     }
+    let loss = import
+        .loss
+        .map_or(String::new(), |loss| format!(": {loss}"));
     match import.notes.len() {
         0 => {}
-        1 => complain("1 thing needs a look"),
-        count => complain(format_args!("{count} things need a look")),
+        1 => complain(format_args!("1 thing needs a look{loss}")),
+        count => complain(format_args!("{count} things need a look{loss}")),
     }
     if import.settings.is_none() {
         complain(format_args!(

@@ -31,6 +31,11 @@ pub struct Wanted {
 /// Lines at the start of a file that are searched for a request.
 const LOOKED_AT: usize = 1000;
 
+/// The table that an nginx.conf has nothing of but what names the admin port.
+const SERVER: &str = "[server]";
+const ADMIN: &str =
+    "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
+
 /// Writes the file. One that is there already is not overwritten.
 #[must_use]
 pub fn init(wanted: &Wanted) -> ExitCode {
@@ -127,6 +132,11 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
             "{name} is neither an nginx.conf to translate nor an access log"
         ))
     })?;
+    let settings = if settings.lines().any(|line| line == SERVER) {
+        settings.replacen(&format!("{SERVER}\n"), &format!("{SERVER}\n{ADMIN}\n"), 1)
+    } else {
+        format!("{SERVER}\n{ADMIN}\n\n{settings}")
+    };
     Ok(format!(
         "# Translated from {}. Each comment with a line of it is to be looked at.\n\
          # Saved changes take effect at once; `drip check` shows every value in force.\n\n{settings}",

@@ -90,8 +90,7 @@ impl Scan<'_> {
                         self.close_down_to(0, self.last);
                     }
                     at = if is_first && self.open.is_empty() && *byte == b'[' {
-                        // The name of a table.
-                        self.end_of_line(at)
+                        self.name_of_table(at)
                     } else {
                         self.token(at)
                     };
@@ -101,6 +100,28 @@ impl Scan<'_> {
             }
         }
         self.close_down_to(0, self.last);
+    }
+
+    /// Reads the line that names a table; returns the byte behind it.
+    ///
+    /// Of `[[routes]` the parser takes the next lines for those of the table before.
+    fn name_of_table(&mut self, at: usize) -> usize {
+        let line_end = self.end_of_line(at);
+        let line = &self.text[at..line_end];
+        if let Some((name, behind)) = line.strip_prefix("[[").and_then(|it| it.split_once(']'))
+            && is_name(name)
+            && (behind.trim().is_empty() || behind.trim_start().starts_with('#'))
+        {
+            self.missing.push(Missing {
+                at: at + "[[".len() + name.len() + 1,
+                end: "]".to_owned(),
+                message: format!(
+                    "] is missing; add it here, to close the [[ of line {}",
+                    self.line
+                ),
+            });
+        }
+        line_end
     }
 
     fn end_of_line(&self, at: usize) -> usize {
@@ -296,6 +317,7 @@ mod tests {
             ("a = \"[0-9]\nb = 1", "a = \"[0-9]\"\nb = 1"),
             ("a = \"\"\"x\nb = 1", "a = \"\"\"x\"\"\"\nb = 1"),
             ("a = [1", "a = [1]"),
+            ("[[a] # b\nc = 1", "[[a]] # b\nc = 1"),
             ("a = \"\\", "a = \"\\\""),
         ] {
             let closed = close(text).map(|closed| closed.text);

@@ -129,6 +129,19 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     let row = chosen(&report);
     assert_eq!((&*row.rate, row.burst), ("50r/s", 49), "{report}");
     assert!(report.contains("The log has whole seconds"), "{report}");
+    // Each second's requests come at once in the log: all but the first wait.
+    assert!(row.delayed > 0.9, "{report}");
+    assert!(report.contains("they are coarse"), "{report}");
+    // Above level 47 are the last two of each fifty.
+    assert!(
+        report.contains("With delay = 47, no more than 5 % do"),
+        "{report}"
+    );
+    let lines = toml(&report);
+    for offer in ["delay = 47", "nodelay = true"] {
+        let of_offer = |line: &&str| line.starts_with("# limits = [") && line.contains(offer);
+        assert!(lines.lines().any(|line| of_offer(&line)), "{report}");
+    }
     assert!(
         report.contains("2026-11-01 10:00:00 to 2026-11-01 10:01:59"),
         "{report}"
@@ -144,6 +157,10 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     assert!(fine.contains("what --key says, $remote_addr"), "{fine}");
     assert!(
         fine.contains("The log has milliseconds") && !fine.contains("whole seconds:"),
+        "{fine}"
+    );
+    assert!(
+        !fine.contains("coarse") && !fine.contains("nodelay"),
         "{fine}"
     );
 }

@@ -83,9 +83,9 @@ fn maps_chained_by_the_name_of_a_tier_become_plans_too() {
     assert_eq!(code, Some(0));
     assert!(settings.ends_with(CHAINED), "{settings}");
     let expected = [
-        "tiers-chained.conf:14: map is not translated: ",
         "tiers-chained.conf:17: zone platinum is left out: its map gives no key",
         "tiers-chained.conf:18: zone none is left out, and so are its limits: its map looks at $http_x_api_key and gives the key \"$binary_remote_addr\"",
+        "tiers-chained.conf:14: map is not translated: ",
         "3 things need a look",
     ];
     assert_eq!(notes.len(), expected.len(), "{notes:#?}");

@@ -53,7 +53,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
         "the tile",
         "return says('[data-total=waiting] dd') === '4' && says('[data-total=waiting] dt') === 'waiting · 4 at the gate'",
     );
-    browser.wait_for("the title", "return document.title.startsWith('(4) ')");
+    browser.wait_for("the title", "return /^(⚠ )?\\(4\\) /.test(document.title)");
     browser.wait_for("the number", &format!("return {} === '4'", stat(0)));
     let keys = "return [...document.querySelectorAll('.shares li')].map((row) => [...row.children].map((it) => it.textContent))";
     let shown = browser.run(keys);

@@ -166,7 +166,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     browser.wait_for("the zone", "return says('.zone .stat b') === '3'");
     browser.wait_for(
         "the title",
-        "return document.title.startsWith('(3) ') && document.title.endsWith(' · drip')",
+        "return /^(⚠ )?\\(3\\) /.test(document.title) && document.title.endsWith(' · drip')",
     );
     browser.wait_for("the server", "return says('.servers .pill') === 'asked'");
 
@@ -198,6 +198,7 @@ fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
     for _ in 0..5 {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 502);
     }
+    browser.wait_for("the tab", "return document.title.startsWith('⛔ ')");
     browser.wait_for(
         "the origin",
         "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 attempts got no answer')",

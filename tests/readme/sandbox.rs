@@ -80,10 +80,13 @@ impl Sandbox {
         fs::write(self.path().join(name), self.moved(text)).expect("a file");
     }
 
-    /// Adds the admin port to `gateway.toml`, which leaves it at its default.
+    /// Adds the admin port to `gateway.toml` if it leaves it at its default.
     pub fn set_admin(&self) {
         let file = self.path().join("gateway.toml");
         let settings = fs::read_to_string(&file).expect("a file");
+        if settings.lines().any(|line| line.starts_with("admin")) {
+            return;
+        }
         let admin = format!("[server]\nadmin = \"127.0.0.1:{}\"\n", self.port(9090));
         fs::write(file, settings.replacen("[server]\n", &admin, 1)).expect("a file");
     }

@@ -55,6 +55,16 @@ per_client      2   1.50s  \u{{1b}}]0;owned\u{{7}}\u{{9b}}2J\u{{d}}\u{{a}}\x1B
 }
 
 #[test]
+fn once_prints_the_same_snapshot() {
+    let fake = Fake::start();
+    let address = fake.address.to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    let output = command.args(["top", "--once", &address]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text(&output.stdout), text(&top(&address).stdout));
+}
+
+#[test]
 fn a_snapshot_says_that_the_file_is_broken() {
     let fake = Fake::start();
     fake.break_file("rate: \u{1b}[31mno unit");

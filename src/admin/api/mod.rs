@@ -7,7 +7,7 @@ mod origins;
 mod overrides;
 mod routes;
 mod store;
-mod what_if;
+pub(super) mod what_if;
 mod zones;
 
 use actix_web::web::{self, ServiceConfig};

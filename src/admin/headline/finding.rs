@@ -104,6 +104,7 @@ impl Finding {
             title: Plain::new(&self.title),
             evidence: Plain::new(&self.evidence),
             remedy: Plain::new(&self.remedy),
+            advised_rate: None,
             also,
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
             count: 0,

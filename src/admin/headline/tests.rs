@@ -7,7 +7,7 @@ use super::rules::headline;
 use super::*;
 use crate::admin::views::{
     BackingOff, FileAndNow, GateOutage, GateRefused, GateSample, HeavyKey, Latency, OriginSample,
-    Override, Plain, Problem, StoreRefuses, StoreSample, ZoneSample,
+    Override, Plain, Problem, RateAdvice, StoreRefuses, StoreSample, TriedRate, ZoneSample,
 };
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
@@ -641,6 +641,110 @@ const SITUATIONS: &[Situation] = &[
         says_not: &[],
     },
 ];
+
+/// What replays found: 2r/s rejects one in a hundred, and 3r/s nobody.
+fn advice() -> RateAdvice {
+    let tried = |rate: &str, share_rejected, wait_p99| TriedRate {
+        rate: rate.into(),
+        share_rejected,
+        wait_p99: Some(wait_p99),
+    };
+    RateAdvice {
+        span: 600.0,
+        keys: 30,
+        limited_keys: 30,
+        now: tried("1r/s", 0.4, 20.0),
+        faster: vec![tried("2r/s", 0.01, 3.0), tried("3r/s", 0.0, 0.4)],
+    }
+}
+
+#[test]
+fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short() {
+    let rejecting = |reason, oldest_wait| {
+        let mut second = fine();
+        second.zones[0].rejected = 15;
+        second.zones[0].oldest_wait = oldest_wait;
+        second.zones[0].rejections = counts(&[(reason, 15)]);
+        second.zones[0].advice = Some(advice());
+        after(&second)
+    };
+    let told = rejecting("burst", 1.0);
+    assert!(
+        told.evidence.as_str().ends_with("All 30 keys are limited."),
+        "{told:?}"
+    );
+    assert_eq!(
+        told.remedy.as_str(),
+        "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none. \
+         Otherwise raise `burst` to let more requests wait."
+    );
+    assert_eq!(
+        told.advised_rate,
+        Some("3r/s".into()),
+        "the rate of the button"
+    );
+    for reason in ["burst", "max_wait"] {
+        let told = rejecting(reason, 20.0);
+        let remedy = told.remedy.as_str();
+        assert!(
+            remedy.contains("at 3r/s none") && remedy.contains("wait 20 s already"),
+            "{remedy}"
+        );
+        assert!(!remedy.contains(&format!("raise `{reason}`")), "{remedy}");
+    }
+}
+
+#[test]
+fn long_waits_are_told_at_a_faster_rate_but_not_while_an_origin_is_slow() {
+    let mut second = fine();
+    second.zones[0].depth = 30;
+    second.zones[0].oldest_wait = 20.0;
+    second.zones[0].advice = Some(advice());
+    let told = after(&second);
+    let part = "at 3r/s 99 % of the waits would have been no longer than 400 ms";
+    assert!(told.remedy.as_str().contains(part), "{told:?}");
+    assert_eq!(told.advised_rate, Some("3r/s".into()));
+    second.origins[0].latency.p95 = Some(1.2);
+    let told = after(&second);
+    assert!(told.remedy.as_str().contains("find out why"), "{told:?}");
+    assert_eq!(told.advised_rate, None);
+}
+
+#[test]
+fn at_a_gate_what_binds_is_named() {
+    let gate = |in_flight, rate| {
+        let mut second = fine();
+        second.origins[0].in_flight = in_flight;
+        second.origins[0].gate = Some(GateSample {
+            depth: 12,
+            rate: FileAndNow {
+                file: rate,
+                now: rate,
+            },
+            max_in_flight: FileAndNow {
+                file: Some(8),
+                now: Some(8),
+            },
+            ..GateSample::default()
+        });
+        after(&second).remedy.to_string()
+    };
+    let places = gate(8, Some(20.0));
+    assert!(
+        places.contains("raise its `max_in_flight`, which is 8"),
+        "{places}"
+    );
+    assert!(
+        places.contains("More of its `rate` would not help"),
+        "{places}"
+    );
+    let rate = gate(2, Some(20.0));
+    assert!(
+        rate.contains("raise its `rate`, which is 20 a second"),
+        "{rate}"
+    );
+    assert!(rate.contains("2 of 8 places are taken"), "{rate}");
+}
 
 #[test]
 fn each_situation_has_its_headline() {

@@ -13,7 +13,7 @@ let done = () => {};
 const chosen = () => actions.find(({ id }) => id === $("act-what").querySelector("input:checked")?.value) ?? actions[0];
 const fields = () => ({ rate: $("act-rate").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
 
-function open(title, of, first) {
+function open(title, of, first, rate = "") {
   target = of;
   actions = actionsOf(of);
   setText($("act-title"), title);
@@ -25,7 +25,7 @@ function open(title, of, first) {
     return row;
   }));
   $("act-what").hidden = actions.length < 2;
-  $("act-rate").value = "";
+  $("act-rate").value = rate;
   complain("");
   $("act-token-line").hidden = true;
   $("act-token").value = token();
@@ -84,10 +84,11 @@ async function act() {
   done();
 }
 
-export function actOnZone(zone, first) {
+/** Opens the dialog for a zone; `first` is the chosen action, and `rate` fills its field. */
+export function actOnZone(zone, first, rate) {
   const settings = known.settings.get(zone);
   const { override } = last()?.zone.get(zone) ?? {};
-  open(`Zone ${visible(zone)}`, { zone, rate: settings?.rate, override }, first);
+  open(`Zone ${visible(zone)}`, { zone, rate: settings?.rate, override }, first, rate);
 }
 
 export function actOnKey(zone, { key, override }) {

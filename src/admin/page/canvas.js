@@ -1,6 +1,6 @@
 // What plots are drawn with: colours, bins of samples, lines and areas.
 
-import { drawSoon, sum, view } from "./state.js";
+import { drawSoon, shownSpan, sum } from "./state.js";
 
 export let ink = {};
 export function readInk() {
@@ -18,11 +18,11 @@ const fold = {
 
 /** Groups the samples of the shown range into bins of some seconds, with one value per series. */
 export function bins(samples, series, width, now) {
-  const size = [1, 2, 5, 10].find((n) => (width * n) / view.range >= 2.4) ?? 10;
+  const size = [1, 2, 5, 10].find((n) => (width * n) / shownSpan() >= 2.4) ?? 10;
   const found = [];
   let values;
   for (const sample of samples) {
-    if (sample.time <= now - view.range - size) continue;
+    if (sample.time <= now - shownSpan() - size) continue;
     const start = Math.floor(sample.time / size) * size;
     if (found.at(-1)?.start !== start) {
       values = series.map(() => []);

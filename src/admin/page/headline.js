@@ -1,12 +1,34 @@
 // The headline: what matters most, as the gateway says it, and what it said before.
 
+import { actOnZone } from "./act.js";
 import { RECENT, drawSoon, known, last } from "./state.js";
-import { $, clock, count, make, tell, visible } from "./text.js";
+import { $, clock, count, make, setText, tell, visible } from "./text.js";
 
 let past = null;
 
+/** Seconds for which the origins stay in the wide column after their incident. */
+const STAY = 30;
+let wideUntil = 0;
+
+/** Shows the origins in the wide column while the headline is about a gate, its history open. */
+function placeOrigins(about, now) {
+  const gate = about !== undefined && last().gates.has(about);
+  if (gate) wideUntil = now + STAY;
+  const [card, isWide] = [$("origins-card"), now < wideUntil];
+  if (isWide === (card.parentElement.localName === "main")) return;
+  if (isWide) {
+    $("totals").after(card);
+    for (const details of card.querySelectorAll(".gate details")) details.open = true;
+  } else {
+    $("file-title").parentElement.before(card);
+  }
+  drawSoon();
+}
+
 export function showHeadline() {
-  const { cause, severity, about, title, evidence, remedy, also } = last().headline;
+  const { cause, severity, about, title, evidence, remedy, also, advised_rate: rate } = last().headline;
+  placeOrigins(about, last().time);
+  showAdvice(about, rate);
   const card = $("answer");
   card.dataset.severity = severity;
   card.dataset.cause = cause;
@@ -27,6 +49,15 @@ export function showHeadline() {
     $("spoken").textContent = $("what").textContent;
     if ($("past").open) askPast();
   }
+}
+
+/** Offers the rate that the remedy names. */
+function showAdvice(zone, rate) {
+  const button = $("advised");
+  button.hidden = rate === undefined;
+  if (rate === undefined) return;
+  setText(button, `Try ${visible(rate)} …`);
+  button.onclick = () => actOnZone(zone, "rate", rate);
 }
 
 async function askPast() {

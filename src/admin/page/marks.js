@@ -1,7 +1,7 @@
 // Marks on plots: reloads, overrides and restarts, and what each changed.
 
 import { ink, rule } from "./canvas.js";
-import { known, view } from "./state.js";
+import { known, shownSpan } from "./state.js";
 import { clock, make, visible } from "./text.js";
 
 const CLOSE = 14; // px between marks that are drawn as one
@@ -37,7 +37,7 @@ function wordOf(by, what) {
 export function drawMarks(context, area, x, now) {
   const drawn = [];
   for (const mark of marks()) {
-    if (mark.time < now - view.range || mark.time > now) continue;
+    if (mark.time < now - shownSpan() || mark.time > now) continue;
     const at = Math.round(x(mark.time)) + 0.5;
     const before = drawn.at(-1);
     if (before && at - before.at < CLOSE) before.marks.push(mark);

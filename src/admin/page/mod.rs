@@ -15,7 +15,6 @@
 //! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
 
-use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETag, EntityTag, Header, IfNoneMatch};
@@ -101,6 +100,16 @@ impl Asset {
         EntityTag::new_strong(format!("{:016x}", hasher.finish()))
     }
 
+    /// The text without the blanks at the beginning of lines, which mean nothing in these files.
+    fn served(&self) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        for line in self.text.lines() {
+            text.push_str(line.trim_start());
+            text.push('\n');
+        }
+        text
+    }
+
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let tag = self.tag();
         let is_known = match IfNoneMatch::parse(request) {
@@ -121,49 +130,6 @@ impl Asset {
         }
         answer
             .insert_header((CONTENT_TYPE, self.content_type))
-            .body(self.sent())
-    }
-
-    /// What a browser gets: scripts without the lines that are comments.
-    fn sent(&self) -> Cow<'static, str> {
-        if self.content_type != SCRIPT {
-            return Cow::Borrowed(self.text);
-        }
-        let mut sent = String::with_capacity(self.text.len());
-        for line in self.text.split_inclusive('\n') {
-            let begins_with = |mark| line.trim_start().starts_with(mark);
-            // A line of a comment block begins with an asterisk. No line of code does.
-            if !["//", "/**", "* ", "*/"].into_iter().any(begins_with) {
-                sent.push_str(line);
-            }
-        }
-        Cow::Owned(sent)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_sent_without_comments_and_with_all_of_their_code() {
-        let of = |text| script("/a.js", text).sent();
-        let text = "// About.\nconst a = 1; // one\n\n/**\n * What b is.\n */\nconst b =\n  2 * a;\n  /** Short. */\nexport { a };\n";
-        assert_eq!(
-            of(text),
-            "const a = 1; // one\n\nconst b =\n  2 * a;\nexport { a };\n"
-        );
-        for asset in ASSETS.iter().filter(|it| it.content_type == SCRIPT) {
-            let code = asset.text.lines().filter(|it| it.contains(';')).count();
-            let sent = asset.sent();
-            let kept = sent.lines().filter(|it| it.contains(';')).count();
-            let comments = asset.text.lines().filter(|it| {
-                let it = it.trim_start();
-                it.contains(';') && (it.starts_with('/') || it.starts_with('*'))
-            });
-            assert_eq!(kept + comments.count(), code, "{}", asset.path);
-        }
-        let page = &ASSETS[0];
-        assert_eq!(page.sent(), page.text);
+            .body(self.served())
     }
 }

@@ -2,7 +2,7 @@
 
 import { bins, fitCanvas, ink, rule, shade, sizeOf, steps } from "./canvas.js";
 import { drawMarks, showTip } from "./marks.js";
-import { drawSoon, known, last, sum, view } from "./state.js";
+import { drawSoon, known, last, shownSpan, sum, view } from "./state.js";
 import { clock, clockForm, clone, make, minuteForm, setText } from "./text.js";
 
 /** Steps of 1, 2 or 5 times a power of ten, about three up to `most`. */
@@ -14,6 +14,9 @@ function axis(most, integers) {
   if (integers) step = Math.max(1, step);
   return { top: Math.ceil(most / step - 1e-9) * step, step };
 }
+
+/** Seconds between two times on the axis, by the seconds that it shows. */
+const TICKS = { 60: 15, 120: 30, 300: 60, 600: 120 };
 
 export class Plot {
   /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a rare one is not in the legend while it is 0. */
@@ -46,8 +49,8 @@ export class Plot {
       if (!by || !now) return;
       event.preventDefault();
       view.plot = this;
-      const to = (view.cursor ?? now) + (by * view.range) / 60;
-      setCursor(to >= now ? null : Math.max(now - view.range, to));
+      const to = (view.cursor ?? now) + (by * shownSpan()) / 60;
+      setCursor(to >= now ? null : Math.max(now - shownSpan(), to));
     });
   }
 
@@ -57,7 +60,7 @@ export class Plot {
     const { left, width } = this.area;
     const part = (event.offsetX - left) / width;
     view.plot = this;
-    setCursor(part < 0 || part > 1 ? null : now - view.range * (1 - part));
+    setCursor(part < 0 || part > 1 ? null : now - shownSpan() * (1 - part));
   }
 
   draw() {
@@ -74,7 +77,7 @@ export class Plot {
     area.left = Math.ceil(Math.max(26, ...labels.map(([, label]) => context.measureText(label).width))) + 7;
     area.width = area.right - area.left;
     this.area = area;
-    const x = (time) => Math.min(area.right, Math.max(area.left, area.right - ((now - time) / view.range) * area.width));
+    const x = (time) => Math.min(area.right, Math.max(area.left, area.right - ((now - time) / shownSpan()) * area.width));
     const y = (value) => area.bottom - (Math.min(value, scale.top) / scale.top) * (area.bottom - area.top);
 
     this.drawGaps(context, area, x);
@@ -117,11 +120,11 @@ export class Plot {
     }
     context.textBaseline = "alphabetic";
     context.textAlign = "center";
-    const every = view.range === 600 ? 120 : 30;
-    const form = view.range === 600 ? minuteForm : clockForm;
+    const every = TICKS[shownSpan()] ?? 120;
+    const form = shownSpan() >= 300 ? minuteForm : clockForm;
     // Round times of the local clock, in any time zone.
     const shift = new Date(now * 1000).getTimezoneOffset() * 60;
-    for (let t = Math.ceil((now - view.range - shift) / every) * every + shift; t <= now; t += every) {
+    for (let t = Math.ceil((now - shownSpan() - shift) / every) * every + shift; t <= now; t += every) {
       const label = form.format(t * 1000);
       const half = context.measureText(label).width / 2;
       const at = x(t);
@@ -208,7 +211,7 @@ export function spark(canvas, of, color) {
   const { context, width, height } = fitCanvas(canvas);
   const { size, found } = bins(known.samples, [{ of, fold: "most" }], width, now);
   const most = Math.max(...found.map(({ values }) => values[0] ?? 0), 0);
-  const x = (time) => width - ((now - time) / view.range) * width;
+  const x = (time) => width - ((now - time) / shownSpan()) * width;
   const y = (value) => height - 1 - (most > 0 ? value / most : 0) * (height - 3);
   context.strokeStyle = ink[color];
   shade(context, found, 0, x, y, size);

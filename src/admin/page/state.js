@@ -34,6 +34,14 @@ export const view = {
   window: 60,
 };
 
+const SPANS = [60, 120, 300]; // seconds that plots show soon after the start
+
+/** How many seconds the plots show: the chosen range, or less while there are not as many samples. */
+export function shownSpan() {
+  const covered = known.samples.length ? last().time - known.samples[0].time : 0;
+  return Math.min(view.range, SPANS.find((span) => span >= covered) ?? view.range);
+}
+
 export const last = () => known.samples.at(-1);
 export const recent = () => known.samples.slice(-RECENT);
 

@@ -58,6 +58,9 @@ function waiting(sample) {
 
 const oldest = (sample) => most([...sample.zones.map((zone) => zone.oldest_wait), ...[...sample.gates.values()].map((gate) => gate.wait_p99 ?? 0)]);
 
+/** What the title of the tab begins with, by the severity of the headline. */
+const MARKS = { bad: "⛔ ", warn: "⚠ " };
+
 const TOTALS = [
   {
     label: "answers",
@@ -135,6 +138,6 @@ export function showTotals() {
   }
   const { requests } = waiting(last());
   const name = known.config?.gateway;
-  const severity = { bad: "⛔ ", warn: "⚠ " }[last().headline.severity] ?? "";
-  document.title = `${requests > 0 ? `(${whole(requests)}) ` : ""}${severity}${name ? `${name} · ` : ""}drip`;
+  const mark = MARKS[last().headline.severity] ?? "";
+  document.title = `${mark}${requests > 0 ? `(${whole(requests)}) ` : ""}${name ? `${name} · ` : ""}drip`;
 }

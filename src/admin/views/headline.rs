@@ -25,6 +25,9 @@ pub struct Headline {
     pub title: Plain,
     pub evidence: Plain,
     pub remedy: Plain,
+    /// The rate that the remedy names, for the zone that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advised_rate: Option<Plain>,
     /// The titles of what else is wrong.
     pub also: Vec<Plain>,
     /// How bad it is, among headlines with the same cause.

@@ -2,6 +2,7 @@
 //!
 //! A reader takes what an older gateway does not send as empty or zero.
 
+mod advice;
 mod config;
 mod gate;
 mod headline;
@@ -14,6 +15,7 @@ mod store;
 mod what_if;
 mod zone;
 
+pub use advice::{RateAdvice, TriedRate};
 pub use config::{Broken, Change, Config, Problem};
 pub use gate::{
     BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateRefused,

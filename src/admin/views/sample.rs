@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Codes, GateSample, Headline, Latency, Override, Plain, Problem};
+use super::{Codes, GateSample, Headline, Latency, Override, Plain, Problem, RateAdvice};
 
 /// The event `history` of `/api/live`: its first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -101,6 +101,9 @@ pub struct ZoneSample {
     pub overridden: Option<Override>,
     /// How many keys have an override of their own.
     pub overridden_keys: u64,
+    /// What other rates would do, while the headline is about this zone.
+    #[serde(skip)]
+    pub advice: Option<RateAdvice>,
 }
 
 impl ZoneSample {

@@ -11,8 +11,8 @@ use rustix::fs::{Access, access};
 
 use super::Node;
 use crate::config::{
-    Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
-    Zone, check_state_file,
+    Listen, ListenAddress, Part, PathPattern, PeerPattern, Peers, Route, RouteLimit, Server,
+    Settings, Variable, Zone, check_state_file,
 };
 use crate::limit::{Algorithm, Delay, Limit, Rate, show_duration};
 
@@ -42,6 +42,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         refused_streams(settings, node);
     }
     for (route, node) in settings.routes.iter().zip(&places.routes) {
+        wildcard(route, *node);
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);
@@ -49,6 +50,29 @@ pub(super) fn find(settings: &Settings, places: &Places) {
             never_full(settings, route, limit, *item);
         }
     }
+}
+
+/// Warns of a `*` in a path, which matches only itself.
+fn wildcard(route: &Route, node: Node) {
+    let (path, begins) = match &route.path {
+        PathPattern::Prefix(path) => (path, ""),
+        PathPattern::Exact(path) => (path, "= "),
+        PathPattern::Regex(_) => return,
+    };
+    let (Some(node), Some((before, behind))) = (node.field("path"), path.split_once('*')) else {
+        return;
+    };
+    let prefix = format!("\"{before}\", which takes every path that begins with it");
+    let remedy = if behind.trim_matches('*').is_empty() {
+        prefix
+    } else {
+        let parts: Vec<_> = path.split('*').map(regex_syntax::escape).collect();
+        // In quotes that take backslashes as they are.
+        format!("'regex:^{}'", parts.join("[^/]*"))
+    };
+    node.warn(&format!(
+        "* is no wildcard in \"{begins}{path}\", so only a path that has a * matches; write {remedy}"
+    ));
 }
 
 fn server(server: &Server, node: Node) {

@@ -8,20 +8,47 @@ use super::survey::Surveyed;
 /// The fewest requests of which a peak tells something.
 const LEAST_REQUESTS: u64 = 1000;
 /// The shortest log that shows more than one moment of the traffic.
-const LEAST_TIME: Duration = Duration::from_secs(60 * 60);
+///
+/// The first and the last request of a log of an hour are less than an hour apart.
+const LEAST_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// What to tell of a log that is too short for its numbers to be right; `None` for others.
 pub(super) fn caution(survey: &Surveyed) -> Option<String> {
     let count: u64 = survey.groups().map(Counted::requests).sum();
     let (first, last) = survey.span();
-    let time = last.since(first);
-    if count >= LEAST_REQUESTS && time >= LEAST_TIME {
-        return None;
-    }
-    let plural = if count == 1 { "" } else { "s" };
+    told(count, last.since(first))
+}
+
+fn told(count: u64, time: Duration) -> Option<String> {
+    let what = match (count < LEAST_REQUESTS, time < LEAST_TIME) {
+        (false, false) => return None,
+        (true, _) => {
+            let plural = if count == 1 { "" } else { "s" };
+            format!(
+                "{count} request{plural} in {} s are too few",
+                time.as_secs()
+            )
+        }
+        (false, true) => format!("{} s of traffic are too short a time", time.as_secs()),
+    };
     Some(format!(
-        "CAUTION: {count} request{plural} in {} s are too few to size limits by: take at least {LEAST_REQUESTS}\n\
-         requests over an hour, better a day that has the busiest hour.\n",
-        time.as_secs()
+        "CAUTION: {what} to size limits by: take at least {LEAST_REQUESTS}\n\
+         requests over an hour, better a day that has the busiest hour.\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_an_hour_is_enough_though_its_last_request_came_earlier() {
+        let is_enough = |count, seconds| told(count, Duration::from_secs(seconds)).is_none();
+        assert!(is_enough(51_273, 3599) && is_enough(1000, 3540));
+        assert!(!is_enough(999, 3600) && !is_enough(51_273, 3539));
+        let short = told(51_273, Duration::from_secs(1800)).unwrap();
+        assert!(short.contains("1800 s of traffic are too short"), "{short}");
+        let few = told(40, Duration::from_secs(9)).unwrap();
+        assert!(few.contains("40 requests in 9 s are too few"), "{few}");
+    }
 }

@@ -22,8 +22,11 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 #[must_use]
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> Option<String> {
     let survey = &advice.survey;
-    let candidate = advice.chosen()?.candidate;
-    let (key, rate) = (survey.template.to_string(), candidate.rate.to_string());
+    let chosen = advice.chosen()?;
+    let (key, rate) = (
+        survey.template.to_string(),
+        chosen.candidate.rate.to_string(),
+    );
     let of_keys = match survey.form {
         Some(Form::Csv) => {
             "# The log does not say what its keys are made of; address is assumed.\n"
@@ -68,6 +71,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
          {caution}{outliers}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
          [server]\n\
          listen = [\"127.0.0.1:8080\"]           # also \"[::]:8080\", or \"unix:drip.sock\"\n\
+         admin = \"127.0.0.1:9090\"              # the live page, metrics and API; \"off\" for none\n\
          # trusted_proxies = [\"10.0.0.0/8\"]    # whose X-Forwarded-For tells who the client is\n\n\
          # The gate in front of the origin: what it gets from all clients together.\n\
          [origins.app]\n\
@@ -82,7 +86,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         title(&zone_of(survey)),
         toml_string(&key),
         toml_string(&rate),
-        limit(survey, candidate),
+        limit(survey, chosen),
     ))
 }
 

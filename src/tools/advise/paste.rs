@@ -2,9 +2,10 @@
 
 use super::advice::Advice;
 use super::gate::GateAdvice;
+use super::group::Resolution;
 use super::plans::title;
 use super::survey::Surveyed;
-use super::trial::Candidate;
+use super::trial::{Trial, percent};
 use crate::config::{KeyTemplate, Part, Variable, toml_string};
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
@@ -13,23 +14,60 @@ use crate::config::{KeyTemplate, Part, Variable, toml_string};
 #[must_use]
 pub fn toml(advice: &Advice) -> Option<String> {
     let survey = &advice.survey;
-    let candidate = advice.chosen()?.candidate;
+    let chosen = advice.chosen()?;
     Some(format!(
         "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
-        limit(survey, candidate),
+        limit(survey, chosen),
         title(&zone_of(survey)),
         toml_string(&survey.template.to_string()),
-        toml_string(&candidate.rate.to_string()),
+        toml_string(&chosen.candidate.rate.to_string()),
     ))
 }
 
-/// The field of a route that limits it.
-pub(super) fn limit(survey: &Surveyed, candidate: Candidate) -> String {
-    format!(
-        "limits = [{{ zone = {}, burst = {} }}]\n",
-        toml_string(&zone_of(survey)),
-        candidate.burst
-    )
+/// The field of a route that limits it, and other ways to write it as comments.
+pub(super) fn limit(survey: &Surveyed, chosen: &Trial) -> String {
+    let (zone, burst) = (toml_string(&zone_of(survey)), chosen.candidate.burst);
+    let with = |more: &str| format!("limits = [{{ zone = {zone}, burst = {burst}{more} }}]");
+    let mut lines = with("") + "\n";
+    if is_guess(survey, chosen) {
+        let delay = chosen.delay_for(FEW_WAIT);
+        if delay < burst {
+            let offer = with(&format!(", delay = {delay}"));
+            lines.extend([
+                "# ",
+                &offer,
+                "    # no more than 5 % of these requests wait\n",
+            ]);
+        }
+        lines.extend(["# ", &with(", nodelay = true"), "    # none waits\n"]);
+    }
+    lines
+}
+
+/// The share of requests that wait with the `delay` that is offered.
+const FEW_WAIT: f64 = 0.05;
+/// From this share of waiting requests on, the log's whole seconds matter.
+const MANY_WAIT: f64 = 0.1;
+
+/// Whether many requests wait only because the log has whole seconds, or perhaps so.
+fn is_guess(survey: &Surveyed, chosen: &Trial) -> bool {
+    survey.resolution() == Resolution::Second && chosen.share_delayed() >= MANY_WAIT
+}
+
+/// What to tell of the requests that wait, if a log in whole seconds has many; lines of text.
+pub(super) fn guessed_waits(survey: &Surveyed, chosen: &Trial) -> Option<String> {
+    is_guess(survey, chosen).then(|| {
+        let (delayed, delay) = (percent(chosen.share_delayed()), chosen.delay_for(FEW_WAIT));
+        let few = if delay < chosen.candidate.burst {
+            format!("With delay = {delay}, no more than 5 % do; with")
+        } else {
+            "With".to_owned()
+        };
+        format!(
+            "That {delayed} wait is what the seconds of this log make of it: they are coarse, and real times lie apart.\n\
+             {few} nodelay = true, none does. Neither rejects more.\n"
+        )
+    })
 }
 
 /// The name of the zone that is advised.

@@ -11,7 +11,7 @@ use super::enough::caution;
 use super::group::{Counted, Resolution};
 use super::hours::Class;
 use super::pace::LONGEST_WAIT;
-use super::paste::{gate, toml, zone_of};
+use super::paste::{gate, guessed_waits, toml, zone_of};
 use super::plans;
 use super::survey::Surveyed;
 use super::trial::{Trial, percent, share};
@@ -38,6 +38,7 @@ pub fn report(advice: &Advice) -> String {
         chosen(&mut text, survey, zone, advice.outliers.is_some());
         text.push_str(&advice.outliers_told());
         table(&mut text, survey, zone);
+        text.push_str(&guessed_waits(survey, &zone.chosen).unwrap_or_default());
     }
     plans::table(&mut text, survey, &advice.plans);
     if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file {

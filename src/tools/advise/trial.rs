@@ -32,6 +32,8 @@ pub struct Trial {
     /// Requests that would have been rejected.
     pub rejected: [u64; 3],
     waits: Spread,
+    /// The levels at which requests were accepted, in thousandths of a request.
+    levels: Spread,
 }
 
 /// One bucket for each slot, charged by one replay of the log.
@@ -76,12 +78,17 @@ impl Trial {
             delayed: [0; 3],
             rejected: [0; 3],
             waits: Spread::default(),
+            levels: Spread::default(),
         };
         spool.each(|event| {
             let now = Moment::from_nanos(event.time);
             let class = event.class as usize;
             trial.requests[class] += 1;
-            match buckets.decide(event.slot, event.is_first, now) {
+            let verdict = buckets.decide(event.slot, event.is_first, now);
+            if let Some(Verdict::Pass { excess } | Verdict::Delay { excess, .. }) = verdict {
+                trial.levels.add(thousandths(excess.requests()));
+            }
+            match verdict {
                 Some(Verdict::Delay { until, .. }) => {
                     trial.delayed[class] += 1;
                     let wait = u64::try_from(until.since(now).as_nanos()).unwrap_or(u64::MAX);
@@ -146,11 +153,32 @@ impl Trial {
         share(Self::all(&self.rejected), Self::all(&self.requests))
     }
 
+    /// The smallest `delay` of the limit with which no more than this share of requests wait.
+    ///
+    /// A request waits if it is accepted at a level above it. What is rejected stays the same.
+    #[must_use]
+    pub fn delay_for(&self, share: f64) -> u32 {
+        // Levels are kept to a thousandth.
+        let level = self.levels.at(1.0 - share);
+        let level = (level - level / 1000).div_ceil(1000);
+        u32::try_from(level).unwrap_or(u32::MAX)
+    }
+
     /// A quantile of the waits of delayed requests, accurate to a thousandth.
     #[must_use]
     pub fn wait(&self, share: f64) -> Duration {
         Duration::from_nanos(self.waits.at(share))
     }
+}
+
+/// A level in thousandths of a request, rounded.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "levels are not negative, and the cast saturates"
+)]
+fn thousandths(level: f64) -> u64 {
+    (level * 1000.0).round().max(0.0) as u64
 }
 
 /// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.

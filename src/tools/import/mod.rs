@@ -45,7 +45,10 @@ pub struct Import {
     /// The text of a valid `gateway.toml`; `None` if there is nothing to forward.
     pub settings: Option<String>,
     /// Notes on what the user must check. Each is one line that begins with its file and line.
+    /// Those on lost limits come first.
     pub notes: Vec<String>,
+    /// How many limits are lost, and what is unlimited for that; `None` if no limit is lost.
+    pub loss: Option<String>,
 }
 
 /// Translates the text of `main`. Includes and certificates are relative to its folder.
@@ -70,8 +73,10 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
             }
         }
     });
+    let loss = notes.loss();
     let notes = notes.all();
     Import {
+        loss,
         settings: settings.map(|page| leftovers::with_leftovers(&page, &notes)),
         notes,
     }

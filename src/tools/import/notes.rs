@@ -12,8 +12,22 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     files: Vec<PathBuf>,
-    notes: Vec<(Place, String)>,
+    all: Vec<Note>,
+    /// The places of lost limits, one for each time that such a limit would apply.
+    lost: Vec<Place>,
+    /// The locations that have lost all their limits, as nginx writes them.
+    unlimited: Vec<String>,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Note {
+    place: Place,
+    message: String,
+    is_of_limit: bool,
+}
+
+/// How many unlimited locations are named.
+const MAX_NAMED: usize = 5;
 
 /// Maximum length of a message, in characters. Longer messages are cut off.
 const LONGEST: usize = 400;
@@ -29,34 +43,84 @@ impl Notes {
     }
 
     pub(super) fn add(&mut self, place: Place, message: impl AsRef<str>) {
-        let mut line = String::new();
-        for c in message.as_ref().chars().take(LONGEST) {
-            if c.is_control() {
-                line.extend(c.escape_default());
-            } else {
-                line.push(c);
-            }
+        self.push(place, message, false);
+    }
+
+    /// Adds a note on why limits are lost. It stands before the others.
+    pub(super) fn add_of_limit(&mut self, place: Place, message: impl AsRef<str>) {
+        self.push(place, message, true);
+    }
+
+    /// Adds a note on a limit that is lost.
+    pub(super) fn lose(&mut self, place: Place, message: impl AsRef<str>) {
+        self.lost.push(place);
+        self.push(place, message, true);
+    }
+
+    /// How often a limit was lost so far.
+    pub(super) fn lost(&self) -> usize {
+        self.lost.len()
+    }
+
+    /// Registers a location that has lost all its limits.
+    pub(super) fn is_unlimited(&mut self, location: String) {
+        if !self.unlimited.contains(&location) {
+            self.unlimited.push(location);
         }
-        self.notes.push((place, line));
+    }
+
+    /// Which limits are lost, such as "2 limits are lost, /api/ is unlimited"; `None` if none is.
+    pub(super) fn loss(&self) -> Option<String> {
+        let mut lost = self.lost.clone();
+        lost.sort();
+        lost.dedup();
+        let mut text = match lost.len() {
+            0 => return None,
+            1 => "1 limit is lost".to_owned(),
+            count => format!("{count} limits are lost"),
+        };
+        let named = self.unlimited.iter().take(MAX_NAMED);
+        let named: Vec<_> = named.map(|it| printable(it)).collect();
+        let more = self.unlimited.len() - named.len();
+        if more > 0 {
+            let _ = write!(text, ", {} and {more} more are unlimited", named.join(", "));
+        } else if let [location] = &*named {
+            let _ = write!(text, ", {location} is unlimited");
+        } else if !named.is_empty() {
+            let _ = write!(text, ", {} are unlimited", named.join(", "));
+        }
+        Some(text)
+    }
+
+    fn push(&mut self, place: Place, message: impl AsRef<str>, is_of_limit: bool) {
+        let message = printable(message.as_ref());
+        self.all.push(Note {
+            place,
+            message,
+            is_of_limit,
+        });
     }
 
     /// The number of notes so far.
     pub(super) fn count(&self) -> usize {
-        self.notes.len()
+        self.all.len()
     }
 
     /// The notes after the first `count`, as comments for the settings they concern.
     pub(super) fn since(&self, count: usize) -> Vec<String> {
-        let new = self.notes.get(count..).unwrap_or_default();
+        let new = self.all.get(count..).unwrap_or_default();
         let mut new = new.iter().collect::<Vec<_>>();
         new.sort();
         new.dedup();
         new.into_iter().map(|note| self.show(note)).collect()
     }
 
-    /// All notes, ordered by place, without duplicates.
+    /// All notes without duplicates: those on lost limits first, then by place.
     pub(super) fn all(&self) -> Vec<String> {
-        self.since(0)
+        let mut all = self.all.iter().collect::<Vec<_>>();
+        all.sort_by_key(|note| (!note.is_of_limit, *note));
+        all.dedup();
+        all.into_iter().map(|note| self.show(note)).collect()
     }
 
     /// A place as text: file name and line number.
@@ -78,7 +142,20 @@ impl Notes {
         name
     }
 
-    fn show(&self, (place, message): &(Place, String)) -> String {
-        format!("{}: {message}", self.name(*place))
+    fn show(&self, note: &Note) -> String {
+        format!("{}: {}", self.name(note.place), note.message)
     }
+}
+
+/// A text on one line, cut off if it is too long.
+fn printable(text: &str) -> String {
+    let mut line = String::new();
+    for c in text.chars().take(LONGEST) {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
 }

@@ -33,7 +33,9 @@ impl Files for Mirror<'_> {
 }
 
 fn holds(text: &[u8]) -> Result<(), TestCaseError> {
-    let Import { settings, notes } = import(
+    let Import {
+        settings, notes, ..
+    } = import(
         Path::new("/etc/nginx/nginx.conf"),
         text,
         &Mirror(b"x y; location / { z; }"),

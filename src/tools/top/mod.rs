@@ -36,10 +36,10 @@ const FIRST: Duration = Duration::from_secs(3);
 
 /// Shows the gateway whose admin port is at `address`, until told to quit.
 ///
-/// Shows it once if the output is not a terminal.
+/// Shows it once, as text, if `once` is set or the output is not a terminal.
 #[must_use]
-pub fn top(address: &Address) -> ExitCode {
-    match actix_rt::System::new().block_on(show(address)) {
+pub fn top(address: &Address, once: bool) -> ExitCode {
+    match actix_rt::System::new().block_on(show(address, once)) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -50,7 +50,7 @@ pub fn top(address: &Address) -> ExitCode {
     }
 }
 
-async fn show(address: &Address) -> io::Result<()> {
+async fn show(address: &Address, once: bool) -> io::Result<()> {
     let mut feed = feed::listen(address.clone());
     let model = first(&mut feed).await.map_err(|lost| {
         io::Error::other(format!(
@@ -58,7 +58,7 @@ async fn show(address: &Address) -> io::Result<()> {
              server.admin: drip top ADDRESS"
         ))
     })?;
-    if io::stdout().is_terminal() {
+    if !once && io::stdout().is_terminal() {
         return terminal::watch(address, feed, model).await;
     }
     let mut stdout = io::stdout();

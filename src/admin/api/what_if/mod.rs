@@ -1,5 +1,6 @@
 //! What would other numbers do? Replays the last arrivals at a zone, and changes nothing.
 
+mod rates;
 mod replayed;
 mod wanted;
 
@@ -17,6 +18,8 @@ use super::zones::{busy, find, no_such_zone};
 use crate::admin::views::WhatIf;
 use crate::admin::{Admin, reply};
 use crate::time::clock;
+
+pub(in crate::admin) use self::rates::advise;
 
 /// One replay at a time: it keeps a processor busy.
 static ONE: Semaphore = Semaphore::const_new(1);

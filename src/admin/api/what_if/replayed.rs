@@ -20,7 +20,7 @@ use crate::time::clock;
 /// Most keys in the answer.
 const MOST_KEYS: usize = 5;
 /// How many requests are replayed between two looks at the clock.
-const STEP: usize = 1_000;
+pub(super) const STEP: usize = 1_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// Replays arrivals at the zone with this index, as it is and with other numbers.
@@ -64,7 +64,7 @@ pub(super) fn replay<'a>(
 }
 
 /// The settings with this zone only. Its routes are made up arrival by arrival.
-fn alone(settings: &Settings, zone: Zone) -> Settings {
+pub(super) fn alone(settings: &Settings, zone: Zone) -> Settings {
     Settings {
         zones: vec![zone],
         ..settings.clone()
@@ -72,7 +72,7 @@ fn alone(settings: &Settings, zone: Zone) -> Settings {
 }
 
 /// The replay with one set of numbers.
-struct Side<'a> {
+pub(super) struct Side<'a> {
     simulator: Simulator<'a>,
     zone: &'a Zone,
     wanted: &'a Wanted,
@@ -93,7 +93,7 @@ struct Fate {
 
 impl<'a> Side<'a> {
     /// `None` if the settings have no zone or no route, which a file always has.
-    fn new(settings: &'a Settings, wanted: &'a Wanted) -> Option<Self> {
+    pub(super) fn new(settings: &'a Settings, wanted: &'a Wanted) -> Option<Self> {
         let zone = settings.zones.first()?;
         Some(Self {
             simulator: Simulator::new(settings),
@@ -107,6 +107,13 @@ impl<'a> Side<'a> {
             waits: Spread::default(),
             departures: Vec::new(),
         })
+    }
+
+    /// Decides on the next arrival. Whether it is delayed or rejected.
+    pub(super) fn is_limited(&mut self, arrival: &Arrival) -> bool {
+        let passed = self.counts.passed;
+        self.judge(arrival);
+        self.counts.passed == passed
     }
 
     /// Decides on the next arrival. Whether it is rejected.
@@ -158,7 +165,7 @@ impl<'a> Side<'a> {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn finish(mut self, requests: u64) -> Replayed {
+    pub(super) fn finish(mut self, requests: u64) -> Replayed {
         let rejected = self.counts.rejected + self.counts.rejected_dry_run;
         let waits = (self.waits.count() > 0).then_some(&self.waits);
         let wait = |share| waits.map(|waits| seconds(waits.at(share)));

@@ -30,6 +30,14 @@ enum MaxWait {
 const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
 
 impl Wanted {
+    /// Another rate alone.
+    pub(super) fn of_rate(rate: Rate) -> Self {
+        Self {
+            rate: Some(rate),
+            ..Self::default()
+        }
+    }
+
     /// Reads the body of a request. The error names the field and the remedy.
     pub(super) fn read(body: &[u8], zone: &Zone) -> Result<Self, String> {
         let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {

@@ -192,10 +192,29 @@ pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         .max_in_flight
         .now
         .filter(|most| origin.in_flight >= *most);
-    let why = match (full, gate.rate.now) {
-        (Some(most), _) => format!("All {most} places at the origin are taken."),
-        (None, Some(rate)) => format!("They leave one by one, {}.", pace(rate)),
-        (None, None) => String::new(),
+    // What binds is what helps if it is raised.
+    let (why, remedy) = match (full, gate.rate.now) {
+        (Some(most), rate) => (
+            format!("All {most} places at the origin are taken."),
+            format!(
+                "If {name} can work on more requests at once, raise its `max_in_flight`, which is {most}.{}",
+                rate.map_or("", |_| " More of its `rate` would not help.")
+            ),
+        ),
+        (None, Some(rate)) => {
+            let places = gate.max_in_flight.now.map_or(String::new(), |most| {
+                let busy = origin.in_flight;
+                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
+            });
+            (
+                format!("They leave one by one, {}.", pace(rate)),
+                format!(
+                    "If {name} can take more, raise its `rate`, which is {}.{places}",
+                    pace(gate.rate.file.unwrap_or(rate))
+                ),
+            )
+        }
+        (None, None) => (String::new(), String::new()),
     };
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
@@ -207,6 +226,6 @@ pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         about: Some(name.clone()),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
         evidence: why + &wait,
-        remedy: String::new(),
+        remedy,
     })
 }

@@ -4,6 +4,7 @@
 //! the others are named after it. Whatever an origin suffers from comes before all that advises
 //! more rate.
 
+mod advice;
 mod gates;
 mod leaving;
 mod no_key;
@@ -89,12 +90,18 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         Some(mut first) => {
             if let Some(slow) = slow(now)
                 && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
-                && first.remedy.contains("`rate`")
+                && ["`rate`", "`max_in_flight`"]
+                    .iter()
+                    .any(|more| first.remedy.contains(more))
             {
                 first.remedy = slow;
             }
             let others = found.map(|it| Plain::new(&it.title));
-            first.into_headline(others.collect())
+            let advised_rate = advice::advised(now, &first);
+            Headline {
+                advised_rate,
+                ..first.into_headline(others.collect())
+            }
         }
         None => calm(recent, now).into_headline(Vec::new()),
     };

@@ -1,6 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
+use super::advice;
 use super::shared_key::shared_key;
 use crate::admin::views::{HeavyKey, Plain, ZoneSample};
 
@@ -145,18 +146,19 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             pace(part(rejected, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{} of {} in the last {:.0} s: {why}.{}",
+            "{} of {} in the last {:.0} s: {why}.{}{}",
             whole(rejected),
             count(came, "request"),
             recent.seconds(),
             match &shared {
                 Some(shared) => shared.evidence.clone(),
                 None => top.map(blame).unwrap_or_default(),
-            }
+            },
+            advice::limited_keys(zone).unwrap_or_default()
         ),
         remedy: match shared {
             Some(shared) => shared.remedy,
-            None => remedy(reason, alone, others).to_owned(),
+            None => remedy(zone, reason, alone, others),
         },
     })
 }
@@ -172,8 +174,8 @@ fn blame(key: &HeavyKey) -> String {
     )
 }
 
-fn remedy(reason: &str, alone: bool, others: bool) -> &'static str {
-    match reason {
+fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String {
+    let fixed = match reason {
         "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
         "store" => "See Store.",
         "restart" | "stopping" => "",
@@ -184,15 +186,35 @@ fn remedy(reason: &str, alone: bool, others: bool) -> &'static str {
         _ if alone => {
             "One client asks for more than its limit. If it may have more, give it a plan; others are not affected."
         }
-        "max_wait" => {
-            "If the origin can do more, raise `rate`; otherwise raise `max_wait` to let requests wait longer."
-        }
         "in_flight" => {
             "If the origin can do more at once, raise `in_flight`; otherwise raise `burst` to let more wait."
         }
-        _ => {
-            "If the origin can do more, raise `rate`; otherwise raise `burst` to let more requests wait."
-        }
+        _ => return faster(zone, reason),
+    };
+    fixed.to_owned()
+}
+
+/// Advises more rate, in numbers if there are any, or longer waits if these are not long already.
+fn faster(zone: &ZoneSample, reason: &str) -> String {
+    let rate = advice::rejections(zone).map_or(String::new(), |rates| format!(": {rates}"));
+    let field = if reason == "max_wait" {
+        "max_wait"
+    } else {
+        "burst"
+    };
+    if advice::waits_long(zone) {
+        let wait = seconds(zone.oldest_wait);
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Leave `{field}` as it is: requests wait {wait} already."
+        )
+    } else if field == "burst" {
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Otherwise raise `burst` to let more requests wait."
+        )
+    } else {
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Otherwise raise `max_wait` to let requests wait longer."
+        )
     }
 }
 
@@ -225,8 +247,13 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             words::waiting(zone.depth),
             seconds(zone.oldest_wait)
         ),
-        evidence: format!("{rate}{rejected}"),
-        remedy: "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`."
-            .to_owned(),
+        evidence: format!(
+            "{rate}{rejected}{}",
+            advice::limited_keys(zone).unwrap_or_default()
+        ),
+        remedy: format!(
+            "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
+            advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+        ),
     })
 }

@@ -54,6 +54,12 @@ pub(super) const CASES: &[Case] = &[
     (KEY, "\"$host-a\"", ""),
     (KEY, "\"all\"", ""),
     (KEY, "\"everyone at the host\"", ""),
+    // A star that was meant to be a wildcard.
+    ("path   = \"/\"", "path   = \"/api/*\"",
+     r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),
+    ("path   = \"/\"", "path   = \"= /u/*/x.json\"",
+     r#"9:10: warning: path: * is no wildcard in "= /u/*/x.json", so only a path that has a * matches; write 'regex:^/u/[^/]*/x\.json'"#),
+    ("path   = \"/\"", "path   = 'regex:^/api/.*'", ""),
     // A zone that nothing uses.
     (LIMIT, "",
      "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),

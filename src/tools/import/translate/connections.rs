@@ -26,11 +26,11 @@ impl Connections {
         for directive in directives {
             let place = directive.place;
             let [zone, number] = &directive.args[..] else {
-                notes.add(place, "limit_conn has a zone and a number; it is left out");
+                notes.lose(place, "limit_conn has a zone and a number; it is left out");
                 continue;
             };
             let Some(known) = zones.connections.get(zone) else {
-                notes.add(
+                notes.lose(
                     place,
                     format!("there is no limit_conn_zone {zone}; it is left out"),
                 );
@@ -38,7 +38,7 @@ impl Connections {
             };
             let range = 1..=MOST_IN_FLIGHT;
             let Some(number) = values::whole(number).filter(|number| range.contains(number)) else {
-                notes.add(
+                notes.lose(
                     place,
                     format!("limit_conn: \"{number}\" is not a number above 0; it is left out"),
                 );
@@ -50,7 +50,7 @@ impl Connections {
                     let limit = format!("{{ zone = {name}, burst = 0, in_flight = {number} }}");
                     of_keys.add(known, limit, place, notes);
                 }
-                ConnectionZone::LeftOut => notes.add(
+                ConnectionZone::LeftOut => notes.lose(
                     place,
                     format!("zone {zone} is not translated, so this limit is left out"),
                 ),

@@ -17,7 +17,7 @@ impl<'t> Definition<'t> {
     pub(super) fn read(directive: &'t Directive, notes: &mut Notes) -> Option<Self> {
         let (place, title) = (directive.place, &directive.name);
         let Some((key, args)) = directive.args.split_first() else {
-            notes.add(place, format!("{title} has no key; it is left out"));
+            notes.add_of_limit(place, format!("{title} has no key; it is left out"));
             return None;
         };
         let (mut zone, mut rate) = (None, None);
@@ -32,7 +32,7 @@ impl<'t> Definition<'t> {
             }
         }
         let Some((name, size)) = zone.map(|zone| zone.split_once(':').unwrap_or((zone, ""))) else {
-            notes.add(
+            notes.add_of_limit(
                 place,
                 format!("{title} has no zone=NAME:SIZE; it is left out"),
             );
@@ -50,7 +50,7 @@ impl<'t> Definition<'t> {
     /// Notes why the zone is left out.
     pub(super) fn left_out(&self, why: &str, notes: &mut Notes) {
         let name = self.name;
-        notes.add(
+        notes.add_of_limit(
             self.place,
             format!("zone {name} is left out, and so are its limits: {why}"),
         );

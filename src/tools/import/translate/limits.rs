@@ -120,14 +120,14 @@ fn translate<'z>(
         Some(RequestZone::Limits(known)) => known,
         Some(RequestZone::InPlan) => return None,
         Some(RequestZone::LeftOut) => {
-            notes.add(
+            notes.lose(
                 limit.place,
                 format!("zone {zone} is not translated, so this limit is left out"),
             );
             return None;
         }
         None => {
-            notes.add(
+            notes.lose(
                 limit.place,
                 format!("there is no limit_req_zone {zone}; this limit is left out"),
             );

@@ -254,6 +254,7 @@ impl Translation<'_> {
         };
         // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
+        let lost_before = notes.lost();
         let connections = base
             .map(|base| Connections::read(base, zones, notes))
             .filter(|connections| !connections.is_empty());
@@ -265,7 +266,11 @@ impl Translation<'_> {
             .map(|base| LimitSet::requests(base, zones, notes))
             .filter(|requests| !requests.list.is_empty());
         let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
+        let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, place, notes);
+        if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
+            notes.is_unlimited(one.shown());
+        }
         let methods = methods(one, notes);
         Some(Action::Forward(Forward {
             origin,

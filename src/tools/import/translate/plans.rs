@@ -92,7 +92,7 @@ impl Plan<'_> {
         let before = notes.count();
         let (place, name) = (self.definition.place, self.definition.name);
         if self.keys.is_empty() {
-            notes.add(place, format!("zone {name} is left out: its map gives no key, and drip has no plans without keys"));
+            notes.add_of_limit(place, format!("zone {name} is left out: its map gives no key, and drip has no plans without keys"));
             return None;
         }
         let rate = self.definition.rate().ok()?;

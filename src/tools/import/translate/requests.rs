@@ -37,7 +37,7 @@ impl<'t> LimitReq<'t> {
             }
         }
         if zone.is_none() {
-            notes.add(place, "limit_req has no zone; this limit is left out");
+            notes.lose(place, "limit_req has no zone; this limit is left out");
         }
         Some(Self {
             place,

@@ -10,9 +10,9 @@ use crate::admin::views::Config;
 use crate::tools::top::model::Link;
 
 /// `whole`: with the evidence and the remedy of the headline.
-pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
+pub(super) fn lines(view: &View, width: u16, whole: bool) -> Vec<Line<'static>> {
     let mut lines = vec![gateway(view), settings(view)];
-    lines.extend(trouble::lines(view, whole));
+    lines.extend(trouble::lines(view, width, whole));
     lines
 }
 

@@ -11,6 +11,7 @@ mod paint;
 mod question;
 mod settings;
 pub(super) mod trouble;
+mod wrap;
 mod zones;
 
 use ratatui::Frame;
@@ -45,7 +46,7 @@ pub(super) struct View<'a> {
 impl View<'_> {
     pub(super) fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
-        let header = header::lines(self, area.height >= TALL);
+        let header = header::lines(self, area.width, area.height >= TALL);
         let tall = u16::try_from(header.len()).unwrap_or(u16::MAX);
         let [top, rest, footer] = Layout::vertical([
             Constraint::Length(tall),

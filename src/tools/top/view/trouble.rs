@@ -4,14 +4,15 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::numbers::{moment, wait};
+use super::wrap::wrap;
 use super::{Paint, View};
 use crate::admin::views::{Headline, Latency, Server, StoreSample};
 use crate::tools::top::model::ServerState;
 
 /// The headline with its evidence and remedy, and the store; nothing where there is neither.
 ///
-/// Without `whole`, only its title.
-pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
+/// Texts of the headline are wrapped to `width` columns. Without `whole`, only its title.
+pub(super) fn lines(view: &View, width: u16, whole: bool) -> Vec<Line<'static>> {
     let Some(sample) = view.shown().now() else {
         return Vec::new();
     };
@@ -23,10 +24,16 @@ pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
         "fine" => paint.good(),
         _ => Style::new(),
     };
-    let title = texts.next();
-    let title = title.map(|text| Line::styled(format!(" {text}"), style.patch(Paint::strong())));
-    let mut lines: Vec<Line> = title.into_iter().collect();
+    let width = usize::from(width);
+    let title = texts
+        .next()
+        .map(|text| wrap(&text, width.saturating_sub(1)));
+    let title = title.into_iter().flatten();
+    let mut lines: Vec<Line> = title
+        .map(|text| Line::styled(format!(" {text}"), style.patch(Paint::strong())))
+        .collect();
     let texts = texts.filter(|_| whole);
+    let texts = texts.flat_map(|text| wrap(&text, width.saturating_sub(3)));
     lines.extend(texts.map(|text| Line::raw(format!("   {text}"))));
     lines.extend(sample.store.as_ref().map(|it| {
         let style = if it.up { Style::new() } else { paint.bad() };
