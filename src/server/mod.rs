@@ -7,6 +7,7 @@ mod descriptors;
 mod listeners;
 mod load;
 mod logs;
+mod memory;
 mod notify;
 mod proxy_protocol;
 mod reload;
