@@ -9,6 +9,7 @@ mod kernel_queue;
 mod listeners;
 mod load;
 mod logs;
+mod memory;
 mod notify;
 mod proxy_protocol;
 mod reload;

@@ -12,12 +12,12 @@ use super::accept::Accepting;
 use super::address::live_page;
 use super::listeners::in_use;
 use super::load::Loaded;
-use super::logs;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
 use super::state::{StateFile, WRITING_IN_HASTE};
 use super::watchdog::Watchdog;
+use super::{logs, memory};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
@@ -135,6 +135,7 @@ pub(crate) async fn serve(
     tokio::select! {
         ended = until_stop => ended?,
         never = watchdog.while_all_answer(&manager, &threads) => match never {},
+        never = memory::give_back() => match never {},
     }
     health.set_accepting(false);
     // The kernel may need seconds to end the watch: it does so while the queues drain.

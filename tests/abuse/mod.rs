@@ -12,6 +12,7 @@ mod heads;
 mod keys;
 mod least_rate;
 mod log;
+mod memory;
 pub mod others;
 mod pipelined;
 mod slow;
