@@ -327,7 +327,8 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 42] = [
+const PROMISED: [&str; 43] = [
+    "drip_zone_cancelled_after_seconds",
     "drip_connections",
     "drip_max_connections",
     "drip_descriptor_waits_total",

@@ -89,7 +89,7 @@ impl Turn {
     /// Writes the line of the log.
     pub(super) fn log(&self) {
         match self {
-            Self::Began(headline) => tracing::warn!(
+            Self::Began(headline) => tracing::info!(
                 cause = headline.cause.as_str(),
                 about = headline.about.as_ref().map(Plain::as_str),
                 evidence = headline.evidence.as_str(),
