@@ -164,7 +164,9 @@ fn of_several_only_the_healthy_are_asked() {
 #[test]
 fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over() {
     let address = free_address();
-    let begin = || Origin::at(&address.to_string(), |exchange| exchange.reply(b"first"));
+    // Without a kept connection, on which it would go on answering.
+    let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfirst";
+    let begin = || Origin::at(&address.to_string(), |exchange| exchange.send(reply));
     let first = begin();
     let second = Origin::answering(|exchange| exchange.reply(b"second"));
     let servers = [url(&first), url(&second)];
