@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::config;
-use drip::http::upstream::{Dialer, Origin};
+use drip::http::upstream::{Dialer, KeyAtGate, Origin};
 use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
 
 use thread_time::ThreadTime;
@@ -97,22 +97,17 @@ origin = "app"
     let settings = config::parse(FILE, Path::new("gateway.toml"), false).expect("a good file");
     let origin = Origin::new(settings.origins[0].clone(), Dialer::default());
     let gate = origin.gate().expect("the file has one");
-    let key = key(1);
+    let key = KeyAtGate {
+        zone: Some("key".into()),
+        key: key(1),
+    };
     c.bench_function("pass an open gate, and give the place back", |b| {
-        b.iter(|| {
-            black_box(gate.join(
-                false,
-                || Share::of(Arc::clone(&key)),
-                Cost::ONE,
-                None,
-                false,
-            ))
-        });
+        b.iter(|| black_box(gate.join(false, || Share::of(key.clone()), Cost::ONE, None, false)));
     });
     c.bench_function(
         "ask an open gate whether a request would be rejected",
         |b| {
-            b.iter(|| black_box(gate.foresee(|| Share::of(Arc::clone(&key)), None)));
+            b.iter(|| black_box(gate.foresee(|| Share::of(key.clone()), None)));
         },
     );
 }

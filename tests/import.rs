@@ -465,3 +465,24 @@ fn lost_limits_come_first_and_are_summed_up() {
     );
     assert!(settings.contains("path = \"/api/\"\n"), "{settings}");
 }
+
+#[test]
+fn an_unlimited_location_is_named_with_its_host_if_there_are_several_servers() {
+    let location = |path: &str| {
+        format!("location {path} {{ proxy_pass http://127.0.0.1:9000; limit_req zone=user; }}\n")
+    };
+    let conf = format!(
+        "events {{}}\nhttp {{\nlimit_req_zone $jwt_claim_sub zone=user:1m rate=5r/s;\n\
+         server {{ listen 80; server_name a.test b.test; {} {} }}\nserver {{ listen 80; server_name c.test; {} }}\n\
+         server {{ listen 80 default_server; {} }} }}\n",
+        location("/"),
+        location("= /api"),
+        location("/"),
+        location("/"),
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (_, _, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let last = notes.last().unwrap();
+    let says = ": 4 limits are lost, a.test/, a.test = /api, c.test/, / are unlimited";
+    assert!(last.ends_with(says), "{notes:#?}");
+}

@@ -18,10 +18,12 @@
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
 //! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
+//! | `budget` | how the budget of a request is read, and what is above it |
 
 mod abuse;
 mod advise;
 mod backends;
+mod budget;
 mod checklist;
 mod demo;
 mod examples;

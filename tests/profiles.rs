@@ -1,5 +1,7 @@
 //! The build profiles: quick for who installs it, thorough for packages, and one that can be profiled.
 
+use std::process::Command;
+
 use toml::Table;
 
 /// A profile of Cargo.toml.
@@ -44,4 +46,16 @@ fn profiling_is_dist_with_symbols_and_line_tables() {
     assert_eq!(profiling["strip"].as_bool(), Some(false));
     assert_eq!(profiling["debug"].as_str(), Some("line-tables-only"));
     assert_eq!(profiling.len(), 3, "anything else would be another build");
+}
+
+/// It takes the place of libc's functions, so nothing but the linker knows.
+#[test]
+fn the_program_allocates_with_mimalloc() {
+    let program = Command::new(env!("CARGO_BIN_EXE_drip"))
+        .arg("--version")
+        .env("MIMALLOC_VERBOSE", "1")
+        .output()
+        .expect("drip is built");
+    let told = String::from_utf8_lossy(&program.stderr);
+    assert!(told.contains("mimalloc"), "{told}");
 }

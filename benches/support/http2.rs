@@ -1,4 +1,4 @@
-//! A client's HTTP/2 connection over TLS, with a few streams that each repeat their request.
+//! A client's HTTP/2 connection, with a few streams that each repeat their request.
 //!
 //! A stream asks again as soon as it is answered. It is written by hand and does not use h2, so
 //! that a client costs little compared with the proxy. RFC 9113 defines the frames, RFC 7541 the
@@ -7,7 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -40,8 +40,8 @@ const DEFAULT_WINDOW: u32 = (1 << 16) - 1;
 
 /// A connection and its open streams.
 #[derive(Debug)]
-pub struct Connection {
-    socket: TlsStream<TcpStream>,
+pub struct Connection<S = TlsStream<TcpStream>> {
+    socket: S,
     path: &'static str,
     /// Bytes that the next write sends.
     write: Vec<u8>,
@@ -55,14 +55,20 @@ pub struct Connection {
 
 impl Connection {
     pub async fn open(to: SocketAddr, path: &'static str) -> io::Result<Self> {
-        let socket = tls::connect(to, Alpn::Http2).await?;
+        Ok(Self::over(tls::connect(to, Alpn::Http2).await?, path))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Over a connected socket. The first call of `outcomes` sends the preface.
+    pub fn over(socket: S, path: &'static str) -> Self {
         let mut write = PREFACE.to_vec();
         let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
         settings.extend(MOST.to_be_bytes());
         frame(&mut write, SETTINGS, 0, 0, &settings);
         let more = (MOST - DEFAULT_WINDOW).to_be_bytes();
         frame(&mut write, WINDOW_UPDATE, 0, 0, &more);
-        Ok(Self {
+        Self {
             socket,
             path,
             write,
@@ -70,7 +76,7 @@ impl Connection {
             next_stream: 1,
             first_key: None,
             odd: Vec::new(),
-        })
+        }
     }
 
     /// Opens a stream with a request. The next call of `outcomes` sends it.

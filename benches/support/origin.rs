@@ -1,9 +1,10 @@
-//! An origin that answers at once, and records the time of each request.
+//! An origin that answers at once or after a time, and records the time of each request.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use drip::time::clock;
 use memchr::memmem;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime;
 use tokio::task::LocalSet;
+use tokio::time::sleep;
 
 use super::place::Side;
 
@@ -35,7 +37,12 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// It answers at once.
     pub fn start() -> io::Result<Self> {
+        Self::answering_after(Duration::ZERO)
+    }
+
+    pub fn answering_after(time: Duration) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let origin = Self {
@@ -51,7 +58,7 @@ impl Origin {
                 .block_on(LocalSet::new().run_until(async move {
                     let listener = TcpListener::from_std(listener).expect("a listener");
                     while let Ok((stream, _)) = listener.accept().await {
-                        tokio::task::spawn_local(serve(stream, Arc::clone(&seen)));
+                        tokio::task::spawn_local(serve(stream, time, Arc::clone(&seen)));
                     }
                 }));
         });
@@ -75,7 +82,11 @@ impl Origin {
     }
 }
 
-async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Option<Vec<Arrival>>>>) -> io::Result<()> {
+async fn serve(
+    mut stream: TcpStream,
+    after: Duration,
+    seen: Arc<Mutex<Option<Vec<Arrival>>>>,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut read = Vec::with_capacity(4096);
     loop {
@@ -89,6 +100,9 @@ async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Option<Vec<Arrival>>>>) ->
                 seen.push(Arrival { at, key });
             }
             read.drain(..end + 4);
+            if !after.is_zero() {
+                sleep(after).await;
+            }
             stream.write_all(ANSWER).await?;
         }
     }

@@ -76,6 +76,15 @@ impl Running {
         Ok(started)
     }
 
+    /// Asks it to end, and waits at most `limit` until it has.
+    pub fn stop(mut self, limit: Duration) -> io::Result<()> {
+        send(self.child.id(), Signal::TERM);
+        if within(limit, || self.has_ended()) {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("it did not end in {limit:?}")))
+    }
+
     fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -95,7 +104,9 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let id = self.child.id();
-        send(id, Signal::TERM);
+        if !self.has_ended() {
+            send(id, Signal::TERM);
+        }
         if !within(Duration::from_secs(1), || self.has_ended()) {
             for process in self.processes() {
                 send(process, Signal::KILL);

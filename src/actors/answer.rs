@@ -97,6 +97,8 @@ pub struct Grant {
     pub charge: Charge,
     /// When it was due, if it had to wait (in a dry run: if it would have had to).
     pub due: Option<Moment>,
+    /// When it was granted.
+    pub at: Moment,
     /// The level with this request, at the time it joined.
     pub excess: Excess,
     /// What the client may do next.
@@ -150,18 +152,26 @@ pub struct Rejection {
 }
 
 impl Grant {
-    /// The grant of a zone that no longer limits.
-    pub(super) fn unlimited() -> Self {
+    /// The grant of a request that passes at once, without a place.
+    pub(super) fn at_once(charge: Charge, excess: Excess, outlook: Outlook, at: Moment) -> Self {
         Self {
-            charge: Charge::Nothing,
+            charge,
             due: None,
-            excess: Excess::default(),
-            outlook: Outlook {
-                remaining: 1,
-                one_more_in: Duration::ZERO,
-            },
+            at,
+            excess,
+            outlook,
             place: None,
         }
+    }
+
+    /// The grant of a zone that no longer limits.
+    pub(super) fn unlimited() -> Self {
+        let outlook = Outlook {
+            remaining: 1,
+            one_more_in: Duration::ZERO,
+        };
+        let excess = Excess::default();
+        Self::at_once(Charge::Nothing, excess, outlook, Moment::default())
     }
 
     /// The status to count and log for this turn.

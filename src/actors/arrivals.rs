@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::short_key;
 use crate::limit::{Cost, Limit, Moment};
-use crate::replay::remembered;
 
 /// How long an arrival is kept.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
@@ -170,7 +170,7 @@ impl Chunk {
         if index == self.limits.len() {
             self.limits.push(limit);
         }
-        self.keys.extend_from_slice(&remembered(arrival.key));
+        self.keys.extend_from_slice(&short_key(arrival.key));
         self.entries.push(Entry {
             time: arrival.time,
             // Short keys of few entries: neither number comes near its end.
@@ -314,6 +314,6 @@ mod tests {
             .in_order()
             .map(|arrival| arrival.key.len())
             .collect();
-        assert_eq!(keys, [remembered(&name).len(), 5]);
+        assert_eq!(keys, [short_key(&name).len(), 5]);
     }
 }

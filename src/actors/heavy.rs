@@ -7,14 +7,15 @@ use tokio::sync::oneshot;
 
 use super::answer::Key;
 use super::stats::KeyState;
-use crate::config::Plans;
+use crate::config::{Plans, short_key};
 use crate::limit::{Heaviest, HeavyHitters, Measure, Moment, Window};
+use crate::observe::key_names::KeyNames;
 
 /// Longest key that is kept whole, in bytes. Of a longer one the beginning is kept.
 const LONGEST: usize = 128;
 
-/// A key among the heaviest of a zone, as it is kept: whole, or its beginning, which is one byte
-/// longer than the longest whole one.
+/// A key among the heaviest of a zone, as it is kept: whole, or its beginning with its short form
+/// behind it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeavyName(Key);
 
@@ -74,6 +75,33 @@ impl HeavyName {
         (self.0.len() <= LONGEST).then_some(&self.0)
     }
 
+    /// As text: of a long key the beginning and an ellipsis, or its masked name.
+    #[must_use]
+    pub fn full(&self, names: KeyNames) -> String {
+        match self.whole() {
+            Some(key) => names.full(key),
+            None => names
+                .masked(self.short_form())
+                .unwrap_or_else(|| format!("{}…", names.full(self.begin()))),
+        }
+    }
+
+    /// As text of bounded length.
+    #[must_use]
+    pub fn short(&self, names: KeyNames) -> String {
+        match self.whole() {
+            Some(key) => names.short(key),
+            None => names
+                .masked(self.short_form())
+                .unwrap_or_else(|| names.short(self.begin())),
+        }
+    }
+
+    /// The short form of a long key, which has the same masked name.
+    fn short_form(&self) -> &[u8] {
+        self.0.get(LONGEST..).unwrap_or_default()
+    }
+
     /// The name of its plan, if it has one and is kept whole.
     #[must_use]
     pub fn plan<'p>(&self, plans: &'p Plans) -> Option<&'p str> {
@@ -84,7 +112,7 @@ impl HeavyName {
         if key.len() <= LONGEST {
             return Self(Key::clone(key));
         }
-        Self(Key::from(&key[..=LONGEST]))
+        Self(Key::from([&key[..LONGEST], &*short_key(key)].concat()))
     }
 }
 

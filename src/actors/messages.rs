@@ -10,6 +10,7 @@ use super::answer::{Answer, Charge, Key, Outcome};
 use super::arrivals::{Arrival, Arrivals};
 use super::saved_key::{SavedKey, TurnToCome};
 use super::stats::{Count, Top};
+use crate::config;
 use crate::limit::{Cost, Limit, Moment, Onward, Rate, Ticket};
 
 /// Asks for a turn. Answered exactly once, unless the caller has gone before.
@@ -195,6 +196,19 @@ pub(super) struct ListKeys {
     pub(super) reply: oneshot::Sender<(Top, usize)>,
 }
 
+/// Asks for one step of a search for the keys with a masked name, from just before index `before`
+/// to the front.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct FindMasked {
+    pub(super) zone: Arc<config::Zone>,
+    pub(super) name: Arc<str>,
+    /// [`FROM_THE_END`] first, then the index of the last reply.
+    pub(super) before: usize,
+    /// Receives the keys and the index to continue from; 0 at the end.
+    pub(super) reply: oneshot::Sender<(Vec<Key>, usize)>,
+}
+
 /// Asks for the arrivals of the last ten minutes.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
@@ -242,8 +256,8 @@ pub(super) struct RetuneKey(pub Rate);
 #[rtype(result = "()")]
 pub(super) struct PauseKey(pub Option<Moment>);
 
-/// Supervisor to key actor: waiters that wait until fewer of the key run than the first number of a
-/// pair wait for the second one from now on.
+/// Supervisor to key actor: waiters that wait until fewer of the key run than the first number of
+/// a pair wait for the second one from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct ChangeInFlight(pub Arc<[(NonZeroU32, NonZeroU32)]>);

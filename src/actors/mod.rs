@@ -6,6 +6,9 @@
 //!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
 //! ```
 //!
+//! A request that finds an empty bucket passes at the supervisor: a key has an actor only once one
+//! of its requests finds a level.
+//!
 //! A key lives on one worker. Its supervisor there is the only holder of the key actor's address.
 //! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
 //! parking or evicting.

@@ -74,6 +74,10 @@ impl Shard {
         self.sharing.borrow().as_ref().map(Rc::clone)
     }
 
+    pub(super) fn is_shared(&self) -> bool {
+        self.sharing.borrow().is_some()
+    }
+
     /// Sets how the zone is shared.
     pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
         self.sharing.replace(zone);

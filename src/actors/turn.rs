@@ -38,15 +38,20 @@ impl RequestTicket {
 #[derive(Debug)]
 pub struct Joining<'z> {
     shards: &'z Shards,
-    key: Key,
+    /// The request's own key; `None` once its turn has it.
+    key: Option<Key>,
     /// Those of the plan of the key, if it has one.
     plan: Option<&'z PlanMetrics>,
-    request: RequestTicket,
+    ticket: Ticket,
+    onward: Option<Onward>,
     dry_run: bool,
+    /// Whether it waits at the bucket that unknown keys share.
+    is_flood: bool,
     /// What it counts as if its turn is not used.
     unused: Unused,
-    /// `None` once the answer is here.
-    answer: Option<oneshot::Receiver<Answer>>,
+    answer: oneshot::Receiver<Answer>,
+    /// Whether the answer is here.
+    is_answered: bool,
 }
 
 impl<'z> Joining<'z> {
@@ -59,14 +64,18 @@ impl<'z> Joining<'z> {
         request: RequestTicket,
     ) -> Self {
         let answer = ask(shards, &key, limit, dry_run, request);
+        let RequestTicket { ticket, onward } = request;
         Self {
             shards,
-            key,
+            key: Some(key),
             plan,
-            request,
+            ticket,
+            onward,
             dry_run,
+            is_flood: false,
             unused: Unused::Cancelled,
-            answer: Some(answer),
+            answer,
+            is_answered: false,
         }
     }
 }
@@ -98,9 +107,34 @@ fn ask(
 impl<'z> Joining<'z> {
     /// Joins the bucket that unknown keys share, instead of that of the request's own key.
     fn join_flood(&mut self, limit: Limit) -> oneshot::Receiver<Answer> {
-        self.key = Key::from(NEW_KEYS);
+        self.is_flood = true;
         self.shards.metrics().flooded.add(1);
-        ask(self.shards, &self.key, limit, self.dry_run, self.request)
+        let key = Key::from(NEW_KEYS);
+        let (ticket, onward) = (self.ticket, self.onward);
+        let request = RequestTicket { ticket, onward };
+        ask(self.shards, &key, limit, self.dry_run, request)
+    }
+
+    /// Returns the request's own key, until its turn has it.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        self.key.as_ref()
+    }
+
+    /// Takes the request's own key, once it is rejected. Its turn has the key otherwise.
+    pub fn take_key(&mut self) -> Key {
+        self.key.take().unwrap_or_default()
+    }
+
+    /// Whether its zone decides as usual, and lets it pass all the same.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Returns the key of the bucket that decides.
+    fn bucket_key(&self) -> Key {
+        bucket_key(self.key.as_ref(), self.is_flood)
     }
 
     /// Leaves the queue, because another zone rejected the request.
@@ -108,13 +142,14 @@ impl<'z> Joining<'z> {
         self.unused = Unused::RejectedElsewhere;
     }
 
-    fn turn(&self, grant: Grant) -> Turn<'z> {
+    fn turn(&mut self, grant: Grant) -> Turn<'z> {
         Turn {
             shards: self.shards,
-            key: Key::clone(&self.key),
+            key: self.take_key(),
             plan: self.plan,
             grant,
             dry_run: self.dry_run,
+            is_flood: self.is_flood,
             unused: Some(Unused::Cancelled),
         }
     }
@@ -125,20 +160,20 @@ impl<'z> Future for Joining<'z> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = loop {
-            let Some(answer) = &mut self.answer else {
+            if self.is_answered {
                 return Poll::Pending;
-            };
-            match ready!(Pin::new(answer).poll(cx)) {
-                Ok(Answer::OneTooMany(limit)) => self.answer = Some(self.join_flood(limit)),
+            }
+            match ready!(Pin::new(&mut self.answer).poll(cx)) {
+                Ok(Answer::OneTooMany(limit)) => self.answer = self.join_flood(limit),
                 answer => break answer,
             }
         };
-        self.answer = None;
+        self.is_answered = true;
         let mut rejection = match answer {
             Ok(Answer::Turn(grant)) => return Poll::Ready(Ok(self.turn(grant))),
             Ok(Answer::Rejected(rejection)) => rejection,
             // A request of an earlier file came so late that nothing is left of the zone.
-            Err(_) if self.shards.has_ended(&self.key) => {
+            Err(_) if self.shards.has_ended(&self.bucket_key()) => {
                 return Poll::Ready(Ok(self.turn(Grant::unlimited())));
             }
             // The key's actor or the supervisor has panicked. In a stop everybody is answered.
@@ -149,7 +184,7 @@ impl<'z> Future for Joining<'z> {
                 is_flood: false,
             },
         };
-        rejection.is_flood = *self.key == *NEW_KEYS;
+        rejection.is_flood = self.is_flood;
         self.shards
             .count_rejection(self.plan, &rejection, self.dry_run);
         Poll::Ready(Err(rejection))
@@ -158,21 +193,18 @@ impl<'z> Future for Joining<'z> {
 
 impl Drop for Joining<'_> {
     fn drop(&mut self) {
-        let Some(mut answer) = self.answer.take() else {
+        if self.is_answered {
             return;
-        };
+        }
         // Close first: the actor can then answer no more, so exactly one of these cases applies.
-        answer.close();
-        match answer.try_recv() {
-            Ok(Answer::Turn(grant)) => give_back(self.shards, &self.key, &grant),
+        self.answer.close();
+        match self.answer.try_recv() {
+            Ok(Answer::Turn(grant)) => give_back(self.shards, &self.bucket_key(), &grant),
             Ok(Answer::Rejected(_) | Answer::OneTooMany(_)) => {}
-            Err(_) => self.shards.send(
-                &self.key,
-                Leave {
-                    key: Key::clone(&self.key),
-                    ticket: self.request.ticket,
-                },
-            ),
+            Err(_) => {
+                let (key, ticket) = (self.bucket_key(), self.ticket);
+                self.shards.send(&Key::clone(&key), Leave { key, ticket });
+            }
         }
         self.shards.count_unused(self.plan, self.unused);
     }
@@ -242,10 +274,12 @@ impl Future for Probing<'_> {
 #[derive(Debug)]
 pub struct Turn<'z> {
     shards: &'z Shards,
+    /// The request's own key.
     key: Key,
     plan: Option<&'z PlanMetrics>,
     grant: Grant,
     dry_run: bool,
+    is_flood: bool,
     /// What it counts as when it is dropped; `None` once it is used.
     unused: Option<Unused>,
 }
@@ -260,7 +294,18 @@ impl<'z> Turn<'z> {
     /// Whether the bucket that unknown keys share granted it, and not that of the request's key.
     #[must_use]
     pub fn is_flood(&self) -> bool {
-        *self.key == *NEW_KEYS
+        self.is_flood
+    }
+
+    /// The request's own key.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Returns the key of the bucket that granted it.
+    fn bucket_key(&self) -> Key {
+        bucket_key(Some(&self.key), self.is_flood)
     }
 
     /// Uses the turn: the charge stays.
@@ -274,7 +319,7 @@ impl<'z> Turn<'z> {
         self.use_up();
         self.grant.place.map(|ticket| HeldPlace {
             shards: self.shards,
-            key: Key::clone(&self.key),
+            key: self.bucket_key(),
             ticket,
         })
     }
@@ -289,7 +334,7 @@ impl<'z> Turn<'z> {
     pub fn used(&self) -> UsedTurn<'z> {
         UsedTurn {
             shards: self.shards,
-            key: Key::clone(&self.key),
+            key: self.bucket_key(),
             charge: self.grant.charge,
         }
     }
@@ -326,7 +371,7 @@ impl UsedTurn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(why) = self.unused {
-            give_back(self.shards, &self.key, &self.grant);
+            give_back(self.shards, &self.bucket_key(), &self.grant);
             self.shards.count_unused(self.plan, why);
         }
     }
@@ -346,12 +391,17 @@ impl Drop for HeldPlace<'_> {
     }
 }
 
+/// Returns the key of the bucket of a request: its own, or the one that unknown keys share.
+fn bucket_key(own: Option<&Key>, is_flood: bool) -> Key {
+    let own = own.filter(|_| !is_flood);
+    own.map_or_else(|| Key::from(NEW_KEYS), Key::clone)
+}
+
 /// Gives an unused turn back.
 fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
-    let charge = grant.charge;
     let refund = Refund {
         key: Key::clone(key),
-        charge,
+        charge: grant.charge,
     };
     shards.send(key, refund);
     if let Some(ticket) = grant.place {

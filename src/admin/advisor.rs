@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::api::what_if::advise;
 use super::views::{Plain, RateAdvice, Sample};
+use crate::actors::Zone;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::time::clock;
@@ -32,24 +33,50 @@ pub(super) struct Advisor(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The last advice, the zone that it is for, and when it was found.
-    advice: Option<(Plain, RateAdvice, Moment)>,
+    last: Option<Found>,
     is_busy: bool,
     /// `None`: at once.
     next: Option<Moment>,
 }
 
+/// An advice.
+struct Found {
+    advice: RateAdvice,
+    about: Subject,
+    at: Moment,
+}
+
+/// The zone that an advice is about.
+#[derive(Clone, PartialEq, Eq)]
+struct Subject {
+    zone: Plain,
+    /// When it started with no keys. A reload that changes its `key` starts it again, and the
+    /// advice was about the requests of other keys.
+    started: Moment,
+}
+
+impl Subject {
+    fn of(zone: &Zone) -> Self {
+        Self {
+            zone: Plain::new(&zone.settings().name),
+            started: zone.started(),
+        }
+    }
+}
+
 impl Advisor {
     /// Gives the zone of a sample the advice that there is for it.
-    pub(super) fn advise(&self, sample: &mut Sample, now: Moment) {
+    pub(super) fn advise(&self, sample: &mut Sample, gateway: &Gateway, now: Moment) {
         let state = state(&self.0);
-        let Some((name, advice, at)) = &state.advice else {
+        let Some(Found { advice, about, at }) = &state.last else {
             return;
         };
-        if now.since(*at) > KEPT {
+        let mut zones = gateway.zones().iter();
+        if now.since(*at) > KEPT || !zones.any(|zone| Subject::of(zone) == *about) {
             return;
         }
-        if let Some(zone) = sample.zones.iter_mut().find(|zone| zone.name == *name) {
+        let mut zones = sample.zones.iter_mut();
+        if let Some(zone) = zones.find(|zone| zone.name == about.zone) {
             zone.advice = Some(advice.clone());
         }
     }
@@ -60,17 +87,15 @@ impl Advisor {
         if !["rejecting", "waiting"].contains(&headline.cause.as_str()) {
             return;
         }
-        let Some(name) = headline.about.clone() else {
-            return;
-        };
-        let mut zones = gateway.zones().iter().enumerate();
-        let Some((index, _)) = zones.find(|(_, zone)| Plain::new(&zone.settings().name) == name)
-        else {
+        let zones = gateway.zones().iter().map(|zone| Subject::of(zone));
+        let mut zones = zones.enumerate();
+        let about = zones.find(|(_, zone)| headline.about.as_ref() == Some(&zone.zone));
+        let Some((index, about)) = about else {
             return;
         };
         {
             let mut state = state(&self.0);
-            let is_other = state.advice.as_ref().is_some_and(|it| it.0 != name);
+            let is_other = state.last.as_ref().is_some_and(|it| it.about != about);
             if state.is_busy || (state.next.is_some_and(|next| now < next) && !is_other) {
                 return;
             }
@@ -84,7 +109,11 @@ impl Advisor {
             let mut state = state(&kept);
             state.is_busy = false;
             state.next = Some(now + EVERY.max(now.since(begun) * REST));
-            state.advice = advice.map(|advice| (name, advice, now));
+            state.last = advice.map(|advice| Found {
+                advice,
+                about,
+                at: now,
+            });
         });
     }
 }

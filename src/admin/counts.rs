@@ -7,6 +7,9 @@ use crate::observe::metrics::{
     CodeClass, Outcome, RouteMetrics, ServerMetrics, StoreResult, ZoneMetrics,
 };
 
+/// The status of a request whose client left before a response began.
+const CLIENT_GONE: u16 = 499;
+
 /// Numbers by label; zeros are left out.
 pub(super) type Labelled = BTreeMap<Plain, u64>;
 
@@ -27,6 +30,14 @@ pub(super) fn errors(server: &ServerMetrics) -> Labelled {
 pub(super) fn codes(route: &RouteMetrics) -> Codes {
     let statuses = route.statuses();
     labelled(statuses.map(|(status, count)| (CodeClass::of(status).label(), count)))
+}
+
+/// Requests of a route whose client left before a response began.
+///
+/// An origin that answers with this status itself counts here, too.
+pub(super) fn left(route: &RouteMetrics) -> u64 {
+    let left = route.statuses().filter(|it| it.0 == CLIENT_GONE);
+    left.map(|(_, count)| count).sum()
 }
 
 /// Operations of a zone in the store, by result.

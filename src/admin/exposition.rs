@@ -16,7 +16,7 @@ use super::sampler::shared_key::untrusted_proxies;
 use crate::actors::{Zone, ZoneStats};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{BlockedBy, GateSharing};
-use crate::observe::escape::short_name;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{
     GATEWAY, GATEWAY_HELP, NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH,
     ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_GATEWAYS,
@@ -35,15 +35,16 @@ const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The current state of a gateway's zones.
 pub(super) struct Exposition {
     gateway: Arc<Gateway>,
-    zones: Vec<(String, ZoneStats)>,
+    /// Those that answered in time, by their indices.
+    zones: Vec<(usize, ZoneStats)>,
 }
 
 impl Exposition {
     pub(super) async fn of(gateway: &Arc<Gateway>) -> Self {
         let mut zones = Vec::new();
-        for zone in gateway.zones() {
+        for (index, zone) in gateway.zones().iter().enumerate() {
             if let Some(stats) = stats(zone).await {
-                zones.push((zone.settings().name.clone(), stats));
+                zones.push((index, stats));
             }
         }
         Self {
@@ -118,14 +119,22 @@ impl Exposition {
     }
 
     fn write_zones(&self, out: &mut String) {
+        let settings = |index| self.gateway.zone(index).settings();
+        let zones = self.zones.iter();
+        let zones: Vec<_> = zones.map(|it| (settings(it.0), &it.1)).collect();
         family(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP);
-        for (zone, stats) in &self.zones {
-            sample(out, ZONE_DEPTH_MAX, &[("zone", zone)], stats.depth_max);
+        for (zone, stats) in &zones {
+            sample(
+                out,
+                ZONE_DEPTH_MAX,
+                &[("zone", &zone.name)],
+                stats.depth_max,
+            );
         }
         family(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP);
-        for (zone, stats) in &self.zones {
+        for (zone, stats) in &zones {
             let seconds = stats.oldest_wait.as_secs_f64();
-            sample(out, ZONE_OLDEST_WAIT, &[("zone", zone)], seconds);
+            sample(out, ZONE_OLDEST_WAIT, &[("zone", &zone.name)], seconds);
         }
         family(out, ZONE_UNTRUSTED_PROXY, ZONE_UNTRUSTED_PROXY_HELP);
         for (index, zone) in self.gateway.zones().iter().enumerate() {
@@ -135,13 +144,14 @@ impl Exposition {
             sample(out, ZONE_UNTRUSTED_PROXY, &labels, is_there);
         }
         family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
-        for (zone, stats) in &self.zones {
+        for (zone, stats) in &zones {
+            let names = KeyNames::of(zone);
             // Two keys may have the same name after it is cut off. The deeper key comes first.
             let mut seen = HashSet::new();
             for state in &stats.deepest {
-                let key = short_name(&state.key);
+                let key = names.short(&state.key);
                 if seen.insert(key.clone()) {
-                    let labels = [("zone", zone.as_str()), ("key", key.as_str())];
+                    let labels = [("zone", zone.name.as_str()), ("key", key.as_str())];
                     sample(out, ZONE_TOP_KEY, &labels, state.depth);
                 }
             }
@@ -306,7 +316,13 @@ mod tests {
         sample(
             &mut out,
             "m",
-            &[("zone", "z"), ("key", &short_name(b"a\"\\\n\xff<script>"))],
+            &[
+                ("zone", "z"),
+                (
+                    "key",
+                    &KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>"),
+                ),
+            ],
             3,
         );
         assert_eq!(

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::views::{self, Plain};
 use crate::config::{self, BackoffMode};
-use crate::http::upstream::{BlockedBy, BlockedTimes, GateOutage, OriginGate};
+use crate::http::gateway::Gateway;
+use crate::http::upstream::{BlockedBy, BlockedTimes, GateOutage, KeyAtGate, OriginGate};
 use crate::limit::{Class, Cut, Lowered, Moment, show_duration};
-use crate::observe::escape::short_name;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{BackoffReason, GateRejected};
 
 /// Rejections since the start, by reason.
@@ -26,16 +27,28 @@ pub(super) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
 }
 
 /// The name of a key at a gate. The empty one is shared by requests whose key there is empty.
-pub(super) fn key_name(key: &[u8]) -> Plain {
-    if key.is_empty() {
+pub(super) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
+    if key.key.is_empty() {
         return Plain::default();
     }
-    Plain::new(&short_name(key))
+    let names = match (zone_of(gateway, key), &key.zone) {
+        (None, Some(zone)) => KeyNames::of_former_zone(zone),
+        (zone, _) => KeyNames::at_gate(zone),
+    };
+    Plain::new(&names.short(&key.key))
 }
 
-/// The plan of a key at a gate that this zone shares.
-pub(super) fn plan(share: Option<&config::Zone>, key: &[u8]) -> Option<Plain> {
-    share?.plans.name_of(key).map(Plain::new)
+/// The plan of a key at a gate.
+pub(super) fn plan(gateway: &Gateway, key: &KeyAtGate) -> Option<Plain> {
+    let zone = zone_of(gateway, key)?;
+    zone.plans.name_of(&key.key).map(Plain::new)
+}
+
+/// The zone that a key at a gate is of; `None` without one, or if it has left the file.
+fn zone_of<'g>(gateway: &'g Gateway, key: &KeyAtGate) -> Option<&'g config::Zone> {
+    let name = key.zone.as_deref()?;
+    let mut zones = gateway.zones().iter().map(|zone| zone.settings());
+    zones.find(|zone| zone.name == name)
 }
 
 /// How long any request has waited, by cause.
@@ -92,6 +105,8 @@ pub(super) fn backing_off(
         text: Plain::new(&texts.join("; ")),
         shadow: settings.mode == BackoffMode::Shadow,
         kept: !is_lower,
+        in_vain: lowered.kept.is_some(),
+        grows: lowered.grows,
         usual: lowered.usual.map(|usual| usual.as_secs_f64()),
     })
 }

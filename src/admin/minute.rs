@@ -1,17 +1,16 @@
 //! Latencies of the last minute.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::steps::Steps;
 use super::views::Latency;
 use crate::config::ServerUrl;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
-/// Every how many seconds the counts are kept.
-const STEP: u64 = 10;
-/// How many of them are kept. The oldest is 50 to 60 seconds old.
+/// How many steps are kept. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
 /// Of how many servers and routes they are kept, 13 KB for each.
 ///
@@ -19,13 +18,13 @@ const STEPS: usize = 6;
 pub(super) const MOST: usize = 500;
 
 /// The counts of latencies at several moments of the last minute.
-#[derive(Clone, Default)]
-pub(super) struct Minute(Arc<Mutex<Kept>>);
+#[derive(Clone)]
+pub(super) struct Minute(Arc<Mutex<Steps<Of, Counts>>>);
 
-#[derive(Default)]
-struct Kept {
-    seconds: u64,
-    counts: HashMap<Of, VecDeque<Counts>>,
+impl Default for Minute {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Steps::new(MOST, STEPS))))
+    }
 }
 
 /// What has a latency.
@@ -43,25 +42,21 @@ impl Of {
 }
 
 impl Minute {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Steps<Of, Counts>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A second is over.
     pub(super) fn tick(&self, gateway: &Gateway) {
-        let mut kept = self.lock();
-        if kept.seconds.is_multiple_of(STEP) {
-            kept.keep(all(gateway));
-        }
-        kept.seconds += 1;
+        self.lock().tick(|| all(gateway));
     }
 
     /// What was counted in the last minute, if `now` are all counts so far.
     pub(super) fn counts(&self, of: &Of, now: &Counts) -> Counts {
         let kept = self.lock();
-        match kept.counts.get(of).and_then(VecDeque::front) {
+        match kept.of(of).and_then(VecDeque::front) {
             Some(before) => now.since(before),
-            None if kept.counts.len() < MOST => now.clone(),
+            None if kept.len() < MOST => now.clone(),
             None => Counts::default(),
         }
     }
@@ -69,24 +64,6 @@ impl Minute {
     /// The latency in the last minute, if `now` are all counts so far.
     pub(super) fn latency(&self, of: &Of, now: &Counts) -> Latency {
         latency(&self.counts(of, now))
-    }
-}
-
-impl Kept {
-    fn keep(&mut self, now: impl Iterator<Item = (Of, Counts)>) {
-        let mut before = std::mem::take(&mut self.counts);
-        for (of, counts) in now {
-            // Several routes may have one name.
-            if self.counts.len() >= MOST || self.counts.contains_key(&of) {
-                continue;
-            }
-            let mut steps = before.remove(&of).unwrap_or_default();
-            steps.push_back(counts);
-            if steps.len() > STEPS {
-                steps.pop_front();
-            }
-            self.counts.insert(of, steps);
-        }
     }
 }
 
@@ -149,7 +126,7 @@ mod tests {
         let minute = Minute::default();
         let many = (0..2 * MOST).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
         minute.lock().keep(many);
-        assert_eq!(minute.lock().counts.len(), MOST);
+        assert_eq!(minute.lock().len(), MOST);
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::from_secs(1));
         let of = |nth: usize| Of::Route(nth.to_string());

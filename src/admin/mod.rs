@@ -9,6 +9,8 @@
 //! | `advisor` | finds the rate that a headline advises |
 //! | `headline` | what matters most now, and why |
 //! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
+//! | `outcomes` | what became of the requests of zones in the last ten minutes, for `api` |
+//! | `steps` | counts at several moments, for `minute` and `outcomes` |
 //! | `counts` | counts by label, for `api` and `sampler` |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `overridden` | overrides, as `api` and `sampler` show them |
@@ -32,12 +34,14 @@ mod headline;
 mod health;
 mod live;
 mod minute;
+mod outcomes;
 mod overridden;
 mod own_names;
 mod page;
 mod recorder;
 mod reply;
 mod sampler;
+mod steps;
 mod timestamp;
 pub(crate) mod views;
 
@@ -57,6 +61,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::exposition::Exposition;
 use self::headline::Headlines;
 use self::minute::Minute;
+use self::outcomes::Outcomes;
 use self::own_names::OwnNames;
 use self::sampler::Sampler;
 use crate::config::{FileState, History};
@@ -112,24 +117,27 @@ impl Admin {
 /// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let headlines = Headlines::default();
-    let minute = Minute::default();
+    let (minute, outcomes) = (Minute::default(), Outcomes::default());
     let sampler = Sampler::new(
         admin.gateway.clone(),
         admin.file_state.clone(),
         admin.live.clone(),
         headlines.clone(),
         minute.clone(),
+        outcomes.clone(),
         admin.connections.clone(),
     );
     let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
     let (headlines, minute) = (Data::new(headlines), Data::new(minute));
+    let outcomes = Data::new(outcomes);
     let names = Data::new(OwnNames::of_this_host());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
             .app_data(Data::clone(&headlines))
             .app_data(Data::clone(&minute))
+            .app_data(Data::clone(&outcomes))
             .app_data(Data::clone(&names))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))

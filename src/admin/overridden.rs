@@ -3,7 +3,7 @@
 use super::timestamp::timestamp;
 use super::views::{self, Plain};
 use crate::actors::{Key, Override, Zone};
-use crate::observe::escape::short_name;
+use crate::observe::key_names::KeyNames;
 
 /// The view of an override.
 pub(super) fn view(it: &Override) -> views::Override {
@@ -19,9 +19,10 @@ pub(super) fn view(it: &Override) -> views::Override {
 
 /// What an override is for, as the history of changes names it.
 pub(super) fn place(zone: &Zone, key: Option<&Key>) -> String {
-    let name = &zone.settings().name;
+    let zone = zone.settings();
+    let name = &zone.name;
     match key {
         None => format!("zones.{name}"),
-        Some(key) => format!("zones.{name}, key {}", short_name(key)),
+        Some(key) => format!("zones.{name}, key {}", KeyNames::of(zone).short(key)),
     }
 }

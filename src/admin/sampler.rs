@@ -1,6 +1,7 @@
 //! Takes a sample of the gateway each second.
 
 mod gate;
+mod lefts;
 mod origins;
 mod process;
 mod routes;
@@ -15,9 +16,10 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::gate::grown;
+use self::lefts::Lefts;
 use self::origins::Origins;
 use self::process::Process;
-use self::routes::Routes;
+use self::routes::{Answers, Routes};
 use self::shared_key::untrusted_proxy;
 use self::store::Store;
 use super::Live;
@@ -25,14 +27,15 @@ use super::advisor::Advisor;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
+use super::outcomes::Outcomes;
 use super::overridden;
 use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, ZoneSample};
-use crate::actors::Zone;
-use crate::config::{FileState, Route, RouteLimit};
+use crate::actors::{HeavyKeys, Zone};
+use crate::config::{self, FileState, Route};
 use crate::http::gateway::Gateway;
-use crate::limit::{Delay, Measure, Window};
+use crate::limit::{Measure, Window};
 use crate::observe::connections::ClientConnections;
-use crate::observe::escape::short_name;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
 
@@ -57,6 +60,7 @@ pub(super) struct Sampler {
     routes: Routes,
     store: Store,
     minute: Minute,
+    outcomes: Outcomes,
     process: Process,
 }
 
@@ -85,6 +89,7 @@ impl Sampler {
         live: Live,
         headlines: Headlines,
         minute: Minute,
+        outcomes: Outcomes,
         connections: ClientConnections,
     ) -> Self {
         Self {
@@ -99,6 +104,7 @@ impl Sampler {
             routes: Routes::default(),
             store: Store::default(),
             minute,
+            outcomes,
             process: Process::new(connections),
         }
     }
@@ -116,7 +122,7 @@ impl Sampler {
             if let Some(gateway) = gateway {
                 let mut sample = self.sample(&gateway).await;
                 let now = clock::now();
-                self.advisor.advise(&mut sample, now);
+                self.advisor.advise(&mut sample, &gateway, now);
                 self.editor.edit(&mut sample);
                 self.advisor.ask(&sample, &gateway, now);
                 // Strings, numbers and lists of them always have a JSON form.
@@ -140,7 +146,12 @@ impl Sampler {
         deepest.sort_by_key(|key| std::cmp::Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
         self.minute.tick(gateway);
-        let (codes, routes) = self.routes.sample(gateway);
+        self.outcomes.tick(gateway);
+        let Answers {
+            codes,
+            left,
+            routes,
+        } = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
@@ -160,6 +171,7 @@ impl Sampler {
             }),
             stopping: gateway.is_stopping(),
             codes,
+            left,
             routes,
             store: self.store.sample(gateway),
             connections: self.process.connections(),
@@ -182,15 +194,22 @@ impl Sampler {
         let passed = now.since(&past);
         counted.insert(settings.name.clone(), now);
         let stats = stats(zone).await?;
+        let Lefts { left, left_after } = Lefts::of(&passed.lefts);
         let wait = |q| passed.waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
         let other = overrides.zone.as_ref();
         let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
-        let rejected_keys = rejected_keys(zone).await?;
-        let limited = rejected_keys.first().map(|heavy| &heavy.key);
+        let names = KeyNames::of(settings);
+        let rejected = rejected_keys(zone, Window::Minute).await?;
+        // Without a rejection there is nobody to name, and nobody need be asked.
+        let rejected_now = match passed.rejected {
+            0 => HeavyKeys::default(),
+            _ => rejected_keys(zone, Window::Seconds).await?,
+        };
+        let mut all = rejected_now.keys.iter().chain(&rejected.keys);
+        let limited = all.next().map(|heavy| heavy.name.begin());
         let deepest = stats.deepest.first();
-        let waiting = deepest.map(|state| Plain::new(&short_name(&state.key)));
-        let limited = limited.or(waiting.as_ref());
+        let limited = limited.or(deepest.map(|state| &state.key[..]));
         let is_limited = passed.rejected > 0 || passed.delayed > 0 || stats.depth > 0;
         let limited = limited.filter(|_| is_limited);
         let only_key = match limited {
@@ -204,7 +223,8 @@ impl Sampler {
             delayed: passed.delayed,
             rejected: passed.rejected,
             cancelled: passed.cancelled,
-            left_after: passed.lefts.quantile(0.5).map(seconds),
+            left,
+            left_after,
             rejected_elsewhere: passed.rejected_elsewhere,
             no_key: passed.no_key,
             keyless: (passed.no_key > 0).then(|| keyless(gateway, index)),
@@ -212,7 +232,7 @@ impl Sampler {
             rejections: passed.rejections,
             depth: stats.depth as u64,
             depth_max: stats.depth_max as u64,
-            burst: least_burst(gateway, index),
+            burst: gateway.least_burst(index).map(u64::from),
             oldest_wait: seconds(stats.oldest_wait),
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
@@ -223,31 +243,21 @@ impl Sampler {
             flooded: passed.flooded,
             only_key,
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
-            rejected_keys,
+            rejected_keys: heavy_keys(&rejected, settings),
+            rejected_now: heavy_keys(&rejected_now, settings),
             overridden: other.map(overridden::view),
             overridden_keys: overrides.keys.len() as u64,
             advice: None,
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
-            key: Plain::new(&short_name(&state.key)),
+            key: Plain::new(&names.short(&state.key)),
             plan: settings.plans.name_of(&state.key).map(Plain::new),
             depth: state.depth as u64,
             oldest_wait: seconds(state.oldest_wait),
         });
         Some((sample, keys.collect()))
     }
-}
-
-/// The least `burst` of the limits in which requests of a zone wait.
-fn least_burst(gateway: &Gateway, zone: usize) -> Option<u64> {
-    let routes = gateway.settings().routes.iter();
-    let limits = routes.flat_map(|route| &route.limits);
-    let waits = |it: &&RouteLimit| match it.limit.delay {
-        Delay::Above(delay) => it.zone == zone && it.limit.burst > delay,
-        Delay::Never => false,
-    };
-    limits.filter(waits).map(|it| it.limit.burst.into()).min()
 }
 
 /// The key of a zone, and the first routes with a limit there.
@@ -261,23 +271,25 @@ fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
     }
 }
 
-/// The keys with the most rejections in the last minute.
+/// The keys with the most rejections in this window.
 ///
 /// `None` if a worker does not answer in time.
+async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {
+    let found = zone.heavy_keys(Measure::Rejections, window, REJECTED_KEYS);
+    timeout(EVERY, found).await.ok()
+}
+
 #[allow(clippy::cast_precision_loss)]
-async fn rejected_keys(zone: &Zone) -> Option<Vec<HeavyKey>> {
-    let found = zone.heavy_keys(Measure::Rejections, Window::Minute, REJECTED_KEYS);
-    let found = timeout(EVERY, found).await.ok()?;
-    let plans = &zone.settings().plans;
-    let keys = found.keys.into_iter().map(|heavy| HeavyKey {
-        key: Plain::new(&short_name(heavy.name.begin())),
-        plan: heavy.name.plan(plans).map(Plain::new),
+fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
+    let keys = found.keys.iter().map(|heavy| HeavyKey {
+        key: Plain::new(&heavy.name.short(KeyNames::of(zone))),
+        plan: heavy.name.plan(&zone.plans).map(Plain::new),
         requests: heavy.requests,
         rejections: heavy.rejections,
         wait_seconds: seconds(heavy.wait),
         share: heavy.rejections.min(found.total) as f64 / found.total.max(1) as f64,
     });
-    Some(keys.collect())
+    keys.collect()
 }
 
 impl Counted {

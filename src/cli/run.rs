@@ -21,6 +21,10 @@ pub fn run(file: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if let Err(error) = server::check_limit(&loaded.settings.server) {
+        complain(format_args!("drip: {error}"));
+        return ExitCode::FAILURE;
+    }
     let logging = match Logging::start(&loaded.settings.log) {
         Ok(logging) => logging,
         Err(error) => {

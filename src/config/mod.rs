@@ -11,8 +11,10 @@
 mod byte_rate;
 mod changes;
 mod file;
+mod hidden;
 mod history;
 mod key;
+mod mask;
 mod named_file;
 mod pattern;
 mod problem;
@@ -21,6 +23,7 @@ mod regular_file;
 mod report;
 mod schema;
 mod settings;
+mod short_key;
 mod show;
 mod size;
 mod spelling;
@@ -28,6 +31,7 @@ mod stamp;
 mod state;
 mod state_file;
 mod suggest;
+mod table_header;
 pub mod target;
 mod toml_string;
 mod unclosed;
@@ -35,6 +39,7 @@ mod watch;
 
 pub use byte_rate::ByteRate;
 pub use changes::changes;
+pub(crate) use file::parse_after;
 pub use file::{
     FileField, admin_of_broken, admin_token, has_admin_token, load, parse, read, unusable_files,
     warnings_of_files,
@@ -42,6 +47,7 @@ pub use file::{
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
+pub(crate) use mask::mask_key;
 pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
@@ -55,6 +61,7 @@ pub use settings::{
     RouteIndex, RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind,
     Tls, Trouble, Zone,
 };
+pub(crate) use short_key::short_key;
 pub use show::show;
 pub(crate) use size::show_size;
 pub(crate) use spelling::{is_field, is_same_variable};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::report::Report;
+use super::hidden::HIDDEN;
+use super::report::{Report, Shared};
 use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
@@ -17,6 +18,8 @@ pub(super) struct Node<'r> {
     pub(super) value: &'r DeValue<'r>,
     at: usize,
     pub(super) report: &'r Report<'r>,
+    /// Whether messages do not show the value.
+    hidden: bool,
 }
 
 impl<'r> Node<'r> {
@@ -26,17 +29,28 @@ impl<'r> Node<'r> {
             value: value.get_ref(),
             at: value.span().start,
             report,
+            hidden: false,
+        }
+    }
+
+    /// The same value, which messages do not show, nor what is in it: values and unknown names.
+    pub(super) fn hidden(self) -> Self {
+        Self {
+            hidden: true,
+            ..self
         }
     }
 
     /// Reports a problem with the value.
     ///
-    /// Of a value from the environment, the message might show a part.
+    /// Of a value from the environment, or one that is hidden, the message might show a part.
     pub(super) fn wrong(&self, message: &str) {
-        if self.is_expanded() {
+        let found = self.found();
+        if self.hidden {
+            self.tell(&format!("the value does not fit here; found {found}"));
+        } else if self.is_expanded() {
             self.tell(&format!(
-                "the value from the environment does not fit here; found {}",
-                self.found()
+                "the value from the environment does not fit here; found {found}"
             ));
         } else {
             self.tell(message);
@@ -70,6 +84,11 @@ impl<'r> Node<'r> {
         self.expanded().is_some()
     }
 
+    /// Whether messages show nothing of the value but [`Node::found`].
+    pub(super) fn is_secret(&self) -> bool {
+        self.hidden || self.is_expanded()
+    }
+
     /// The string as it is written, if it has variables of the environment.
     pub(super) fn written(&self) -> Option<String> {
         self.expanded().flatten()
@@ -78,7 +97,7 @@ impl<'r> Node<'r> {
     /// A path made of the value as a message shows it: as the value is written if it comes from
     /// the environment.
     pub(super) fn shown(&self, path: &Path) -> String {
-        if self.is_expanded() {
+        if self.is_secret() {
             self.found()
         } else {
             path.display().to_string()
@@ -108,7 +127,7 @@ impl<'r> Node<'r> {
 
     /// Reports that the value names something that does not exist.
     pub(super) fn missing(&self, message: &str) {
-        if self.is_expanded() {
+        if self.is_secret() {
             return self.wrong(message);
         }
         self.report
@@ -133,10 +152,13 @@ impl<'r> Node<'r> {
     /// The value as a message shows it.
     pub(super) fn found(&self) -> String {
         const LONGEST: usize = 60;
-        if let Some(written) = self.written() {
+        if let Some(written) = self.written().filter(|_| !self.hidden) {
             return toml_string(&written);
         }
         match self.value {
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+            _ if self.hidden => format!("a value {HIDDEN}"),
             DeValue::String(text) if text.chars().count() > LONGEST => {
                 let begin = text.chars().take(LONGEST).collect::<String>();
                 format!("{}...", toml_string(&begin))
@@ -146,20 +168,26 @@ impl<'r> Node<'r> {
             DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(yes) => yes.to_string(),
             DeValue::Datetime(date) => date.to_string(),
-            DeValue::Array(_) => "a list".to_owned(),
-            DeValue::Table(_) => "a table".to_owned(),
         }
     }
 
     /// A field of a table, if the value is a table that has it.
     pub(super) fn field(&self, name: &'static str) -> Option<Self> {
         let value = self.value.as_table()?.get(name)?;
-        Some(Self::new(name, value, self.report))
+        Some(self.part(name, value))
+    }
+
+    /// A value in this one.
+    fn part(&self, name: &'r str, value: &'r Spanned<DeValue<'r>>) -> Self {
+        Self {
+            hidden: self.hidden,
+            ..Self::new(name, value, self.report)
+        }
     }
 
     /// The items of a list, each under the list's name.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
-        let item = |value| Self::new(self.name, value, self.report);
+        let item = |value| self.part(self.name, value);
         self.value
             .as_array()
             .map(|list| list.iter().map(item).collect())
@@ -171,7 +199,7 @@ impl<'r> Node<'r> {
         entries.sort_by_key(|(key, _)| key.span().start);
         let entry = |(key, value): (&'r Spanned<_>, _)| {
             let key: &'r std::borrow::Cow<'_, str> = key.get_ref();
-            Self::new(key, value, self.report)
+            self.part(key, value)
         };
         Some(entries.into_iter().map(entry).collect())
     }
@@ -193,6 +221,8 @@ pub(super) struct Fields<'r> {
     /// `None` if the file leaves out the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
     report: &'r Report<'r>,
+    /// Whether messages do not show its values and unknown names.
+    hidden: bool,
     /// All fields that it may have.
     all: &'static Table,
     /// The fields that have been asked for.
@@ -209,6 +239,7 @@ impl<'r> Fields<'r> {
             at: 0,
             table: Some(file.get_ref()),
             report,
+            hidden: false,
             all: &schema::FILE,
             asked: Vec::new(),
             lacking: Vec::new(),
@@ -239,6 +270,7 @@ impl<'r> Fields<'r> {
             at: node.at,
             table,
             report: node.report,
+            hidden: node.hidden,
             all,
             asked: Vec::new(),
             lacking: Vec::new(),
@@ -255,6 +287,7 @@ impl<'r> Fields<'r> {
             at: 0,
             table: None,
             report: self.report,
+            hidden: self.hidden,
             all,
             asked: Vec::new(),
             lacking: Vec::new(),
@@ -267,6 +300,11 @@ impl<'r> Fields<'r> {
         self.lacking.push((name, why));
     }
 
+    /// What the reports of all texts share.
+    pub(super) fn shared(&self) -> &'r Shared {
+        self.report.shared()
+    }
+
     /// Whether the file has no field in this table.
     pub(super) fn is_empty(&self) -> bool {
         self.table.is_none_or(DeTable::is_empty)
@@ -276,13 +314,13 @@ impl<'r> Fields<'r> {
     pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
         debug_assert!(self.all.has(name), "the schema has no {name}");
         self.asked.push(name);
-        let value = self.table?.get(name)?;
-        Some(Node::new(name, value, self.report))
+        self.value(name)
     }
 
     /// The table itself, as a value.
     pub(super) fn value(&self, name: &'static str) -> Option<Node<'r>> {
-        Some(Node::new(name, self.table?.get(name)?, self.report))
+        let node = Node::new(name, self.table?.get(name)?, self.report);
+        Some(if self.hidden { node.hidden() } else { node })
     }
 
     /// The value of an optional field. Returns the default for a wrong value too.
@@ -342,7 +380,11 @@ impl<'r> Fields<'r> {
                 let (title, fields) = (&self.title, known.join(", "));
                 let near = nearest(name, &known);
                 let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-                let name = toml_string(name);
+                let name = if self.hidden {
+                    format!("a name {HIDDEN}")
+                } else {
+                    toml_string(name)
+                };
                 let message =
                     format!("{name} is not a field of {title}, whose fields are {fields}{near}");
                 self.report.wrong(at, message);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::hidden::{HIDDEN, may_be_key};
 use super::problem::on_one_line;
 use super::toml_string::toml_string;
 use super::unclosed::{Closed, close};
@@ -21,6 +22,8 @@ pub(super) struct Shared {
     has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     named: RefCell<Vec<NamedFile>>,
+    /// The zones whose keys no message shows, whatever the texts say.
+    masked: Vec<String>,
     /// Values from the environment, each with what messages show for it.
     secrets: RefCell<BTreeMap<String, String>>,
 }
@@ -29,6 +32,19 @@ pub(super) struct Shared {
 const SHORTEST_SECRET: usize = 4;
 
 impl Shared {
+    /// `masked`: zones whose keys no message shows, whatever the texts say.
+    pub(super) fn masking(masked: Vec<String>) -> Self {
+        Self {
+            masked,
+            ..Self::default()
+        }
+    }
+
+    /// Whether no message shows the keys of the zone of this name, whatever the texts say.
+    pub(super) fn masks(&self, zone: &str) -> bool {
+        self.masked.iter().any(|masked| masked == zone)
+    }
+
     /// Notes that a text names a file that is read with it. To be called before it is read.
     pub(super) fn names(&self, file: NamedFile) {
         self.named.borrow_mut().push(file);
@@ -148,19 +164,41 @@ impl<'t> Report<'t> {
             empty: RefCell::default(),
         };
         let told = |error: &toml::de::Error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            (byte, syntax(text, error))
+            let is_hidden = |written: &str| {
+                let name = written.trim_matches(['"', '\'']);
+                let masks = |zone: &str| source.shared.masks(zone);
+                may_be_key(parsed.table.get_ref(), name, masks)
+            };
+            SyntaxError {
+                byte: error.span().map_or(0, |span| span.start),
+                message: syntax(text, error, is_hidden),
+                is_duplicate: error.message() == DUPLICATE,
+            }
         };
         let mut errors: Vec<_> = parsed.errors.iter().map(told).collect();
-        errors.sort_by_key(|(byte, _)| *byte);
+        errors.sort_by_key(|it| it.byte);
         // A forgotten end is the cause of all else in its line.
-        errors.splice(..0, parsed.forgotten.iter().cloned());
-        errors.sort_by_key(|(byte, _)| report.line(*byte));
-        errors.dedup_by_key(|(byte, _)| report.line(*byte));
-        for (byte, message) in &errors {
-            report.wrong(*byte, message.clone());
+        let forgotten = parsed.forgotten.iter().map(|(byte, message)| SyntaxError {
+            byte: *byte,
+            message: message.clone(),
+            is_duplicate: false,
+        });
+        errors.splice(..0, forgotten);
+        errors.sort_by_key(|it| report.line(it.byte));
+        // Without its name, the fields of a table are those of the table before.
+        let unnamed = parsed.errors.iter().filter_map(|error| {
+            let line = report.line(error.span()?.start);
+            (error.message() != DUPLICATE && report.names_table(line)).then_some(line)
+        });
+        let unnamed = unnamed.min();
+        errors.dedup_by_key(|it| report.line(it.byte));
+        for it in &errors {
+            let follows = unnamed.is_some_and(|line| line < report.line(it.byte));
+            if !(it.is_duplicate && follows) {
+                report.wrong(it.byte, it.message.clone());
+            }
         }
-        report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
+        report.broken = errors.iter().map(|it| report.line(it.byte)).collect();
         if !errors.is_empty() {
             source.shared.is_broken.set(true);
         }
@@ -170,6 +208,13 @@ impl<'t> Report<'t> {
     /// The line of a byte, from 1.
     fn line(&self, byte: usize) -> usize {
         self.lines.partition_point(|start| *start <= byte)
+    }
+
+    /// Whether a line begins as one that names a table does.
+    fn names_table(&self, line: usize) -> bool {
+        let start = line.checked_sub(1).and_then(|nth| self.lines.get(nth));
+        let text = start.and_then(|start| self.text.get(*start..));
+        text.is_some_and(|it| it.trim_start_matches([' ', '\t']).starts_with('['))
     }
 
     /// Reports a problem at a byte.
@@ -261,16 +306,31 @@ impl<'t> Report<'t> {
     }
 }
 
+/// A syntax error of a text.
+struct SyntaxError {
+    byte: usize,
+    message: String,
+    /// Whether it is about a key that was there before.
+    is_duplicate: bool,
+}
+
+/// The parser's message for a key that was there before.
+const DUPLICATE: &str = "duplicate key";
+
 /// The message of a syntax error.
 ///
-/// For a duplicate key, the parser's message does not name the key. The text at its place does.
-fn syntax(text: &str, error: &toml::de::Error) -> String {
+/// For a duplicate key, the parser's message does not name the key. The text at its place does,
+/// unless it is a text that `is_hidden`.
+fn syntax(text: &str, error: &toml::de::Error, is_hidden: impl Fn(&str) -> bool) -> String {
     let written = error.span().and_then(|span| text.get(span));
     match (error.message(), written) {
-        ("duplicate key", Some(key)) if key.starts_with(['"', '\'']) => {
+        (DUPLICATE, Some(key)) if is_hidden(key) => {
+            format!("duplicate key {HIDDEN}; remove one")
+        }
+        (DUPLICATE, Some(key)) if key.starts_with(['"', '\'']) => {
             format!("duplicate key {key}; remove one")
         }
-        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
+        (DUPLICATE, Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
         (message, _) => message.replace('\n', " "),
     }
 }

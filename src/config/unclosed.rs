@@ -1,8 +1,10 @@
-//! Finds forgotten ends of lists, inline tables and texts.
+//! Finds forgotten ends of lists, inline tables, texts and the names of tables.
 //!
 //! Without the end the parser reads on through the next tables, and reports each of their lines.
 //! So the end is put in where it probably belongs, and the text with it is parsed instead. An end
 //! goes behind all else of its line: the lines and columns of the rest stay as they are.
+
+use super::table_header::{Header, is_name};
 
 /// A text with the ends that were forgotten.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +45,9 @@ pub(super) fn close(text: &str) -> Option<Closed> {
 
 /// Most brackets that a message shows.
 const MAX_SHOWN: usize = 8;
+
+/// The tables of which there is a list, so that their names are in double brackets.
+const LISTS: &[&str] = &["routes", "routes.limits", "server.listen"];
 
 /// An end that is missing.
 struct Missing {
@@ -104,24 +109,58 @@ impl Scan<'_> {
 
     /// Reads the line that names a table; returns the byte behind it.
     ///
-    /// Of `[[routes]` the parser takes the next lines for those of the table before.
+    /// Of a name with wrong brackets the parser takes the next lines for those of the table before.
     fn name_of_table(&mut self, at: usize) -> usize {
         let line_end = self.end_of_line(at);
-        let line = &self.text[at..line_end];
-        if let Some((name, behind)) = line.strip_prefix("[[").and_then(|it| it.split_once(']'))
-            && is_name(name)
-            && (behind.trim().is_empty() || behind.trim_start().starts_with('#'))
-        {
-            self.missing.push(Missing {
-                at: at + "[[".len() + name.len() + 1,
-                end: "]".to_owned(),
-                message: format!(
-                    "] is missing; add it here, to close the [[ of line {}",
-                    self.line
-                ),
-            });
+        if let Some(header) = Header::of(&self.text[at..line_end]) {
+            self.missing_in(&header, at);
         }
         line_end
+    }
+
+    /// Puts the brackets right of a table's name that begins at a byte.
+    fn missing_in(&mut self, header: &Header, at: usize) {
+        let Header {
+            name,
+            opened,
+            closed,
+        } = *header;
+        let is_list = LISTS.contains(&name.trim());
+        let wanted = if is_list { 2 } else { opened };
+        let behind = at + opened + name.len() + closed;
+        if opened < wanted {
+            let message = match wanted.saturating_sub(closed) {
+                0 => "[ is missing; ",
+                1 => "[ and ] are missing; ",
+                _ => "[ and ]] are missing; ",
+            };
+            self.missing.push(Missing {
+                at,
+                end: "[".to_owned(),
+                message: format!("{message}write [[{}]]", name.trim()),
+            });
+        }
+        if closed < wanted {
+            let end = "]".repeat(wanted - closed);
+            let message = format!(
+                "{end} is missing; add it here, to close the {} of line {}",
+                "[".repeat(wanted),
+                self.line
+            );
+            self.missing.push(Missing {
+                at: behind,
+                end,
+                message,
+            });
+        } else if closed > wanted {
+            let more = "]".repeat(closed - wanted);
+            self.missing.push(Missing {
+                at: behind - more.len(),
+                // The rest of the line becomes a comment.
+                end: "#".to_owned(),
+                message: format!("there is a {more} too many; remove it"),
+            });
+        }
     }
 
     fn end_of_line(&self, at: usize) -> usize {
@@ -283,18 +322,6 @@ fn assigns(line: &str) -> bool {
     line.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
-/// Whether a text is the name of a field or table, perhaps with dots and quotes.
-fn is_name(text: &str) -> bool {
-    let text = text.trim();
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_-. \t\"'".contains(c);
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '"' || c == '\'')
-        && text.chars().all(fits)
-        && text.matches('"').count().is_multiple_of(2)
-        && text.matches('\'').count().is_multiple_of(2)
-        // A text in a list.
-        && !text.contains("\",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,6 +345,16 @@ mod tests {
             ("a = \"\"\"x\nb = 1", "a = \"\"\"x\"\"\"\nb = 1"),
             ("a = [1", "a = [1]"),
             ("[[a] # b\nc = 1", "[[a]] # b\nc = 1"),
+            ("[[a # b\nc = 1", "[[a]] # b\nc = 1"),
+            ("[a # ]\nb = 1", "[a] # ]\nb = 1"),
+            ("[a.\"b\"\n", "[a.\"b\"]\n"),
+            ("[a\r\nb = 1 ]\n", "[a]\r\nb = 1 ]\n"),
+            ("[ a ]] # b\n", "[ a ]#] # b\n"),
+            ("[routes]]\n", "[[routes]]\n"),
+            ("[routes] # a\n", "[[routes]] # a\n"),
+            ("[routes\n", "[[routes]]\n"),
+            ("[[routes\n", "[[routes]]\n"),
+            ("[[routes]]]\n", "[[routes]]#]\n"),
             ("a = \"\\", "a = \"\\\""),
         ] {
             let closed = close(text).map(|closed| closed.text);
@@ -331,7 +368,7 @@ mod tests {
             "a = [\n  \"x=1\", # [b]\n  \"[b]\",\n]\nb = { x = 1,\n y = 2 }\n",
             "a = '[' # \"\nb = \"\\\"[\"\n[c.\"]\"]\n",
             "a = \"\"\"\n[b\n\"\"\"\nc = '''\n{'''\nd = \"\"\"a\"\"\"\"\n",
-            "[a\nb = 1 ]\n",
+            "[a = 1\n[a b\" c\n[[[a\n[]\n[\n[a] b",
             "a = [\n  [\"x\"],\n  [1],\n]\n",
             "",
         ] {

@@ -31,6 +31,8 @@ pub struct Gateway {
     zones: Vec<Arc<Zone>>,
     /// One for each zone, by the zone's index.
     events: Vec<Arc<Events>>,
+    /// By the zone's index; see [`Gateway::least_burst`].
+    least_bursts: Vec<Option<u32>>,
     /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
     /// Gates that were in use when their origin left the file, with its name.
@@ -248,6 +250,7 @@ impl Gateway {
             classes: ClassTable::new(&settings, &origins),
             origins,
             route_index: RouteIndex::new(&settings.routes),
+            least_bursts: settings.least_bursts(),
             settings,
             events: zones.iter().map(|_| Arc::default()).collect(),
             zones,
@@ -304,6 +307,12 @@ impl Gateway {
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
+    }
+
+    /// The least `burst` of the limits in which requests of a zone wait; `None` if none waits.
+    #[must_use]
+    pub fn least_burst(&self, zone: usize) -> Option<u32> {
+        self.least_bursts.get(zone).copied().flatten()
     }
 
     /// All zones, in the order of the file.

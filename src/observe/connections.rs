@@ -17,6 +17,7 @@ struct State {
     /// A permit for each connection that may be open; none before [`ClientConnections::allow`].
     capacity: Arc<Semaphore>,
     max: AtomicUsize,
+    few_descriptors: AtomicBool,
     open: AtomicUsize,
     /// Listeners whose next client has no place.
     blocked: AtomicUsize,
@@ -37,6 +38,8 @@ pub struct ConnectionCounts {
     pub open: usize,
     /// The most that may be open: `max_connections`, or as many as the descriptors allow.
     pub max: usize,
+    /// Whether `max` is less than `max_connections`, because the limit of descriptors is low.
+    pub few_descriptors: bool,
     /// Whether new clients wait, because all places are taken.
     pub is_full: bool,
     /// How many of them wait in the kernel; `None` if that is not known.
@@ -58,6 +61,7 @@ impl Default for ClientConnections {
         Self(Arc::new(State {
             capacity: Arc::new(Semaphore::new(0)),
             max: AtomicUsize::new(0),
+            few_descriptors: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             blocked: AtomicUsize::new(0),
             was_blocked: AtomicBool::new(false),
@@ -68,9 +72,14 @@ impl Default for ClientConnections {
 }
 
 impl ClientConnections {
-    /// Allows `max` connections from now on. To be called once.
-    pub fn allow(&self, max: usize) {
-        let max = max.min(Semaphore::MAX_PERMITS);
+    /// Allows `max_connections` from now on, or as many as `fit` the limit of descriptors. To be
+    /// called once.
+    pub fn allow(&self, max_connections: usize, fit: usize) {
+        let max = max_connections.min(fit).min(Semaphore::MAX_PERMITS);
+        let few_descriptors = fit < max_connections;
+        self.0
+            .few_descriptors
+            .store(few_descriptors, Ordering::Relaxed);
         self.0.max.store(max, Ordering::Relaxed);
         self.0.capacity.add_permits(max);
     }
@@ -129,6 +138,7 @@ impl ClientConnections {
         ConnectionCounts {
             open: self.0.open.load(Ordering::Relaxed),
             max: self.0.max.load(Ordering::Relaxed),
+            few_descriptors: self.0.few_descriptors.load(Ordering::Relaxed),
             is_full: self.0.is_full.load(Ordering::Relaxed),
             waiting: (waiting != UNKNOWN).then_some(waiting),
         }
@@ -174,7 +184,7 @@ mod tests {
     #[test]
     fn who_has_no_place_is_blocked_until_one_is_free() {
         let connections = ClientConnections::default();
-        connections.allow(2);
+        connections.allow(2, 10);
         let place = || connections.place().now_or_never().flatten();
         let (first, second) = (place().unwrap(), place().unwrap());
         assert!(!connections.take_blocked(), "nobody waits");
@@ -193,5 +203,15 @@ mod tests {
         drop((second, third));
         assert_eq!(connections.counts().open, 0);
         assert!(connections.all_gone().now_or_never().is_some());
+    }
+
+    #[test]
+    fn fewer_descriptors_than_max_connections_are_known_as_the_reason() {
+        for (fit, max, few_descriptors) in [(10, 2, false), (2, 2, false), (1, 1, true)] {
+            let connections = ClientConnections::default();
+            connections.allow(2, fit);
+            let counts = connections.counts();
+            assert_eq!((counts.max, counts.few_descriptors), (max, few_descriptors));
+        }
     }
 }

@@ -24,38 +24,30 @@ pub fn escape_unquoted(bytes: &[u8]) -> String {
 /// A key may be as long as the head of a request.
 const LONGEST_NAME: usize = 128;
 
-/// How the bucket that requests of unknown keys share is called in place of a key.
+/// Bytes from outside as text for people, escaped like [`escape_unquoted`] and of bounded length.
 ///
-/// No escaped key looks so: there a backslash is followed by another one or by `xNN`.
-pub const NEW_KEYS_NAME: &str = "\\(new keys)";
-
-/// A key as text for people, escaped like [`escape_unquoted`]. The empty key is the bucket that
-/// requests of unknown keys share.
+/// Keys are shown by [`KeyNames`](super::key_names::KeyNames).
 #[must_use]
-pub fn key_name(key: &[u8]) -> String {
-    if key.is_empty() {
-        return NEW_KEYS_NAME.to_owned();
-    }
-    escape_unquoted(key)
-}
-
-/// A key as text for people, as [`key_name`] writes it, and of bounded length.
-#[must_use]
-pub fn short_name(key: &[u8]) -> String {
-    // A character comes from at most four bytes, so the rest of a long key is not needed.
-    let begin = &key[..key.len().min(4 * LONGEST_NAME)];
-    let name = key_name(begin);
-    match name.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None if begin.len() < key.len() => format!("{name}…"),
-        None => name,
+pub fn cut(bytes: &[u8]) -> String {
+    // A character comes from at most four bytes, so the rest of a long text is not needed.
+    let begin = &bytes[..bytes.len().min(4 * LONGEST_NAME)];
+    let text = escape_unquoted(begin);
+    match text.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None if begin.len() < bytes.len() => format!("{text}…"),
+        None => text,
     }
 }
 
-/// A key of bounded length, escaped like [`escape`]: for a text between quotes.
+/// As [`cut`], escaped like [`escape`]: for a text between quotes.
 #[must_use]
-pub fn short_quoted(key: &[u8]) -> String {
-    short_name(key).replace('"', "\\x22")
+pub fn cut_quoted(bytes: &[u8]) -> String {
+    in_quotes(&cut(bytes))
+}
+
+/// A text that is escaped like [`escape_unquoted`], escaped like [`escape`].
+pub(super) fn in_quotes(text: &str) -> String {
+    text.replace('"', "\\x22")
 }
 
 /// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
@@ -132,25 +124,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_of_a_client_is_written_like_the_bucket_of_unknown_keys() {
-        assert_eq!(short_name(b""), NEW_KEYS_NAME);
-        assert_ne!(short_name(NEW_KEYS_NAME.as_bytes()), NEW_KEYS_NAME);
-        assert_eq!(unescape(NEW_KEYS_NAME), None);
-    }
-
-    #[test]
     fn names_are_of_bounded_length() {
-        assert_eq!(short_name(&[b'a'; 128]), "a".repeat(128));
+        assert_eq!(cut(&[b'a'; 128]), "a".repeat(128));
+        assert_eq!(cut(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
         assert_eq!(
-            short_name(&vec![b'a'; 60_000]),
-            format!("{}…", "a".repeat(128))
-        );
-        assert_eq!(
-            short_name("é".repeat(60_000).as_bytes()),
+            cut("é".repeat(60_000).as_bytes()),
             format!("{}…", "é".repeat(128))
         );
         assert_eq!(
-            short_name("😀".repeat(200).as_bytes()),
+            cut("😀".repeat(200).as_bytes()),
             format!("{}…", "😀".repeat(128))
         );
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tracing::field::display;
 
 use crate::limit::{Excess, Moment};
-use crate::observe::escape::short_quoted;
 use crate::observe::forwarders::Forwarders;
+use crate::observe::key_names::KeyNames;
 use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
@@ -21,6 +21,8 @@ pub struct Limiting<'r> {
     pub zone: &'r str,
     /// The key of the request there.
     pub key: &'r [u8],
+    /// How its keys are shown.
+    pub names: KeyNames<'r>,
     /// The `limit_status` of the access log.
     pub status: &'static str,
     /// The level of the bucket with the request.
@@ -73,7 +75,7 @@ impl Events {
     pub fn rejected(&self, what: &Limiting, reason: &'static str, route: impl FnOnce() -> String) {
         self.rejections.first(|| Rejection {
             zone: what.zone.to_owned(),
-            key: short_quoted(what.key),
+            key: what.names.short_quoted(what.key),
             status: what.status,
             reason,
             route: route(),
@@ -89,7 +91,7 @@ impl Events {
         if let Some(hidden) = self.delays.show(now) {
             tracing::debug!(
                 zone = what.zone,
-                key = %short_quoted(what.key),
+                key = %what.names.short_quoted(what.key),
                 status = what.status,
                 excess = what.excess.requests(),
                 hidden,
@@ -112,8 +114,9 @@ pub struct GateEvents {
 pub struct RejectionAtGate {
     /// The origin.
     pub origin: String,
-    /// The key by which the request shares the gate; `None` if all requests share it alike.
-    pub key: Option<Vec<u8>>,
+    /// The name of the key by which the request shares the gate, for a text between quotes; `None`
+    /// if all requests share it alike.
+    pub key: Option<String>,
     /// The reason, as in the metrics.
     pub reason: &'static str,
     /// The name of the route.
@@ -129,12 +132,7 @@ impl Default for GateEvents {
                 reason,
                 route,
             } = rejection;
-            // No flood shares a key here, so the empty key is one that is empty.
-            let name = |key: &Vec<u8>| match key.as_slice() {
-                [] => String::new(),
-                key => short_quoted(key),
-            };
-            let key = key.as_ref().map(name).map(display);
+            let key = key.as_ref().map(display);
             tracing::info!(
                 origin,
                 count,

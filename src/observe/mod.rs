@@ -8,6 +8,7 @@ pub mod escape;
 pub mod events;
 pub mod forwarders;
 mod journal;
+pub mod key_names;
 pub(crate) mod log;
 pub mod metrics;
 pub(crate) mod panics;

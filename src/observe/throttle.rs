@@ -1,13 +1,16 @@
 //! A bound on how often an event is logged.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::limit::Moment;
 
-/// Lets at most one event a second through.
-#[derive(Debug, Default)]
+/// Lets at most one event a second through, or one in another period.
+#[derive(Debug)]
 pub struct Throttle {
-    /// The second in which an event was last shown.
+    /// In seconds.
+    period: u64,
+    /// The period in which an event was last shown.
     shown: AtomicU64,
     /// Number of events not shown since.
     hidden: AtomicU64,
@@ -17,7 +20,14 @@ impl Throttle {
     /// A throttle that has shown nothing yet.
     #[must_use]
     pub const fn new() -> Self {
+        Self::every(NonZeroU64::MIN)
+    }
+
+    /// The same that lets one event through in so many seconds.
+    #[must_use]
+    pub const fn every(seconds: NonZeroU64) -> Self {
         Self {
+            period: seconds.get(),
             shown: AtomicU64::new(0),
             hidden: AtomicU64::new(0),
         }
@@ -25,16 +35,22 @@ impl Throttle {
 
     /// Whether to show an event now. If so, returns how many were hidden since the last.
     pub fn show(&self, now: Moment) -> Option<u64> {
-        let second = now.as_nanos() / 1_000_000_000;
+        let period = now.as_nanos() / 1_000_000_000 / self.period;
         // Load first: a write for each rejection of a flood would move the cache line between
         // workers.
-        let is_shown = || self.shown.swap(second, Ordering::Relaxed) == second;
-        if self.shown.load(Ordering::Relaxed) == second || is_shown() {
+        let is_shown = || self.shown.swap(period, Ordering::Relaxed) == period;
+        if self.shown.load(Ordering::Relaxed) == period || is_shown() {
             self.hidden.fetch_add(1, Ordering::Relaxed);
             None
         } else {
             Some(self.hidden.swap(0, Ordering::Relaxed))
         }
+    }
+}
+
+impl Default for Throttle {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -50,5 +66,15 @@ mod tests {
             .map(|millis| throttle.show(at(millis)))
             .into();
         assert_eq!(shown, [Some(0), None, None, Some(2), None, Some(1)]);
+    }
+
+    #[test]
+    fn a_longer_period_has_one_event_too() {
+        let throttle = Throttle::every(NonZeroU64::new(60).expect("a period"));
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let shown: Vec<Option<u64>> = [60, 61, 119, 120, 300]
+            .map(|seconds| throttle.show(at(seconds)))
+            .into();
+        assert_eq!(shown, [Some(0), None, None, Some(2), Some(0)]);
     }
 }

@@ -8,6 +8,7 @@ use super::Form;
 use crate::limit::Moment;
 use crate::observe::access::{Entry, Limited, Line, json, text};
 use crate::observe::escape::escape;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::testing::{bytes, config, text as any_text};
 
@@ -35,7 +36,7 @@ proptest! {
             route: Some("/".to_owned()),
             origin: Some("app"),
             server: None,
-            limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None, plan: None, is_flood: false }),
+            limited: Some(Limited { zone: "z", key: &key, names: KeyNames::at_gate(None), status: LimitStatus::Passed, excess: None, plan: None, is_flood: false }),
             planned: None,
             queue: None,
             origin_queue: None,

@@ -1,30 +1,8 @@
-use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
 use super::line::{Line, Recorded};
 use crate::config::target;
 use crate::config::{Variable, cut};
-
-/// Maximum length of a key that is kept whole, in bytes.
-///
-/// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
-const LONGEST: usize = 128;
-const KEPT: usize = 110;
-
-/// `key`, or the short form that is kept of it.
-pub(crate) fn remembered(key: &[u8]) -> Cow<'_, [u8]> {
-    if key.len() <= LONGEST {
-        return key.into();
-    }
-    // This hasher gives the same result in each run.
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    let mut short = key[..KEPT].to_vec();
-    // Writing to memory cannot fail.
-    let _ = write!(short, "~{:016x}", hasher.finish());
-    short.into()
-}
 
 /// Appends the value of `variable` for a recorded request to `key`.
 ///
@@ -62,20 +40,4 @@ pub(crate) fn add(
         _ => return false,
     }
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_key_is_remembered_by_its_begin_and_a_sum() {
-        assert_eq!(*remembered(b"192.0.2.1"), *b"192.0.2.1");
-        let long = |last: &str| format!("{}{last}", "x".repeat(100_000)).into_bytes();
-        let (one, other) = (long("1"), long("2"));
-        assert!(remembered(&one).len() <= LONGEST);
-        assert!(remembered(&one).starts_with(b"xxx"));
-        assert_ne!(remembered(&one), remembered(&other));
-        assert_eq!(remembered(&one), remembered(&long("1")));
-    }
 }

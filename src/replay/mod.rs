@@ -15,7 +15,7 @@ mod trace;
 mod zone_keys;
 
 pub use gated::{GatedSimulator, Judged};
-pub(crate) use key::{add as add_to_key, remembered};
+pub(crate) use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};
 pub use outcome::{AtGate, Outcome};
 pub use simulator::Simulator;

@@ -63,7 +63,11 @@ impl Accepting {
             workers.push(worker);
             inboxes.push(inbox);
         }
-        connections.allow(descriptors::clients(server.max_connections.get(), limit));
+        let max_connections = server.max_connections.get();
+        connections.allow(
+            max_connections,
+            descriptors::clients(max_connections, limit),
+        );
         actix_rt::spawn(full::watch(
             connections.clone(),
             KernelQueue::of(&listeners),
@@ -159,7 +163,7 @@ async fn work(
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
         let connection = NewConnection {
-            timeouts: Timeouts::of(server),
+            timeouts: gateway.timeouts(),
             worker: Rc::clone(&worker),
             tls_server: tls_server.clone().filter(|_| service == ListenService::Tls),
             redirect: match service {
@@ -181,7 +185,7 @@ async fn work(
 /// A connection that was just accepted.
 struct NewConnection {
     worker: Rc<Worker>,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     /// `None` where clients get no TLS.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
@@ -202,7 +206,7 @@ impl NewConnection {
                 let _gone = socket.set_nodelay(true);
                 let peer = Peer {
                     address: Some(address),
-                    local: socket.local_addr().ok(),
+                    local_port: socket.local_addr().map_or(0, |local| local.port()),
                     redirect: self.redirect,
                     secure: false,
                 };

@@ -1,8 +1,19 @@
 //! How many client connections the limit of file descriptors leaves room for.
 
-use std::fs;
+use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::config;
+
+/// Descriptors that a start opens: for signals, the watch of the file, and the threads that do not
+/// serve clients.
+const START: u64 = 15;
+/// The same for the admin port, and for each worker.
+const ADMIN: u64 = 7;
+const WORKER: u64 = 5;
+/// The least for some clients, their connections to origins, and log files.
+const FIRST: u64 = 12;
 
 /// Descriptors for files, Redis and the admin port.
 const OWN: u64 = 128;
@@ -29,6 +40,37 @@ pub(super) fn raise_limit() -> Option<u64> {
     maximum
 }
 
+/// Raises the limit, and checks that the gateway can start under it.
+///
+/// Threads that find no descriptor at their start panic.
+///
+/// # Errors
+///
+/// Returns an error that names the limit and how many descriptors are needed at least.
+pub(crate) fn check_limit(server: &config::Server) -> io::Result<()> {
+    let Some(limit) = raise_limit() else {
+        return Ok(());
+    };
+    // Usually the three standard streams.
+    let needed = needed(server, open().unwrap_or(3));
+    if limit >= needed {
+        return Ok(());
+    }
+    let workers = server.workers;
+    Err(io::Error::other(format!(
+        "the limit of file descriptors is {limit}, and the gateway needs at least {needed} with workers = {workers}; raise the limit (LimitNOFILE= in systemd, ulimit -n)"
+    )))
+}
+
+/// How many descriptors the gateway needs at least, if `open` are open before it starts.
+fn needed(server: &config::Server, open: u64) -> u64 {
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let workers = count(server.workers.get()).saturating_mul(WORKER);
+    let admin = server.admin.map_or(0, |_| ADMIN);
+    let own = open + START + admin + count(server.listen.len()) + FIRST;
+    own.saturating_add(workers)
+}
+
 /// How many clients may be connected, at most `max_connections`, under this limit.
 ///
 /// If these are fewer, the log says so. Call it when the sockets and threads of the start are open.
@@ -36,7 +78,7 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
         return max_connections;
     };
-    let open = open();
+    let open = usually_open();
     let fit = fitting(limit, open);
     if fit >= max_connections {
         return max_connections;
@@ -55,7 +97,7 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
 /// Why so many clients do not fit the hard limit of this process, if they do not.
 pub(super) fn too_many(max_connections: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
-    let fit = fitting(limit, open());
+    let fit = fitting(limit, usually_open());
     (fit < max_connections).then(|| {
         format!(
             "under a limit of {limit} file descriptors, as here, only {fit} clients are connected at once; raise the limit of the service, or lower this"
@@ -72,13 +114,16 @@ fn fitting(limit: u64, open: u64) -> usize {
     usize::try_from(clients).unwrap_or(usize::MAX).max(1)
 }
 
-/// Number of descriptors that this process has open.
-fn open() -> u64 {
-    // Some dozens, if that cannot be found out.
+/// Number of descriptors that this process has open, or some dozens if that cannot be found out.
+fn usually_open() -> u64 {
     const USUAL: u64 = 64;
-    fs::read_dir("/proc/self/fd").map_or(USUAL, |open| {
-        u64::try_from(open.count()).unwrap_or(u64::MAX)
-    })
+    open().unwrap_or(USUAL)
+}
+
+/// Number of descriptors that this process has open; `None` if that cannot be found out.
+fn open() -> Option<u64> {
+    let open = fs::read_dir("/proc/self/fd").ok()?;
+    Some(u64::try_from(open.count()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

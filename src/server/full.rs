@@ -6,7 +6,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::kernel_queue::KernelQueue;
 use crate::limit::Moment;
-use crate::observe::connections::ClientConnections;
+use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::time::clock;
 
 /// Interval between looks.
@@ -37,11 +37,22 @@ pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let is_full = connections.take_blocked();
-        let waiting = is_full.then(|| queue.len()).flatten();
+        let was_blocked = connections.take_blocked();
+        let waiting = was_blocked.then(|| queue.len()).flatten();
+        // A listener also waits for a place before it knows whether it has another client.
+        let is_full = was_blocked && waiting != Some(0);
         connections.note(is_full, waiting);
-        let max_connections = connections.counts().max;
+        let ConnectionCounts {
+            max: max_connections,
+            few_descriptors,
+            ..
+        } = connections.counts();
         match told.second(is_full, clock::now()) {
+            Some(News::Full) if few_descriptors => tracing::warn!(
+                max_connections,
+                waiting,
+                "all client connections are in use, and new clients wait in the kernel; raise the limit of file descriptors (LimitNOFILE in systemd, ulimit -n)"
+            ),
             Some(News::Full) => tracing::warn!(
                 max_connections,
                 waiting,

@@ -22,5 +22,6 @@ mod tls;
 mod watchdog;
 
 pub(crate) use address::{live_page, reachable};
+pub(crate) use descriptors::check_limit;
 pub(crate) use load::{Loaded, load, load_to_start};
 pub(crate) use serve::serve;

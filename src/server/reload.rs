@@ -122,7 +122,11 @@ impl Reloader {
         let known = self.text.replace(read.as_ref().ok().cloned());
         // A saved file whose text is the same is read for another that it names.
         let is_same = known.is_some() && *self.text.borrow() == known;
-        match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
+        let old = self.gateway();
+        let parse = |text: String| {
+            config::parse_after(old.settings(), &text, &self.file, config::has_admin_token())
+        };
+        match read.map(parse) {
             Ok(Ok(settings)) => {
                 let broken = self.named.take();
                 let by = match by {

@@ -6,7 +6,7 @@ use tokio_rustls::rustls::Error;
 
 use crate::config::Tls;
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
-use crate::observe::escape::short_quoted;
+use crate::observe::escape::cut_quoted;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -33,7 +33,7 @@ pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
             if let Some(hidden) = NAMES.show(now) {
                 tracing::info!(
                     client,
-                    server_name = %short_quoted(name),
+                    server_name = %cut_quoted(name),
                     hidden,
                     "a TLS handshake failed: the client asks for a server name that is no DNS \
                      name; make it send the name of the host alone, or none"

@@ -177,6 +177,16 @@ impl Error {
         !matches!(self, Self::Unreachable(_) | Self::Late)
     }
 
+    /// The same error without what Redis quotes, which may be the name of a key.
+    #[must_use]
+    pub fn without_names(&self) -> Self {
+        match self {
+            Self::NotAllowed(text) => Self::NotAllowed(without_quoted(text)),
+            Self::Refused(text) => Self::Refused(without_quoted(text)),
+            other => other.clone(),
+        }
+    }
+
     /// What an operator can do about it, as a part of a message.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
@@ -194,5 +204,45 @@ impl Error {
                 "see whether it is a Redis that answers there"
             }
         }
+    }
+}
+
+/// A text without what is between its first and its last quote: a key may have quotes.
+///
+/// Redis 6 quotes by backquotes.
+fn without_quoted(text: &str) -> String {
+    const QUOTES: [char; 3] = ['\'', '`', '"'];
+    match (text.find(QUOTES), text.rfind(QUOTES)) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}'...'{}", &text[..first], &text[last + 1..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_without_names_has_nothing_that_redis_quotes() {
+        for (said, shown) in [
+            (
+                "NOPERM: no permissions to access the 'drip:z:it's me' key",
+                "NOPERM: no permissions to access the '...' key",
+            ),
+            (
+                "unknown command `EVALSHA`, with args beginning with: `1f`, `alice`, ",
+                "unknown command '...', ",
+            ),
+            (
+                "WRONGTYPE: wrong kind of value",
+                "WRONGTYPE: wrong kind of value",
+            ),
+        ] {
+            let shown = Error::Refused(shown.to_owned());
+            assert_eq!(Error::Refused(said.to_owned()).without_names(), shown);
+        }
+        assert_eq!(Error::Late.without_names(), Error::Late);
     }
 }

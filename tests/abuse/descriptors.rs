@@ -283,3 +283,66 @@ fn the_limit_of_the_process_is_raised_to_what_it_may_be() {
     let mut values = files.expect("a limit").split_whitespace();
     assert_eq!(values.next(), values.next());
 }
+
+#[test]
+fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed() {
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&format!(
+        "workers = 2\n[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let mut needed = 0;
+    for limit in [8, 14, 24, 26, 34] {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec \"$0\" -c \"$1\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_drip")]);
+        let output = command.arg(site.file()).output().expect("it runs");
+        let told = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        let begin = format!(
+            "drip: the limit of file descriptors is {limit}, and the gateway needs at least "
+        );
+        let rest = told
+            .strip_prefix(&begin)
+            .unwrap_or_else(|| panic!("{told}"));
+        assert!(
+            rest.ends_with("raise the limit (LimitNOFILE= in systemd, ulimit -n)\n"),
+            "{told}"
+        );
+        let number = rest.split(' ').next().expect("a number");
+        needed = number.parse().expect("a number");
+    }
+    // As many are enough for some clients.
+    let gateway = started_under(&format!("ulimit -n {needed}"), &origin);
+    let mut clients: Vec<_> = (0..2).map(|_| Client::connect(gateway.address())).collect();
+    for client in &mut clients {
+        client.get("/");
+        assert_eq!(client.answer().status, 200);
+    }
+    assert!(needed < 60u32, "{needed}");
+}
+
+#[test]
+fn an_admin_port_without_descriptors_is_told_once_with_the_remedy() {
+    const TOLD: &str = "the admin port cannot accept connections";
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "");
+    // All lower numbers are in use.
+    limit_descriptors(&gateway, 10);
+    let _waiting: Vec<_> = (0..3)
+        .map(|_| Client::connect(gateway.site.admin))
+        .collect();
+    let line = gateway.wait_for_line(TOLD);
+    for part in [" ERROR ", "LimitNOFILE=", "ulimit -n"] {
+        assert!(line.contains(part), "{line}");
+    }
+    // It tries again twice a second.
+    thread::sleep(Duration::from_secs(3));
+    let log = gateway.log();
+    assert!(!log.contains("Error accepting connection"), "{log}");
+    // Two if the minute ends meanwhile.
+    assert!(log.matches(TOLD).count() <= 2, "{log}");
+}

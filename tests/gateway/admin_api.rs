@@ -67,7 +67,7 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
         "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "rejected_elsewhere": 0, "no_key": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
         "rejections": {"burst": 1, "max_wait": 0, "in_flight": 0, "keys": 0, "store": 0, "restart": 0, "paused": 0, "stopping": 0},
         "depth": 2, "depth_max": 2, "in_flight": 0, "oldest_wait_seconds": oldest,
-        "keys": {"active": 2, "parked": 0},
+        "keys": {"active": 1, "parked": 1},
     });
     assert_eq!(zone, expected);
 

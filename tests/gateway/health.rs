@@ -187,6 +187,14 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
     assert_eq!(fetch(gateway.address(), "/").body, b"second");
     gateway.wait_for_line("the server is taken out");
     gateway.wait_for_line("the server is unhealthy");
+    let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
+    let out: Vec<_> = lines.filter(|line| line.contains("taken out")).collect();
+    let failed = format!(" origin=\"app\" server={} changes=1 in_a_row=1", servers[0]);
+    assert!(out[0].contains(&failed), "{out:#?}");
+    for line in &out {
+        let reason = line.contains(" reason=\"") && line.contains("refused");
+        assert!(line.contains(" origin=\"app\" ") && reason, "{line}");
+    }
 
     let _first = begin();
     eventually("it is in", || healthy(&gateway, &servers[0]) == Some(1.0));

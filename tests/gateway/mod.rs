@@ -25,6 +25,8 @@ mod listen;
 mod live;
 mod log;
 mod many_routes;
+mod masked_keys;
+mod masked_reloads;
 mod new_keys;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;

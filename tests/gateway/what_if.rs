@@ -209,3 +209,40 @@ fn what_is_wrong_is_named_and_another_site_may_not_ask() {
     assert_eq!((status, &told["arrivals"]), (200, &value!(0)), "{told}");
     assert_eq!(told["then"]["wait_p99"], Value::Null);
 }
+
+#[test]
+fn after_a_reload_with_another_key_nothing_tells_of_the_arrivals_of_the_old_keys() {
+    let origin = Origin::start();
+    let text = one_zone(&origin, "1r/h", "burst = 1, nodelay = true");
+    let gateway = Gateway::start(&text);
+    let mut client = Client::connect(gateway.address());
+    let mut rejected = |gateway: &Gateway| {
+        for key in KEYS {
+            client.get(&format!("/?key={key}"));
+            client.answer();
+        }
+        let headline = &json(gateway, "/api/headline")["headline"];
+        let evidence = headline["evidence"].as_str().map(str::to_owned);
+        sleep(Duration::from_millis(50));
+        evidence.unwrap_or_default()
+    };
+    eventually("the headline tells of eight keys", || {
+        rejected(&gateway).contains("All 8 keys are limited.")
+    });
+    gateway
+        .site
+        .write(&text.replace("key = \"$arg_key\"", "key = \"all\""));
+    let (status, answer) = post(&gateway, "/api/reload", "");
+    assert_eq!(status, 200, "{answer}");
+    eventually("the headline tells of one key", || {
+        let evidence = rejected(&gateway);
+        let is_told = evidence.contains("All requests share one key: all");
+        assert!(!(is_told && evidence.contains("8 keys")), "{evidence}");
+        is_told
+    });
+    let (status, view) = post(&gateway, WHAT_IF, r#"{"rate": "2r/h"}"#);
+    assert_eq!(status, 200, "{view}");
+    let arrivals = view["arrivals"].as_u64().expect("a number");
+    assert!(arrivals >= 8, "{view}");
+    assert_eq!(view["now"]["passed"], 2, "of one key: {view}");
+}

@@ -1,8 +1,8 @@
 //! An origin over HTTP/2 that sends as many bytes as the windows allow, in frames of a given size.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bytes::Bytes;
@@ -20,8 +20,8 @@ pub struct StreamOrigin {
 #[derive(Default)]
 struct Counts {
     connections: AtomicUsize,
-    /// Connections that ended with an error.
-    broken: AtomicUsize,
+    /// Errors that ended connections.
+    errors: Mutex<Vec<String>>,
     sent: AtomicUsize,
 }
 
@@ -60,8 +60,9 @@ impl StreamOrigin {
         self.counts.connections.load(Ordering::SeqCst)
     }
 
-    pub fn broken(&self) -> usize {
-        self.counts.broken.load(Ordering::SeqCst)
+    /// Errors that ended connections.
+    pub fn errors(&self) -> Vec<String> {
+        self.counts.errors.lock().expect("no panic").clone()
     }
 
     /// Bytes of large answers so far.
@@ -86,9 +87,13 @@ async fn serve(listener: TcpListener, most: usize, counts: Arc<Counts>) {
                 return;
             };
             while let Some(request) = connection.accept().await {
-                let Ok((request, respond)) = request else {
-                    counts.broken.fetch_add(1, Ordering::SeqCst);
-                    return;
+                let (request, respond) = match request {
+                    Ok(request) => request,
+                    Err(error) => {
+                        let mut errors = counts.errors.lock().expect("no panic");
+                        errors.push(format!("{error:?}"));
+                        return;
+                    }
                 };
                 tokio::spawn(answer(request, respond, Arc::clone(&counts)));
             }

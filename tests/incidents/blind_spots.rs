@@ -1,87 +1,9 @@
 //! Incidents that no other figure shows: each was once told as nothing, or as the fault of another.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use serde_json::Value;
 
-use super::{SEEN_WITHIN, text};
-use crate::gateway::operator::json;
-use crate::support::{Client, Gateway, Origin, eventually, now};
-
-/// Waits for a headline of this cause that says all of this.
-fn told(gateway: &Gateway, cause: &str, says: &[&str]) -> Value {
-    let deadline = now() + SEEN_WITHIN;
-    loop {
-        let headline = json(gateway, "/api/headline")["headline"].clone();
-        let has = |part: &&str| text(&headline).contains(*part);
-        if headline["cause"] == cause && says.iter().all(has) {
-            return headline;
-        }
-        assert!(now() < deadline, "{cause} with {says:?}: {headline:#}");
-        thread::sleep(Duration::from_millis(200));
-    }
-}
-
-/// Waits until the headline has another cause.
-fn over(gateway: &Gateway, cause: &str) {
-    eventually(&format!("{cause} is over"), || {
-        json(gateway, "/api/headline")["headline"]["cause"] != cause
-    });
-}
-
-fn file(origin: &Origin, zone: &str, limit: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[zones.per_key]\n{zone}\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"per_key\", {limit} }}]\n",
-        origin.address
-    )
-}
-
-/// Sends a request with these fields each few milliseconds until it is dropped.
-struct Sender {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Sender {
-    fn start(to: SocketAddr, fields: impl Fn(usize) -> String + Send + 'static) -> Self {
-        let stop = Arc::<AtomicBool>::default();
-        let to_stop = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let mut answer = [0; 4096];
-            for nth in 0.. {
-                if to_stop.load(Ordering::SeqCst) {
-                    return;
-                }
-                if let Ok(mut stream) = TcpStream::connect(to) {
-                    let fields = fields(nth);
-                    let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
-                    let _timeout = stream.set_read_timeout(Some(Duration::from_secs(5)));
-                    let _sent = stream.write_all(head.as_bytes());
-                    let _read = stream.read(&mut answer);
-                }
-                thread::sleep(Duration::from_millis(10));
-            }
-        });
-        Self {
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        let _ended = self.thread.take().map(JoinHandle::join);
-    }
-}
+use super::scene::{Sender, Wanted, begin, calm, calm_without, file, text, told};
+use crate::support::{Client, Gateway, Origin, eventually};
 
 #[test]
 fn all_connections_in_use_is_the_first_thing_told() {
@@ -105,15 +27,23 @@ fn all_connections_in_use_is_the_first_thing_told() {
     let first: Vec<_> = (0..MAX).map(|_| idle()).collect();
     eventually("all are connected", || connected(50));
     let others: Vec<_> = (0..MORE).map(|_| idle()).collect();
-    let headline = told(&gateway, "connections_full", &["(30 now)"]);
+    let wanted = Wanted {
+        cause: "connections_full",
+        is_bad: true,
+        says: &["(30 now)"],
+        remedy: "Raise `server.max_connections`",
+    };
+    let headline = told(&gateway, &wanted);
     let title = "50 of 50 connections are in use; new clients wait in the kernel (30 now)";
     assert_eq!(headline["title"], title);
     let line = gateway.wait_for_line("all client connections are in use");
-    for part in [" WARN ", "max_connections=50", "waiting=30"] {
+    // How many there were in the first second: perhaps not all yet.
+    for part in [" WARN ", "max_connections=50", "waiting="] {
         assert!(line.contains(part), "{line}");
     }
+    assert!(!line.contains("waiting=0"), "nobody waits: {line}");
     drop((first, others));
-    over(&gateway, "connections_full");
+    calm(&gateway);
     eventually("the metric says so", || connected(0));
     gateway.wait_for_line("client connections are free again");
     let log = gateway.log();
@@ -125,12 +55,15 @@ fn a_key_that_no_client_sends_is_told_and_counted() {
     let origin = Origin::start();
     let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"";
     let gateway = Gateway::start(&file(&origin, zone, "burst = 2, nodelay = true"));
+    begin(&gateway);
     let _sender = Sender::start(gateway.address(), |_| "X-API-Key: k\r\n".to_owned());
-    let headline = told(
-        &gateway,
-        "no_key",
-        &["have no $http_x_apikey", "All requests on /"],
-    );
+    let wanted = Wanted {
+        cause: "no_key",
+        is_bad: false,
+        says: &["have no $http_x_apikey", "All requests on /"],
+        remedy: "Correct the `key` of per_key",
+    };
+    let headline = told(&gateway, &wanted);
     assert_eq!(headline["about"], "per_key");
     assert!(text(&headline).contains("per_key limits none of them"));
     let labels = [("zone", "per_key"), ("status", "no_key")];
@@ -138,9 +71,19 @@ fn a_key_that_no_client_sends_is_told_and_counted() {
     assert!(metrics.count("drip_zone_requests_total", &labels) > 20);
     // Corrected, the limit limits.
     let corrected = zone.replace("apikey", "api_key");
-    let text = file(&origin, &corrected, "burst = 2, nodelay = true");
-    gateway.site.write(&text);
-    told(&gateway, "rejecting", &["All requests share one key: k"]);
+    let limit = "burst = 2, nodelay = true";
+    gateway.site.write(&file(&origin, &corrected, limit));
+    let wanted = Wanted {
+        cause: "rejecting",
+        is_bad: false,
+        says: &["All requests share one key: k"],
+        remedy: "If k is one client, it asks for more than its limit",
+    };
+    told(&gateway, &wanted);
+    // With a rate that is enough, nothing is left to say.
+    let enough = corrected.replace("1r/s", "1000r/s");
+    gateway.site.write(&file(&origin, &enough, limit));
+    calm(&gateway);
 }
 
 #[test]
@@ -154,7 +97,7 @@ fn clients_that_are_exempt_have_no_key_on_purpose() {
         gateway.metrics().count("drip_requests_total", &labels) > 150
     };
     eventually("traffic of some seconds", passed);
-    told(&gateway, "fine", &[]);
+    calm(&gateway);
     let labels = [("zone", "per_key"), ("status", "no_key")];
     let metrics = gateway.metrics();
     assert_eq!(metrics.count("drip_zone_requests_total", &labels), 0);
@@ -166,12 +109,15 @@ fn a_balancer_that_is_not_trusted_is_named_and_no_client_is_blamed() {
     let zone = "key = \"$remote_addr\"\nrate = \"5r/s\"";
     let gateway = Gateway::start(&file(&origin, zone, "burst = 2, nodelay = true"));
     let clients = |nth| format!("X-Forwarded-For: 192.0.2.{}\r\n", nth % 40);
+    begin(&gateway);
     let sender = Sender::start(gateway.address(), clients);
-    let says = [
-        "counts all clients behind 127.0.0.1 as one",
-        "`server.trusted_proxies`",
-    ];
-    let headline = told(&gateway, "untrusted_proxy", &says);
+    let wanted = Wanted {
+        cause: "untrusted_proxy",
+        is_bad: false,
+        says: &["counts all clients behind 127.0.0.1 as one"],
+        remedy: "add it to `server.trusted_proxies`",
+    };
+    let headline = told(&gateway, &wanted);
     assert!(!text(&headline).contains("One client"), "{headline:#}");
     let proxied = || {
         let metrics = gateway.metrics();
@@ -182,7 +128,7 @@ fn a_balancer_that_is_not_trusted_is_named_and_no_client_is_blamed() {
     let trusting = "trusted_proxies = [\"127.0.0.1\"]\n";
     let text = file(&origin, zone, "burst = 2, nodelay = true");
     gateway.site.write(&format!("{trusting}{text}"));
-    told(&gateway, "fine", &[]);
+    calm_without(&gateway, "One client");
     assert_eq!(proxied(), 0);
     drop(sender);
 }
@@ -192,14 +138,27 @@ fn a_constant_key_is_told_as_one_limit_for_all() {
     let origin = Origin::start();
     let zone = "key = \"everyone\"\nrate = \"5r/s\"";
     let gateway = Gateway::start(&file(&origin, zone, "burst = 2, nodelay = true"));
-    let _sender = Sender::start(gateway.address(), |_| String::new());
-    let says = [
-        "All requests share one key: everyone",
-        "the same for all clients",
-    ];
-    let headline = told(&gateway, "rejecting", &says);
-    assert_eq!(headline["severity"], "bad");
+    let start = || Sender::start(gateway.address(), |_| String::new());
+    let sender = start();
+    let wanted = Wanted {
+        cause: "rejecting",
+        is_bad: true,
+        says: &["All requests share one key: everyone"],
+        remedy: "the same for all clients, so all share one limit",
+    };
+    let headline = told(&gateway, &wanted);
     assert!(!text(&headline).contains("not affected"), "{headline:#}");
+    // Its rejections are told for some seconds after the last one.
+    drop(sender);
+    calm_without(&gateway, "One client");
+    let _sender = start();
+    told(&gateway, &wanted);
+    // Each client has a limit of its own, and this one keeps to it.
+    let own = "key = \"$remote_addr\"\nrate = \"1000r/s\"";
+    gateway
+        .site
+        .write(&file(&origin, own, "burst = 2, nodelay = true"));
+    calm_without(&gateway, "One client");
 }
 
 #[test]
@@ -219,8 +178,13 @@ fn an_access_log_that_may_not_grow_is_told_while_requests_are_served() {
     };
     prlimit(id, Resource::Fsize, limit).expect("a limit");
     let _sender = Sender::start(gateway.address(), |_| String::new());
-    let says = ["cannot be written", "File too large", "`ulimit -f`"];
-    told(&gateway, "log_lost", &says);
+    let wanted = Wanted {
+        cause: "log_lost",
+        is_bad: false,
+        says: &["cannot be written", "File too large"],
+        remedy: "raise the limit on the size of files (`LimitFSIZE` in systemd, `ulimit -f`)",
+    };
+    told(&gateway, &wanted);
     let served = || {
         let labels = [("route", "/"), ("code", "200")];
         gateway.metrics().count("drip_requests_total", &labels)
@@ -232,5 +196,5 @@ fn an_access_log_that_may_not_grow_is_told_while_requests_are_served() {
         ..limit
     };
     prlimit(id, Resource::Fsize, more).expect("a limit");
-    over(&gateway, "log_lost");
+    calm(&gateway);
 }

@@ -1,8 +1,19 @@
 //! Half an hour of incidents, and whether the headline told each of them.
 //!
-//! A gateway with steady traffic gets one incident after another. Each must become the headline,
-//! with its cause, its subject and its evidence, and must leave it afterwards. At the end the
-//! headline's history is what was done, in the same order.
+//! A gateway with steady traffic gets one incident after another. Each must become the headline
+//! within ten seconds, with its cause, its subject, its evidence and what to do, and must leave it
+//! within five seconds of its end. At the end the headline's history is what was done, in the same
+//! order.
+//!
+//! | file | incidents |
+//! |---|---|
+//! | here | Redis gone, 500 to all, a dead server, one abuser, a flood of keys, clients that leave, long queues, errors in the file, pauses, overrides |
+//! | `abuser` | two abusers, one after the other |
+//! | `blind_spots` | full connections, a limit without keys, an untrusted balancer, a constant key, a log that may not grow |
+//! | `back_off` | an origin that becomes slow behind a gate that backs off |
+//! | `gate` | a gate that rejects because it is full |
+//! | `leaving` | clients that leave before an origin answers, and at its gate |
+//! | `descriptors` | no file descriptors left |
 //!
 //! Here each incident lasts until it is seen. For half an hour of them:
 //!
@@ -10,22 +21,26 @@
 //! DRIP_INCIDENT_SECONDS=120 cargo test --test all incidents -- --nocapture
 //! ```
 
+mod abuser;
+mod back_off;
 mod bench;
 mod blind_spots;
+mod descriptors;
+mod gate;
+mod leaving;
+mod scene;
 mod traffic;
 
-use std::time::Duration;
-use std::{env, thread};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::gateway::operator::{ask, json};
 use crate::support::now;
 use bench::{Bench, FILE, Server};
+use scene::{CALM_WITHIN, SEEN_WITHIN, Wanted, is_calm, lasts, text, wait};
 use traffic::Load;
-
-/// How long a headline may take on a busy machine: the samples of ten seconds, and some more.
-const SEEN_WITHIN: Duration = Duration::from_secs(40);
 
 /// Something goes wrong, is seen, and ends.
 struct Incident {
@@ -33,12 +48,19 @@ struct Incident {
     about: Option<&'static str>,
     /// Parts of title, evidence and remedy.
     says: &'static [&'static str],
+    /// A part of the remedy: the right action.
+    remedy: &'static str,
     says_not: &'static [&'static str],
     begin: fn(&mut Bench),
     end: fn(&mut Bench),
+    /// How long it truly goes on after `end`.
+    goes_on: Duration,
     /// Causes that may come before or after it.
     on_the_way: &'static [&'static str],
 }
+
+/// As in [`FILE`]: a server that is out is tried again after this.
+const FAIL_TIMEOUT: Duration = Duration::from_secs(3);
 
 const MORE_RATE: &str = "raise `rate`";
 
@@ -51,18 +73,22 @@ const INCIDENTS: &[Incident] = &[
             "Set `max_wait` = ",
             "raise `rate` to ",
         ],
+        remedy: "Set `max_wait` = ",
         says_not: &["what the queue is for"],
         begin: |bench| bench.traffic.add(Load::Hasty),
         end: |bench| bench.traffic.add(Load::Steady),
+        goes_on: Duration::ZERO,
         on_the_way: &["waiting"],
     },
     Incident {
         cause: "waiting",
         about: Some("per_client"),
         says: &["wait in per_client", "the oldest for"],
+        remedy: "If the wait is too long",
         says_not: &[],
         begin: |bench| bench.traffic.crowd("/deep?key=patient", 60),
         end: |bench| bench.traffic.leave(),
+        goes_on: Duration::ZERO,
         on_the_way: &["leaving"],
     },
     Incident {
@@ -70,6 +96,7 @@ const INCIDENTS: &[Incident] = &[
         cause: "rejecting",
         about: Some("per_client"),
         says: &["greedy causes", "`burst` is reached", "One client"],
+        remedy: "If it may have more, give it a plan",
         says_not: &["patient", MORE_RATE],
         begin: |bench| {
             bench.traffic.crowd("/deep?key=patient", 60);
@@ -79,132 +106,140 @@ const INCIDENTS: &[Incident] = &[
             bench.traffic.add(Load::Steady);
             bench.traffic.leave();
         },
+        goes_on: Duration::ZERO,
         on_the_way: &["waiting", "leaving"],
     },
     Incident {
         cause: "file_error",
         about: None,
         says: &["previous settings stay in force"],
+        remedy: "Correct the file",
         says_not: &[],
         begin: |bench| bench.write(&FILE.replace("10r/s", "many")),
         end: |bench| bench.write(FILE),
+        goes_on: Duration::ZERO,
         on_the_way: &[],
     },
     Incident {
         cause: "origin_errors",
         about: Some("api"),
         says: &["with 5xx", "the origin's own log"],
+        remedy: "Read the origin's own log",
         says_not: &[MORE_RATE],
         begin: |bench| bench.servers([Server::Error, Server::Error]),
         end: |bench| bench.servers([Server::Fine, Server::Fine]),
+        goes_on: Duration::ZERO,
         on_the_way: &[],
     },
     Incident {
         cause: "origin_failing",
         about: Some("api"),
         says: &["Origin api", "Repair the origin"],
+        remedy: "Repair the origin",
         says_not: &[MORE_RATE],
         begin: |bench| bench.servers([Server::Dead, Server::Dead]),
         end: |bench| bench.servers([Server::Fine, Server::Fine]),
+        goes_on: FAIL_TIMEOUT,
         on_the_way: &["server_out"],
     },
     Incident {
         cause: "server_out",
         about: Some("api"),
         says: &["1 of 2 servers of origin api is out"],
+        remedy: "Repair the server",
         says_not: &[MORE_RATE],
         begin: |bench| bench.servers([Server::Fine, Server::Dead]),
         end: |bench| bench.servers([Server::Fine, Server::Fine]),
+        goes_on: FAIL_TIMEOUT,
         on_the_way: &["origin_failing"],
     },
     Incident {
         cause: "key_flood",
         about: Some("per_client"),
         says: &["new keys", "of 100,000 keys", "set `new_keys`"],
+        remedy: "set `new_keys` in the zone",
         says_not: &[],
         begin: |bench| bench.traffic.add(Load::Flood),
         end: |bench| bench.traffic.add(Load::Steady),
+        goes_on: Duration::ZERO,
         on_the_way: &[],
     },
     Incident {
         cause: "store_out",
         about: None,
         says: &["The store is out", "on_store_failure", "Redis"],
+        remedy: "Bring Redis or the way to it back",
         says_not: &[MORE_RATE],
         begin: |bench| bench.redis.kill(),
         end: |bench| bench.redis.restart(),
+        goes_on: Duration::ZERO,
         on_the_way: &[],
     },
     Incident {
         cause: "paused",
         about: Some("per_client"),
         says: &["per_client is paused", "127.0.0.1", "Resume"],
+        remedy: "Resume it",
         says_not: &[MORE_RATE],
         begin: |bench| bench.change("PUT", r#"{"pause": true, "for": "1h"}"#),
         end: |bench| bench.change("DELETE", ""),
+        goes_on: Duration::ZERO,
         on_the_way: &["rejecting", "waiting"],
     },
     Incident {
         cause: "overridden",
         about: Some("per_client"),
         says: &["not as in the file", "20r/s", "127.0.0.1"],
+        remedy: "Undo the override",
         says_not: &[],
         begin: |bench| bench.change("PUT", r#"{"rate": "20r/s", "for": "1h"}"#),
         end: |bench| bench.change("DELETE", ""),
+        goes_on: Duration::ZERO,
         on_the_way: &[],
     },
 ];
 
-/// How long each incident lasts after it was seen.
-fn lasts() -> Duration {
-    let seconds = env::var("DRIP_INCIDENT_SECONDS").ok();
-    let seconds = seconds.map(|it| it.parse().expect("a whole number"));
-    Duration::from_secs(seconds.unwrap_or(0))
-}
-
-/// Title, evidence and remedy.
-fn text(headline: &Value) -> String {
-    let part = |name: &str| headline[name].as_str().expect("a text").to_owned();
-    [part("title"), part("evidence"), part("remedy")].join(" ")
-}
-
-/// Waits for a headline.
-fn wait_for(bench: &Bench, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
-    let deadline = now() + SEEN_WITHIN;
-    loop {
-        let headline = json(&bench.gateway, "/api/headline")["headline"].clone();
-        if is_it(&headline) {
-            return headline;
-        }
-        assert!(now() < deadline, "{what} is not told: {headline:#}");
-        thread::sleep(Duration::from_millis(200));
-    }
-}
-
-fn wait_for_calm(bench: &Bench) {
-    wait_for(bench, "calm", |it| it["cause"] == "fine");
+/// Waits for a headline, at most for `limit` after `began`.
+fn wait_for(
+    bench: &Bench,
+    began: Instant,
+    limit: Duration,
+    what: &str,
+    is_it: impl Fn(&Value) -> bool,
+) -> Value {
+    let headline = || json(&bench.gateway, "/api/headline")["headline"].clone();
+    wait(began, limit, what, headline, is_it)
 }
 
 #[test]
 fn each_incident_becomes_the_headline_and_leaves_it() {
     let mut bench = Bench::start();
-    wait_for_calm(&bench);
+    wait_for(&bench, now(), SEEN_WITHIN, "calm", is_calm);
     for incident in INCIDENTS {
+        let cause = incident.cause;
+        let wanted = Wanted {
+            cause,
+            is_bad: false,
+            says: incident.says,
+            remedy: incident.remedy,
+        };
+        let began = now();
         (incident.begin)(&mut bench);
-        let told = wait_for(&bench, incident.cause, |it| {
-            let says = |part: &&str| text(it).contains(*part);
-            let is_warning = it["severity"] == "warn" || it["severity"] == "bad";
-            it["cause"] == incident.cause && is_warning && incident.says.iter().all(says)
-        });
+        let told = wait_for(&bench, began, SEEN_WITHIN, cause, |it| wanted.is_told(it));
         let about = incident.about.map_or(Value::Null, Value::from);
         assert_eq!(told["about"], about, "{told:#}");
+        assert!(told["since"].is_number(), "{told:#}");
         for part in incident.says_not {
             assert!(!text(&told).contains(part), "{part:?} in {told:#}");
         }
-        check_that_top_tells(&bench, incident.cause);
+        check_that_top_tells(&bench, cause);
         thread::sleep(lasts());
         (incident.end)(&mut bench);
-        wait_for_calm(&bench);
+        let limit = incident.goes_on + CALM_WITHIN;
+        let what = format!("calm after {cause}");
+        let calm = wait_for(&bench, now(), limit, &what, is_calm);
+        let ended = calm["ended"]["at"].as_f64();
+        assert!(ended > told["since"].as_f64(), "{calm:#}");
     }
     check_history(&bench);
 }

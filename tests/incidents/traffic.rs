@@ -96,6 +96,36 @@ impl Drop for Traffic {
     }
 }
 
+/// Clients that send until this is dropped, 20 a second, each for [`HASTE`] at most.
+pub struct HastyClients {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HastyClients {
+    pub fn start(to: SocketAddr) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let to_stop = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            while !to_stop.load(Ordering::SeqCst) {
+                send_for(HASTE, to, "/".to_owned());
+                thread::sleep(2 * TICK);
+            }
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for HastyClients {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ended = self.thread.take().map(JoinHandle::join);
+    }
+}
+
 /// Sends a request whose answer does not matter: the incidents break some.
 fn send(to: SocketAddr, target: String) {
     send_for(Duration::from_secs(5), to, target);

@@ -3,6 +3,7 @@
 mod acting;
 mod cors;
 mod gate;
+mod layout;
 mod plans;
 mod truth;
 pub mod webdriver;

@@ -378,8 +378,12 @@ fn past_headlines_are_kept_with_their_times() {
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
     let browser = Browser::open(&gateway, DESKTOP);
     wait_for_cause(&browser, "idle");
-    let _waiting = crowd(&gateway, "a", 3);
+    let waiting = crowd(&gateway, "a", 3);
     wait_for_cause(&browser, "waiting");
+    browser.wait_for(
+        "its begin",
+        "return /^Since \\d\\d:\\d\\d:\\d\\d\\.$/.test(says('#when'))",
+    );
     browser.run("document.querySelector('#past').open = true");
     let past = "[...document.querySelectorAll('#past li')].map((it) => it.querySelector('span').textContent)";
     browser.wait_for(
@@ -396,5 +400,10 @@ fn past_headlines_are_kept_with_their_times() {
     );
     let shown: Value = browser.run("return document.querySelector('#past li').dataset.severity");
     assert_eq!(shown, json!("warn"));
+    drop(waiting);
+    browser.wait_for(
+        "its end",
+        "return /^Ended \\d+ s ago: 2 requests wait in z/.test(says('#when'))",
+    );
     check_that_nobody_complained(&browser);
 }

@@ -13,7 +13,7 @@ use crate::prometheus::panels::{ask, has_number};
 use crate::prometheus::runbooks;
 use crate::prometheus::server::Prometheus;
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, now};
+use crate::support::{Client, Gateway, Origin, eventually, now};
 
 /// How long the load has run when the panels are evaluated.
 const LOAD: Duration = Duration::from_secs(16);
@@ -220,6 +220,11 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     gateway.wait_for_line("the changed file is in force");
     sleep_until(began + LOAD);
     one_by_one.join().expect("a crowd of keys");
+    // A client that leaves while it waits.
+    drop(Client::ask(gateway.address(), "/site"));
+    eventually("its status is counted", || {
+        gateway.metrics().0.contains("code=\"499\"")
+    });
 
     names_are_known(&gateway, &prometheus);
     for zone in ZONES {

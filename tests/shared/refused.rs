@@ -167,6 +167,25 @@ fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
     }
 }
 
+/// Redis names the arguments of a command that it does not know.
+#[test]
+fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
+    for (mask, is_shown) in [("", true), ("\nmask_keys = true", false)] {
+        let renamed = ["--rename-command", "EVALSHA", "another"];
+        let (origin, redis) = (Origin::start(), Redis::with(&renamed));
+        let zone = format!("rate = \"1000r/s\"\nstore = \"redis\"{mask}");
+        let gateway = Gateway::start(&file(&origin, &redis, "", &zone));
+        eventually("the headline says so", || {
+            assert_eq!(fetch(gateway.address(), "/?key=sk_live").status, 200);
+            headline(&gateway)["cause"] == "store_refuses"
+        });
+        let line = gateway.wait_for_line("the store refused a request's key");
+        for text in [line, headline(&gateway).to_string()] {
+            assert_eq!(text.contains("sk_live"), is_shown, "{text}");
+        }
+    }
+}
+
 /// One outage has one line, and lasts from its first moment.
 #[test]
 fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {

@@ -41,9 +41,10 @@ pub(super) struct KeyActor {
 }
 
 impl KeyActor {
-    /// `paused_until`: until when the key is paused, if it is.
+    /// `used`: when the key was used last. `paused_until`: until when the key is paused, if it is.
     pub(super) fn new(
         rate: Rate,
+        used: Moment,
         paused_until: Option<Moment>,
         shard: Rc<Shard>,
         snapshot: Rc<Snapshot>,
@@ -54,7 +55,7 @@ impl KeyActor {
                 let key = Key::clone(&snapshot.key);
                 KeyQueue::Shared(SharedQueue::new(zone, key, rate, bucket))
             }
-            None => KeyQueue::Own(Queue::new(rate, bucket, shard.pacer.now())),
+            None => KeyQueue::Own(Queue::resumed(rate, bucket, used, shard.pacer.now())),
         };
         let mut pause = Pause::default();
         pause.set(paused_until, shard.pacer.now());
@@ -167,6 +168,7 @@ impl KeyActor {
         let grant = Grant {
             charge,
             due,
+            at: self.real(now),
             excess,
             outlook: self.outlook(limit, now),
             place,
@@ -296,7 +298,7 @@ impl Supervised for KeyActor {
         *self = Self {
             rejects_all: self.rejects_all,
             places: std::mem::take(&mut self.places).without_waiters(),
-            ..Self::new(rate, paused_until, shard, snapshot)
+            ..Self::new(rate, now, paused_until, shard, snapshot)
         };
         self.publish(now);
     }

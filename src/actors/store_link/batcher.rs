@@ -392,7 +392,12 @@ impl Batcher {
     fn count(&self, zone: &StoreLink, error: Option<&Error>) {
         zone.count(result_of(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {
-            self.store_health.refused(&zone.zone, error);
+            if zone.mask_keys {
+                self.store_health
+                    .refused(&zone.zone, &error.without_names());
+            } else {
+                self.store_health.refused(&zone.zone, error);
+            }
         }
     }
 

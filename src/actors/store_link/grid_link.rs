@@ -9,7 +9,7 @@ use super::store_health::TELL_EVERY;
 use super::worker_outage::WorkerOutage;
 use super::{StoreHealth, StoreRefusal, result_of};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
-use crate::observe::escape::short_quoted;
+use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::ClaimMetrics;
 use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
 use crate::time::clock;
@@ -121,7 +121,7 @@ impl GridLink {
             let redis = self.store_health.settings();
             let key = [redis.prefix.as_bytes(), &self.grid].concat();
             let remedy = error.remedy();
-            tracing::error!(store = %redis.url, origin = self.origin, key = short_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; {remedy}");
+            tracing::error!(store = %redis.url, origin = self.origin, key = cut_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; {remedy}");
         }
         error.into()
     }

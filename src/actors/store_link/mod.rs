@@ -76,6 +76,8 @@ pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     pub(super) paces: Paces,
     pub(super) on_failure: OnStoreFailure,
+    /// Whether the log and the API show no keys.
+    pub(super) mask_keys: bool,
     /// How long places of busy keys are taken ahead.
     pub(super) lease: Duration,
     /// Whether the store uses another rate than this gateway's file.
@@ -85,8 +87,8 @@ pub(super) struct Sharing {
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store_health, &other.store_health)
-            && (&self.paces, self.on_failure, self.lease)
-                == (&other.paces, other.on_failure, other.lease)
+            && (&self.paces, self.on_failure, self.mask_keys, self.lease)
+                == (&other.paces, other.on_failure, other.mask_keys, other.lease)
     }
 }
 
@@ -185,6 +187,7 @@ pub(super) struct StoreLink {
     algorithm: Algorithm,
     paces: Paces,
     pub(super) on_failure: OnStoreFailure,
+    mask_keys: bool,
     lease: Duration,
     leases: Rc<Leases>,
     /// Which settings of the zone these are: its leases are taken under the last ones.
@@ -217,6 +220,7 @@ impl StoreLink {
             algorithm,
             paces: sharing.paces.clone(),
             on_failure: sharing.on_failure,
+            mask_keys: sharing.mask_keys,
             lease: sharing.lease,
             settings: leases.next_settings(),
             leases,

@@ -64,7 +64,7 @@ impl Handler<SaveKeys> for ZoneSupervisor {
         let mut saved = Vec::new();
         for (nth, (key, known)) in keys.enumerate() {
             let account = match &known.state {
-                State::Parked(account) => account.clone(),
+                State::Parked(account) | State::Passing(account) => account.clone(),
                 State::Active(active) if active.snapshot.pending.get() == 0 => {
                     Account::Bucket(active.snapshot.bucket.get())
                 }

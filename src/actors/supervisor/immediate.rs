@@ -164,12 +164,9 @@ fn answer(
 ) -> Result<Grant, Rejection> {
     match verdict {
         Verdict::Reject(refusal) => Err(refusal.into_rejection(now)),
-        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => Ok(Grant {
-            charge,
-            due: None,
-            excess,
-            outlook: Outlook::of(account, rate, limit, now),
-            place: None,
-        }),
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => {
+            let outlook = Outlook::of(account, rate, limit, now);
+            Ok(Grant::at_once(charge, excess, outlook, now))
+        }
     }
 }

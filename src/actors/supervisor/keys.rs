@@ -19,7 +19,7 @@ pub(super) type Name = SmallVec<[u8; 40]>;
 /// Stands for no index.
 const NONE: u32 = u32::MAX;
 
-/// All keys that a supervisor remembers, active and parked, each group ordered by last use.
+/// All keys that a supervisor remembers, those of each state ordered by last use.
 ///
 /// They are stored in one table without gaps, so they can be walked in small steps while other
 /// work goes on in between. A walk from the end to the front sees every key that stays, whatever
@@ -31,6 +31,7 @@ pub(super) struct Keys<A> {
     known: IndexMap<Name, Known<A>, RandomState>,
     active: Order,
     parked: Order,
+    passing: Order,
 }
 
 /// What is remembered of a key.
@@ -47,9 +48,13 @@ pub(super) enum State<A> {
     Active(A),
     /// Only its account is kept.
     Parked(Account),
+    /// As parked, and its last request found the bucket empty: it needed no actor.
+    ///
+    /// These have an order of their own, as an actor is parked some time after its last use.
+    Passing(Account),
 }
 
-/// One of the two orders, as a linked list of indexes.
+/// One of the orders, as a linked list of indexes.
 struct Order {
     oldest: u32,
     newest: u32,
@@ -62,6 +67,7 @@ impl<A> Default for Keys<A> {
             known: IndexMap::default(),
             active: Order::default(),
             parked: Order::default(),
+            passing: Order::default(),
         }
     }
 }
@@ -76,24 +82,31 @@ impl Default for Order {
     }
 }
 
+impl Order {
+    fn first(&self) -> Option<u32> {
+        Some(self.oldest).filter(|oldest| *oldest != NONE)
+    }
+}
+
 impl<A> Known<A> {
     pub(super) fn active(&self) -> Option<&A> {
         match &self.state {
             State::Active(active) => Some(active),
-            State::Parked(_) => None,
+            State::Parked(_) | State::Passing(_) => None,
         }
     }
 
+    /// The account of a key without an actor.
     pub(super) fn parked(&self) -> Option<&Account> {
         match &self.state {
-            State::Parked(account) => Some(account),
+            State::Parked(account) | State::Passing(account) => Some(account),
             State::Active(_) => None,
         }
     }
 
     pub(super) fn parked_mut(&mut self) -> Option<&mut Account> {
         match &mut self.state {
-            State::Parked(account) => Some(account),
+            State::Parked(account) | State::Passing(account) => Some(account),
             State::Active(_) => None,
         }
     }
@@ -108,8 +121,9 @@ impl<A> Keys<A> {
         self.active.len
     }
 
+    /// Number of keys without an actor.
     pub(super) fn parked(&self) -> usize {
-        self.parked.len
+        self.parked.len + self.passing.len
     }
 
     /// The key at an index.
@@ -180,12 +194,18 @@ impl<A> Keys<A> {
 
     /// The active key that was used least recently.
     pub(super) fn oldest_active(&self) -> Option<u32> {
-        Some(self.active.oldest).filter(|oldest| *oldest != NONE)
+        self.active.first()
     }
 
-    /// The parked key that was used least recently.
+    /// The key without an actor that was used least recently.
     pub(super) fn oldest_parked(&self) -> Option<u32> {
-        Some(self.parked.oldest).filter(|oldest| *oldest != NONE)
+        let oldest = self.parked_orders().into_iter().flatten();
+        oldest.min_by_key(|index| self[*index].used)
+    }
+
+    /// The first of each order of keys without an actor.
+    pub(super) fn parked_orders(&self) -> [Option<u32>; 2] {
+        [self.parked.first(), self.passing.first()]
     }
 
     /// The keys of the same state from `first` on, in order of last use.
@@ -230,7 +250,7 @@ impl<A> Keys<A> {
             .into_values()
             .filter_map(|known| match known.state {
                 State::Active(active) => Some(active),
-                State::Parked(_) => None,
+                State::Parked(_) | State::Passing(_) => None,
             })
     }
 
@@ -238,6 +258,7 @@ impl<A> Keys<A> {
         match self[index].state {
             State::Active(_) => &mut self.active,
             State::Parked(_) => &mut self.parked,
+            State::Passing(_) => &mut self.passing,
         }
     }
 

@@ -7,7 +7,7 @@ use actix::{Context, Handler};
 use super::super::answer::Key;
 use super::super::heavy::{CollectHeavy, HeavyKey, HeavyKeys, HeavyName};
 use super::super::messages::{
-    CollectArrivals, CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys,
+    CollectArrivals, CollectStats, FROM_THE_END, FindMasked, Forget, ForgetKey, ListKeys,
 };
 use super::super::stats::KeyState;
 use super::keys::{Known, State};
@@ -63,6 +63,24 @@ impl Handler<ListKeys> for ZoneSupervisor {
     }
 }
 
+impl Handler<FindMasked> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, request: FindMasked, _: &mut Context<Self>) {
+        let FindMasked {
+            zone,
+            name,
+            before,
+            reply,
+        } = request;
+        let (keys, before) = self.keys.walk(before, WALK_MOST);
+        let has_name = |key: &&[u8]| zone.masked(key).as_deref() == Some(&*name);
+        let found = keys.map(|(key, _)| key).filter(has_name);
+        // The caller may have gone.
+        let _gone = reply.send((found.map(Key::from).collect(), before));
+    }
+}
+
 impl Handler<CollectArrivals> for ZoneSupervisor {
     type Result = ();
 
@@ -110,7 +128,7 @@ impl ZoneSupervisor {
     fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
         match &known.state {
             State::Active(active) => active.snapshot.state(self.rates.of(key), now),
-            State::Parked(account) => KeyState {
+            State::Parked(account) | State::Passing(account) => KeyState {
                 key: Key::from(key),
                 depth: 0,
                 in_flight: 0,

@@ -7,6 +7,7 @@ mod immediate;
 mod keys;
 mod listing;
 mod new_keys;
+mod passing;
 mod rates;
 mod retune;
 mod sweep;
@@ -36,8 +37,8 @@ pub(super) use tuning::{NewKeys, Retune, Tuning};
 
 /// Owns a zone's keys on one worker.
 ///
-/// It wakes an actor for each key that is used, parks the actor when it is idle, forgets the key
-/// when it has drained, and evicts keys when the zone is full.
+/// It wakes an actor for each key whose bucket a request does not find empty, parks the actor when
+/// it is idle, forgets the key when it has drained, and evicts keys when the zone is full.
 pub(super) struct ZoneSupervisor {
     zone: String,
     tuning: Tuning,
@@ -104,13 +105,13 @@ impl ZoneSupervisor {
     /// Returns `None` if the zone is full.
     fn wake(&mut self, key: &Key, now: Moment) -> Option<&Active> {
         let known = self.keys.find(key);
-        let bucket = match known {
-            Some(index) => match self.keys[index].state {
-                State::Parked(Account::Bucket(bucket)) => bucket,
+        let (bucket, used) = match known {
+            Some(index) => match self.keys[index].parked() {
+                Some(Account::Bucket(bucket)) => (*bucket, self.keys[index].used),
                 // Keys of other algorithms have no waiters and no actor.
                 _ => return None,
             },
-            None if self.has_room() || self.evict() => Bucket::new(),
+            None if self.has_room() || self.evict() => (Bucket::new(), now),
             None => return None,
         };
         let snapshot = Rc::new(Snapshot::new(Key::clone(key), bucket));
@@ -120,7 +121,7 @@ impl ZoneSupervisor {
         };
         let paused_until = self.tuning.overrides.paused_until(key);
         let (shard, its) = (Rc::clone(&self.shard), Rc::clone(&snapshot));
-        let actor = KeyActor::new(rate, paused_until, shard, its);
+        let actor = KeyActor::new(rate, used, paused_until, shard, its);
         let actor = restart::start(actor);
         let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
@@ -182,7 +183,7 @@ impl ZoneSupervisor {
         }
         let rate = self.rates.of(key);
         match &self.keys[index].state {
-            State::Parked(account) => account.refuses(rate, limit, now),
+            State::Parked(account) | State::Passing(account) => account.refuses(rate, limit, now),
             State::Active(active) if active.snapshot.pending.get() == 0 => {
                 active.snapshot.bucket.get().refuses(rate, limit, now)
             }
@@ -319,6 +320,9 @@ impl Handler<Join> for ZoneSupervisor {
             };
         }
         let known = self.keys.find(&join.key);
+        let Err(join) = self.pass_at_once(join, known, now) else {
+            return;
+        };
         if let Some(index) = known
             && let Some(refusal) = self.refuses(&join.key, index, join.limit, now)
         {
@@ -363,7 +367,7 @@ impl Handler<Probe> for ZoneSupervisor {
                 active.tell(probe);
                 return self.keys.touch(index, now);
             }
-            Some((_, State::Parked(account))) => refuses(account),
+            Some((_, State::Parked(account) | State::Passing(account))) => refuses(account),
             _ => refuses(&Account::new(self.tuning.algorithm)),
         };
         self.shard.answer_probe(probe, refusal, now);

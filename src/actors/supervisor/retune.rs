@@ -100,7 +100,9 @@ impl ZoneSupervisor {
             return;
         }
         match &mut known.state {
-            State::Parked(account) => account.retune(had, wanted, now),
+            State::Parked(account) | State::Passing(account) => {
+                account.retune(had, wanted, now);
+            }
             State::Active(active) => active.tell(RetuneKey(wanted)),
         }
         self.rates.set(key, wanted);

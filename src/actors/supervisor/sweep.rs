@@ -28,8 +28,7 @@ const MOST: usize = 1_000;
 impl ZoneSupervisor {
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
     pub(super) fn evict(&mut self) -> bool {
-        // Parked keys have been idle for longer than any quiet active key.
-        let oldest = self.keys.oldest_parked();
+        let oldest = self.older_actor().or_else(|| self.keys.oldest_parked());
         let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
             return false;
         };
@@ -38,6 +37,26 @@ impl ZoneSupervisor {
         }
         self.shard.metrics.evicted_lru.add(1);
         true
+    }
+
+    /// An actor without waiters that was used before each key without an actor.
+    ///
+    /// An actor with waiters counts as used now. Only two are looked at: with fewer, this would fall
+    /// behind the actors that get waiters.
+    fn older_actor(&mut self) -> Option<u32> {
+        let newest = self.keys[self.keys.oldest_parked()?].used;
+        for _ in 0..2 {
+            let index = self.keys.oldest_active()?;
+            let oldest = &self.keys[index];
+            if oldest.used >= newest {
+                return None;
+            }
+            if oldest.active()?.snapshot.is_quiet() {
+                return Some(index);
+            }
+            self.keys.touch(index, newest);
+        }
+        None
     }
 
     /// The least recently used actor without waiters.
@@ -116,8 +135,10 @@ impl ZoneSupervisor {
                 self.rates.of(&self.keys.name(index))
             }
         };
-        let oldest = self.keys.from(self.keys.oldest_parked());
-        let idle = oldest.take_while(|(_, known)| now.since(known.used) >= idle_timeout);
+        let idle = self.keys.parked_orders().into_iter().flat_map(|oldest| {
+            let by_use = self.keys.from(oldest);
+            by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
+        });
         let drained = idle.take(MOST).filter(|(index, known)| {
             let account = known.parked();
             account.is_some_and(|account| account.drained_at(rate_of(*index)) <= now)

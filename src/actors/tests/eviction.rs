@@ -69,6 +69,60 @@ fn dismissing_answers_all_who_wait_and_all_who_come_later() {
 }
 
 #[test]
+fn a_key_gets_an_actor_when_a_request_finds_a_level() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        for _ in 0..3 {
+            let _used = bench.join("a", burst(1)).await.unwrap().take();
+            let stats = bench.zone.stats(1).await;
+            assert_eq!((stats.active, stats.parked), (0, 1));
+            bench.advance(Duration::from_secs(1)).await;
+        }
+        let _used = bench.join("a", burst(1)).await.unwrap().take();
+        let waiting = bench.join("a", burst(1));
+        Bench::settle().await;
+        let stats = bench.zone.stats(1).await;
+        assert_eq!((stats.active, stats.parked, stats.depth), (1, 0, 1));
+        drop(waiting);
+    });
+}
+
+#[test]
+fn an_unused_turn_of_a_key_without_an_actor_is_given_back_whole() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let unused = bench.join("a", burst(0)).await.unwrap();
+        bench.advance(Duration::from_millis(100)).await;
+        drop(unused);
+        Bench::settle().await;
+        let _used = bench.join("a", burst(0)).await.unwrap().take();
+        assert!(bench.join("a", burst(0)).await.is_err());
+    });
+}
+
+#[test]
+fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not() {
+    run(async {
+        for has_actor in [true, false] {
+            let bench = Bench::new("1r/s", 2);
+            let _used = bench.join("a", burst(1)).await.unwrap().take();
+            if has_actor {
+                let mut waiting = bench.join("a", burst(1));
+                bench.advance(Duration::from_secs(1)).await;
+                let _used = peek(&mut waiting).await.unwrap().unwrap().take();
+            }
+            bench.advance(Duration::from_millis(100)).await;
+            let _used = bench.join("b", burst(1)).await.unwrap().take();
+            bench.advance(Duration::from_millis(100)).await;
+            let _used = bench.join("c", burst(1)).await.unwrap().take();
+            // "b" is remembered, so it may not come again so soon.
+            assert!(bench.join("b", burst(0)).await.is_err(), "{has_actor}");
+            assert!(bench.join("a", burst(0)).await.is_ok(), "{has_actor}");
+        }
+    });
+}
+
+#[test]
 fn a_flood_of_keys_is_no_flood_of_actors() {
     run(async {
         let bench = Bench::new("1r/d", 100_000);

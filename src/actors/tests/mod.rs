@@ -106,6 +106,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         lease: Duration::ZERO,
         plans: config::Plans::default(),
         new_keys: None,
+        mask_keys: false,
     };
     let tuning = Tuning {
         algorithm: settings.algorithm,

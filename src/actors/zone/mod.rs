@@ -34,6 +34,7 @@ use crate::time::pacer::Pacer;
 /// A handle to a zone's supervisors, usable from any thread.
 #[derive(Debug)]
 pub struct Zone {
+    name: Arc<str>,
     settings: config::Zone,
     shards: Arc<Shards>,
     /// One for each of its plans, in the order of the file.
@@ -80,6 +81,7 @@ impl Zone {
         });
         let supervisors = supervisors.collect();
         Self {
+            name: settings.name.as_str().into(),
             plans: metrics_of_plans(&metrics, &settings),
             steering: Arc::new(Steering::new(settings.clone(), sharing.clone())),
             settings,
@@ -94,6 +96,7 @@ impl Zone {
     pub(super) fn on_this_thread(settings: config::Zone, supervisor: Addr<ZoneSupervisor>) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         Self {
+            name: settings.name.as_str().into(),
             plans: metrics_of_plans(&metrics, &settings),
             steering: Arc::new(Steering::new(settings.clone(), None)),
             settings,
@@ -176,6 +179,8 @@ impl Zone {
         drop(told);
         self.metrics().show_max_keys(settings.max_keys);
         Self {
+            // It carries over only to a zone of this name.
+            name: Arc::clone(&self.name),
             plans: metrics_of_plans(self.metrics(), &settings),
             settings,
             shards: Arc::clone(&self.shards),
@@ -345,6 +350,18 @@ impl Zone {
         self.shards.send(key, crash);
     }
 
+    /// Its name, the same text in all versions of the zone.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// When the zone started with no keys.
+    #[must_use]
+    pub fn started(&self) -> Moment {
+        self.shards.started()
+    }
+
     /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> &config::Zone {
@@ -387,6 +404,7 @@ fn sharing(
         store_health: store_health?,
         paces: Paces::new(zone, since).ok()?,
         on_failure: zone.on_store_failure,
+        mask_keys: zone.mask_keys,
         lease: zone.lease,
         divergence,
     })

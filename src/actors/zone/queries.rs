@@ -1,12 +1,16 @@
 //! What a zone's supervisors answer together.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::Zone;
+use crate::actors::answer::Key;
 use crate::actors::arrivals::Arrivals;
 use crate::actors::heavy::{CollectHeavy, HeavyKeys};
-use crate::actors::messages::{CollectArrivals, CollectStats, FROM_THE_END, ListKeys};
+use crate::actors::messages::{CollectArrivals, CollectStats, FROM_THE_END, FindMasked, ListKeys};
 use crate::actors::stats::{Count, KeyState, Order, Top, ZoneStats};
 use crate::limit::{Measure, Window};
 use crate::time::clock;
@@ -61,6 +65,47 @@ impl Zone {
             }
         }
         top.into_sorted()
+    }
+
+    /// The keys with this [masked name](crate::config::Zone::masked), as far as they are remembered,
+    /// have an override, or are among the heaviest: one, unless two have the same name.
+    ///
+    /// Visits all remembered keys as [`keys`](Self::keys) does.
+    pub async fn masked_keys(&self, name: &str) -> BTreeSet<Key> {
+        let zone = Arc::new(self.settings.clone());
+        let has_name = |key: &&Key| zone.masked(key).as_deref() == Some(name);
+        let overrides = self.overrides();
+        let overridden = overrides.keys.keys().filter(has_name);
+        let mut found: BTreeSet<Key> = overridden.cloned().collect();
+        for measure in [Measure::Requests, Measure::Rejections, Measure::Waits] {
+            let heavy = self.heavy_keys(measure, Window::TenMinutes, usize::MAX);
+            let heavy = heavy.await.keys.into_iter();
+            let whole = heavy.filter_map(|heavy| heavy.name.whole().cloned());
+            found.extend(whole.filter(|key| has_name(&key)));
+        }
+        let name: Arc<str> = name.into();
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                let began = clock::now();
+                supervisor.do_send(FindMasked {
+                    zone: Arc::clone(&zone),
+                    name: Arc::clone(&name),
+                    before,
+                    reply,
+                });
+                let Ok((keys, next)) = answer.await else {
+                    break;
+                };
+                found.extend(keys);
+                before = next;
+                if before > 0 {
+                    sleep(clock::now().since(began)).await;
+                }
+            }
+        }
+        found
     }
 
     /// The first `limit` keys of a window by a measure, over all workers.

@@ -11,7 +11,8 @@ use crate::actors::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 use crate::admin::overridden::view as override_view;
 use crate::admin::{Admin, reply, views};
 use crate::limit::{Measure, Window};
-use crate::observe::escape::{NEW_KEYS_NAME, key_name, unescape};
+use crate::observe::escape::unescape;
+use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
 
 /// Most keys in one list.
 const MOST: usize = 1_000;
@@ -184,12 +185,13 @@ pub(super) async fn list(
 /// The first keys of all that the zone remembers.
 async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
     let plans = &zone.settings().plans;
+    let names = KeyNames::of(zone.settings());
     let states = zone.keys(order, limit).await.into_iter();
     let overrides = zone.overrides();
     let keys = states.map(|state| KeyView {
         overridden: overrides.keys.get(&state.key).map(override_view),
         plan: plans.name_of(&state.key).map(str::to_owned),
-        key: key_name(&state.key),
+        key: names.full(&state.key),
         state: StateView::from(state),
     });
     reply::ok(&Keys {
@@ -200,13 +202,14 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
 /// The heaviest keys of a window.
 async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> HttpResponse {
     let plans = &zone.settings().plans;
+    let names = KeyNames::of(zone.settings());
     let found = zone.heavy_keys(measure, window, limit).await;
     let overrides = zone.overrides();
     let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?).map(override_view);
     let keys = found.keys.into_iter().map(|heavy| HeavyView {
         overridden: overridden(&heavy.name),
         plan: heavy.name.plan(plans).map(str::to_owned),
-        key: name(&heavy.name),
+        key: heavy.name.full(names),
         requests: heavy.requests,
         rejections: heavy.rejections,
         wait_seconds: heavy.wait.as_secs_f64(),
@@ -214,6 +217,7 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> H
     });
     reply::ok(&HeavyKeys {
         window_seconds: match window {
+            Window::Seconds => 3,
             Window::Minute => 60,
             Window::TenMinutes => 600,
         },
@@ -221,15 +225,6 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> H
         error: amount(measure, found.error),
         keys: keys.collect(),
     })
-}
-
-/// The name of a key as text. Of a long key the beginning and an ellipsis.
-fn name(heavy: &HeavyName) -> String {
-    let mut name = key_name(heavy.begin());
-    if heavy.whole().is_none() {
-        name.push('…');
-    }
-    name
 }
 
 /// A sum as it is shown: waits in seconds.
@@ -271,7 +266,10 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
         Waiters::Stay
     };
     let forgotten = match key {
-        Some(key) => zone.forget(key, waiters).await,
+        Some(key) => match unmasked(zone, key).await {
+            Ok(key) => zone.forget(key, waiters).await,
+            Err((status, message)) => return reply::error(status, message),
+        },
         None => None,
     };
     match forgotten {
@@ -283,6 +281,31 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
             StatusCode::NOT_FOUND,
             "the zone has no such key; write the key as the list of keys shows it, percent-encoded",
         ),
+    }
+}
+
+/// A refusal: its status, and what was found and would be right.
+pub(super) type Refusal = (StatusCode, String);
+
+/// The key that a path names in a zone: itself, or the one with the masked name that it names.
+pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
+    if !zone.settings().is_masked_name(&named) {
+        return Ok(named);
+    }
+    let name = String::from_utf8_lossy(&named);
+    let mut found = zone.masked_keys(&name).await.into_iter();
+    let refused = |status, message: &str| {
+        let remedy =
+            "the zone has mask_keys: write the key itself, or a name of /api/zones/{zone}/keys";
+        Err((status, format!("{message}; {remedy}")))
+    };
+    match (found.next(), found.next()) {
+        (Some(key), None) => Ok(key),
+        (None, _) => refused(
+            StatusCode::NOT_FOUND,
+            "no known key has this masked name; a key has another one after a restart",
+        ),
+        (Some(_), Some(_)) => refused(StatusCode::CONFLICT, "several keys have this masked name"),
     }
 }
 

@@ -101,8 +101,8 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
     let rate = |rate: Option<Rate>| rate.map(|it| Plain::new(&it.to_string()));
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
     let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
-        key: gates::key_name(key),
-        plan: gates::plan(share, key),
+        key: gates::key_name(gateway, key),
+        plan: gates::plan(gateway, key),
         queue_depth: *depth as u64,
         share: part(*depth, state.depth),
     });

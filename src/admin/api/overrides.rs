@@ -6,8 +6,9 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
+use tracing::field::{DisplayValue, display};
 
-use super::keys::named;
+use super::keys::{Refusal, named, unmasked};
 use super::zones::{find, no_such_zone};
 use crate::actors::{Key, MOST_KEYS, Override, Zone};
 use crate::admin::overridden::{place, view};
@@ -16,7 +17,7 @@ use crate::admin::views::{self, KeyOverride, Plain};
 use crate::admin::{Admin, reply};
 use crate::config::{ChangedBy, StoreKind};
 use crate::limit::{Rate, parse_duration};
-use crate::observe::escape::{escape_unquoted, short_name};
+use crate::observe::key_names::KeyNames;
 use crate::time::clock;
 
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -48,12 +49,12 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> HttpRespon
     let Some((_, zone)) = find(&gateway, &zone) else {
         return no_such_zone(&gateway, &zone);
     };
-    let overrides = zone.overrides();
+    let (overrides, names) = (zone.overrides(), KeyNames::of(zone.settings()));
     let mut keys: Vec<_> = overrides
         .keys
         .iter()
         .map(|(key, it)| KeyOverride {
-            key: Plain::new(&escape_unquoted(key)),
+            key: Plain::new(&names.full(key)),
             overridden: view(it),
         })
         .collect();
@@ -79,6 +80,7 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         Ok(view(&wanted))
     })
+    .await
 }
 
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
@@ -90,16 +92,15 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpRespons
         };
         let text = format!("{}: override undone", place(zone, target.key()));
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
-        let (zone, key) = (&zone.settings().name, target.name());
+        let (key, zone) = (target.name(zone), &zone.settings().name);
         tracing::warn!(zone, key, by = peer, "override undone");
         Ok(view(&ended))
     })
+    .await
 }
 
-type Refusal = (StatusCode, String);
-
 /// Finds what the path names, and answers with the override, or why there is none.
-fn act(
+async fn act(
     request: &HttpRequest,
     admin: &Admin,
     act: impl FnOnce(&Zone, Target) -> Result<views::Override, Refusal>,
@@ -115,7 +116,10 @@ fn act(
     };
     let target = match (path.contains("/keys/"), key) {
         (false, _) => Target::Zone,
-        (true, Some(key)) => Target::Key(key),
+        (true, Some(key)) => match unmasked(zone, key).await {
+            Ok(key) => Target::Key(key),
+            Err((status, message)) => return reply::error(status, message),
+        },
         (true, _) => {
             return reply::bad_query(
                 "the key is not valid; write it as the list of keys shows it, percent-encoded",
@@ -193,7 +197,7 @@ fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
 }
 
 fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
-    let name = target.name();
+    let name = target.name(zone);
     zone.change_overrides(|overrides| match target {
         Target::Zone => {
             overrides.zone = Some(wanted.clone());
@@ -238,9 +242,10 @@ impl Target {
         }
     }
 
-    /// The key, for the log; `None` for the whole zone.
-    fn name(&self) -> Option<String> {
-        self.key().map(|key| short_name(key))
+    /// The key, for a text between quotes of the log; `None` for the whole zone.
+    fn name(&self, zone: &Zone) -> Option<DisplayValue<String>> {
+        let names = KeyNames::of(zone.settings());
+        self.key().map(|key| display(names.short_quoted(key)))
     }
 }
 

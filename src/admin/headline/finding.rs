@@ -106,6 +106,8 @@ impl Finding {
             remedy: Plain::new(&self.remedy),
             advised_rate: None,
             also,
+            since: None,
+            ended: None,
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
             count: 0,
         }

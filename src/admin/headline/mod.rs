@@ -14,7 +14,7 @@ mod recent;
 mod rules;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(super) mod words;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +27,8 @@ use super::views::{self, Headline, Sample};
 ///
 /// What is said in the present tense is true of these.
 const RECENT: usize = 3;
+/// How many samples before these say why what was counted happened.
+const BEFORE: usize = 1;
 
 /// The headline of the last sample, and the warnings before it.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +51,7 @@ pub(super) struct Editor {
 impl Editor {
     pub(super) fn new(headlines: Headlines) -> Self {
         Self {
-            samples: VecDeque::with_capacity(RECENT + 1),
+            samples: VecDeque::with_capacity(BEFORE + RECENT + 1),
             headlines,
         }
     }
@@ -57,21 +59,25 @@ impl Editor {
     /// Gives the sample its headline.
     pub(super) fn edit(&mut self, sample: &mut Sample) {
         self.samples.push_back(sample.clone());
-        if self.samples.len() > RECENT {
+        if self.samples.len() > BEFORE + RECENT {
             self.samples.pop_front();
         }
-        sample.headline = rules::headline(&Recent::new(self.samples.make_contiguous()));
-        self.headlines.note(sample.time, &sample.headline);
+        let samples = self.samples.make_contiguous();
+        sample.headline = rules::headline(&Recent::last_of(samples, RECENT));
+        self.headlines.note(sample.time, &mut sample.headline);
     }
 }
 
 impl Headlines {
-    /// Keeps a headline, and tells the log what began and what ended.
-    fn note(&self, time: f64, headline: &Headline) {
+    /// Keeps a headline, gives it its times, and tells the log what began and what ended.
+    fn note(&self, time: f64, headline: &mut Headline) {
         let turns = {
             let mut state = self.state();
+            let turns = state.past.note(time, headline);
+            headline.since = state.past.since(headline);
+            headline.ended = state.past.ended(time, headline);
             state.present = Some(headline.clone());
-            state.past.note(time, headline)
+            turns
         };
         turns.iter().for_each(Turn::log);
     }

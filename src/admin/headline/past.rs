@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::words::{seconds, whole};
-use crate::admin::views::{Headline, PastHeadline, Plain};
+use crate::admin::views::{EndedHeadline, Headline, PastHeadline, Plain};
 
 /// How many warnings are kept.
 const MAX_KEPT: usize = 200;
@@ -13,6 +13,9 @@ const MAX_KEPT: usize = 200;
 ///
 /// So a cause that comes and goes is one entry, and a line in the log at its begin and at its end.
 const MAX_GAP: f64 = 10.0;
+
+/// For how long, in seconds, it is said that a warning has ended. The plots show as much.
+const ENDED_LATELY: f64 = 600.0;
 
 /// The warnings of the past and the present one, each as it was at its worst.
 ///
@@ -34,6 +37,27 @@ impl Past {
     /// The warnings, the newest first.
     pub(super) fn history(&self) -> impl Iterator<Item = &PastHeadline> {
         self.history.iter()
+    }
+
+    /// When a warning that was noted last began.
+    pub(super) fn since(&self, headline: &Headline) -> Option<f64> {
+        let is_it =
+            |it: &&PastHeadline| it.until.is_none() && topic(&it.headline) == topic(headline);
+        let present = self.history.iter().find(is_it);
+        present.filter(|_| headline.is_warning()).map(|it| it.since)
+    }
+
+    /// The warning that ended last, unless there is another one now: that may hide it.
+    pub(super) fn ended(&self, time: f64, headline: &Headline) -> Option<EndedHeadline> {
+        if headline.is_warning() {
+            return None;
+        }
+        let ended = self.history.iter().filter_map(|it| Some((it.until?, it)));
+        let (at, last) = ended.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (time - at <= ENDED_LATELY).then(|| EndedHeadline {
+            at,
+            title: last.headline.title.clone(),
+        })
     }
 
     /// Notes the headline of a second, and returns which warnings began or ended with it.
@@ -202,6 +226,32 @@ mod tests {
         }
         let worst = past.history().next();
         assert_eq!(worst.map(|it| it.headline.title.as_str()), Some("9"));
+    }
+
+    #[test]
+    fn a_warning_says_since_when_and_for_a_while_that_it_has_ended() {
+        let mut past = Past::default();
+        let (bad, fine) = (of("rejecting", "bad", 1.0), of("fine", "fine", 0.0));
+        let mut told = |time, headline: &Headline| {
+            past.note(time, headline);
+            let ended = past.ended(time, headline);
+            let ended = ended.map(|it| (it.at, it.title.to_string()));
+            (past.since(headline), ended)
+        };
+        let ended = |at| (None, Some((at, "rejecting".to_owned())));
+        assert_eq!(told(1.0, &fine), (None, None));
+        assert_eq!(told(2.0, &bad), (Some(2.0), None));
+        assert_eq!(told(3.0, &fine), ended(3.0));
+        // It is the same one again.
+        assert_eq!(told(9.0, &bad), (Some(2.0), None));
+        assert_eq!(told(10.0, &fine), ended(10.0));
+        assert_eq!(told(13.0, &fine), ended(10.0));
+        let other = of("store_out", "bad", 1.0);
+        assert_eq!(told(14.0, &other), (Some(14.0), None));
+        assert_eq!(told(30.0, &other), (Some(14.0), None));
+        assert_eq!(told(50.0, &bad), (Some(50.0), None));
+        assert_eq!(told(60.0, &fine), ended(60.0));
+        assert_eq!(told(700.0, &fine), (None, None));
     }
 
     #[test]

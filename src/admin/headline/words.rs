@@ -1,7 +1,7 @@
 //! Numbers as text for people.
 
 /// A count with its noun: `1 request`, `12,345 requests`.
-pub(super) fn count(number: u64, noun: &str) -> String {
+pub(in crate::admin) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", whole(number))
 }
@@ -31,7 +31,7 @@ pub(super) fn pace(a_second: f64) -> String {
 }
 
 /// A part from 0 to 1 in percent, without decimals, and neither 0 % nor 100 % of a true part.
-pub(super) fn percent(part: f64) -> String {
+pub(in crate::admin) fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent > 0.0 && percent < 1.0 {
         "less than 1 %".to_owned()
@@ -70,7 +70,7 @@ pub(super) fn listed(words: &[String]) -> String {
 
 /// A part of a whole; of an empty whole, the part itself.
 #[expect(clippy::cast_precision_loss, reason = "counts of ten seconds")]
-pub(super) fn part(part: u64, whole: u64) -> f64 {
+pub(in crate::admin) fn part(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 

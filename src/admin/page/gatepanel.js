@@ -65,7 +65,7 @@ export class GatePanel {
     this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
     this.less.hidden = !(gate.outage || gate.backing_off);
     if (gate.outage) say(this.less, { bold: "The origin is down" }, `: ${waitFor(gate.depth)} for it, up to ${gate.outage.hold} (${gate.outage.error})`);
-    else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All places are back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
+    else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All places are back" : gate.backing_off.grows ? "Growing back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
     this.rejected.hidden = reasons.length === 0;
     say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));

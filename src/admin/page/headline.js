@@ -2,7 +2,7 @@
 
 import { actOnZone } from "./act.js";
 import { RECENT, drawSoon, known, last } from "./state.js";
-import { $, clock, count, make, setText, tell, visible } from "./text.js";
+import { $, ago, clock, count, make, setText, tell, visible } from "./text.js";
 
 let past = null;
 
@@ -10,7 +10,7 @@ let past = null;
 const STAY = 30;
 let wideUntil = 0;
 
-/** Shows the origins in the wide column while the headline is about a gate, its history open. */
+/** Shows the origins in the wide column while the headline is about a gate, its history open. On a phone, numbers come before plots. */
 function placeOrigins(about, now) {
   const gate = about !== undefined && last().gates.has(about);
   if (gate) wideUntil = now + STAY;
@@ -18,7 +18,7 @@ function placeOrigins(about, now) {
   if (isWide === (card.parentElement.localName === "main")) return;
   if (isWide) {
     $("totals").after(card);
-    for (const details of card.querySelectorAll(".gate details")) details.open = true;
+    for (const details of card.querySelectorAll(".gate details")) details.open ||= innerWidth >= 620;
   } else {
     $("file-title").parentElement.before(card);
   }
@@ -26,7 +26,7 @@ function placeOrigins(about, now) {
 }
 
 export function showHeadline() {
-  const { cause, severity, about, title, evidence, remedy, also, advised_rate: rate } = last().headline;
+  const { cause, severity, about, title, evidence, remedy, also, since, ended, advised_rate: rate } = last().headline;
   placeOrigins(about, last().time);
   showAdvice(about, rate);
   const card = $("answer");
@@ -35,6 +35,7 @@ export function showHeadline() {
   tell($("what"), title);
   tell($("why"), evidence);
   tell($("turn"), remedy);
+  tell($("when"), since ? `Since ${clock(since)}.` : ended ? `Ended ${ago(last().time - ended.at)}: ${ended.title}` : "");
   const list = $("also");
   list.hidden = also.length === 0;
   const said = JSON.stringify(also);

@@ -99,6 +99,7 @@ const TOTALS = [
     ink: "delayed",
     of: left,
     tell: () => pace(mean(left)),
+    more: () => "· while waiting",
     isBad: () => mean(left) > mean(answered) / 5,
   },
   {

@@ -31,7 +31,7 @@ function row(head, now, then) {
   return it;
 }
 
-function show({ now, then, arrivals, span_seconds: span, keys, ignores }) {
+function show({ now, then, arrivals, span_seconds: span, keys, ignores, differs }) {
   $("what-if").hidden = false;
   $("what-if").tBodies[0].replaceChildren(
     ...ROWS.map(([label, tell]) => row(make("th", "", label), tell(now), tell(then))),
@@ -42,5 +42,5 @@ function show({ now, then, arrivals, span_seconds: span, keys, ignores }) {
     }),
   );
   const not = ignores.length ? ` Not replayed: ${ignores.map(visible).join("; ")}.` : "";
-  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, decided on again.${not}`);
+  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, decided on again.${differs ? ` ${visible(differs)}` : ""}${not}`);
 }

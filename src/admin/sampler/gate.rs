@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 
+use super::lefts::Lefts;
 use super::seconds;
 use crate::admin::gates;
 use crate::admin::views::{FileAndNow, GateKeySample, GateRefused, GateSample, Plain};
-use crate::config;
+use crate::http::gateway::Gateway;
 use crate::http::upstream::{Origin, OriginGate};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
@@ -25,6 +26,7 @@ struct Counted {
     rejections: BTreeMap<Plain, u64>,
     blocked: BTreeMap<Plain, f64>,
     waits: Counts,
+    lefts: Counts,
 }
 
 impl Gates {
@@ -33,12 +35,12 @@ impl Gates {
         self.before = std::mem::take(&mut self.now);
     }
 
-    /// The gate of an origin in the last second. `share` is the zone whose keys share it.
+    /// The gate of an origin in the last second.
     pub(super) fn sample(
         &mut self,
+        gateway: &Gateway,
         origin: &Origin,
         gate: &OriginGate,
-        share: Option<&config::Zone>,
     ) -> GateSample {
         let settings = origin.settings();
         let state = gate.state(DEEPEST);
@@ -46,9 +48,11 @@ impl Gates {
             rejections: gates::rejections(gate),
             blocked: gates::blocked_seconds(&state.blocked),
             waits: gate.metrics().waits(),
+            lefts: gate.metrics().lefts(),
         };
         let past = self.before.remove(&settings.name).unwrap_or_default();
         let waits = now.waits.since(&past.waits);
+        let Lefts { left, left_after } = Lefts::of(&now.lefts.since(&past.lefts));
         let sample = GateSample {
             depth: state.depth as u64,
             rate: FileAndNow {
@@ -66,6 +70,8 @@ impl Gates {
             }),
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
+            left,
+            left_after,
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
             refused: state.sharing.as_ref().and_then(|sharing| {
@@ -81,8 +87,8 @@ impl Gates {
                 .deepest
                 .iter()
                 .map(|(key, depth)| GateKeySample {
-                    key: gates::key_name(key),
-                    plan: gates::plan(share, key),
+                    key: gates::key_name(gateway, key),
+                    plan: gates::plan(gateway, key),
                     depth: widen(*depth),
                 })
                 .collect(),

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::gate::{Gates, grown};
+use super::lefts::Lefts;
 use crate::admin::counts::{self, Labelled};
 use crate::admin::minute::{Of, latency};
 use crate::admin::views::{Codes, OriginSample, Plain};
@@ -20,6 +21,8 @@ pub(super) struct Origins {
     before: HashMap<Of, Counted>,
     now: HashMap<Of, Counted>,
     gates: Gates,
+    /// Clients that left before each origin answered, until one second ago.
+    lefts: HashMap<String, Counts>,
 }
 
 /// The counts of a server.
@@ -37,17 +40,25 @@ impl Origins {
         self.gates.begin();
         self.before = std::mem::take(&mut self.now);
         let origins = gateway.origins().iter();
-        origins.map(|it| self.origin(gateway, it, now)).collect()
+        let samples = origins.map(|it| self.origin(gateway, it, now)).collect();
+        let lefts = gateway.origins().iter();
+        let lefts = lefts.map(|it| (it.settings().name.clone(), it.lefts()));
+        self.lefts = lefts.collect();
+        samples
     }
 
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
-        let share = settings.share.map(|zone| gateway.zone(zone).settings());
         let gate = origin.gate();
+        let lefts = self.lefts.get(&settings.name).cloned();
+        let lefts = origin.lefts().since(&lefts.unwrap_or_default());
+        let Lefts { left, left_after } = Lefts::of(&lefts);
         let mut sample = OriginSample {
             name: Plain::new(&settings.name),
             max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
-            gate: gate.map(|gate| self.gates.sample(origin, gate, share)),
+            gate: gate.map(|gate| self.gates.sample(gateway, origin, gate)),
+            left,
+            left_after,
             ..OriginSample::default()
         };
         let mut latencies = Counts::default();

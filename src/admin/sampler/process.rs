@@ -31,6 +31,7 @@ impl Process {
         ConnectionsSample {
             open: counts.open as u64,
             max: counts.max as u64,
+            few_descriptors: counts.few_descriptors,
             is_full: counts.is_full,
             waiting: counts.waiting.map(|waiting| waiting as u64),
         }

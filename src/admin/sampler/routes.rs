@@ -15,17 +15,28 @@ const BUSIEST: usize = 20;
 #[derive(Default)]
 pub(super) struct Routes(HashMap<String, Counted>);
 
+/// The answers of one second.
+pub(super) struct Answers {
+    /// Of all routes.
+    pub(super) codes: Codes,
+    /// Of these, requests whose client left before a response began.
+    pub(super) left: u64,
+    /// Of the busiest routes.
+    pub(super) routes: Vec<RouteSample>,
+}
+
 struct Counted {
     codes: Codes,
+    left: u64,
     /// `None` for a route that is one too many.
     latencies: Option<Counts>,
 }
 
 impl Routes {
-    /// The answers of the last second: of all routes, and of the busiest ones.
-    pub(super) fn sample(&mut self, gateway: &Gateway) -> (Codes, Vec<RouteSample>) {
+    /// The answers of the last second.
+    pub(super) fn sample(&mut self, gateway: &Gateway) -> Answers {
         let mut before = std::mem::take(&mut self.0);
-        let (mut all, mut routes) = (Codes::new(), Vec::new());
+        let (mut all, mut left, mut routes) = (Codes::new(), 0, Vec::new());
         for (name, metrics) in named(gateway) {
             // Routes with the same host and path count together.
             if self.0.contains_key(&name) {
@@ -33,9 +44,14 @@ impl Routes {
             }
             let now = Counted {
                 codes: counts::codes(metrics),
+                left: counts::left(metrics),
                 latencies: (self.0.len() < minute::MOST).then(|| metrics.latencies()),
             };
             let past = before.remove(&name);
+            left += match &past {
+                Some(past) => now.left.saturating_sub(past.left),
+                None => now.left,
+            };
             let sample = RouteSample {
                 name: Plain::new(&name),
                 codes: match &past {
@@ -52,7 +68,11 @@ impl Routes {
         }
         routes.sort_by_key(|route| Reverse(route.codes.values().sum::<u64>()));
         routes.truncate(BUSIEST);
-        (all, routes)
+        Answers {
+            codes: all,
+            left,
+            routes,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use memchr::memmem;
 use tokio::time::timeout;
 
 use super::EVERY;
@@ -9,7 +10,7 @@ use crate::actors::Zone;
 use crate::admin::views::{OnlyKey, Plain};
 use crate::http::gateway::Gateway;
 use crate::limit::{Measure, Window};
-use crate::observe::escape::short_name;
+use crate::observe::key_names::KeyNames;
 use crate::time::clock;
 
 /// The key that all requests of the last minute had. `None` if there were several keys.
@@ -18,7 +19,7 @@ pub(super) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
     let found = timeout(EVERY, found).await.ok()?;
     let first = found.keys.first()?;
     (first.requests >= found.total).then(|| OnlyKey {
-        key: Plain::new(&short_name(first.name.begin())),
+        key: Plain::new(&first.name.short(KeyNames::of(zone.settings()))),
         is_constant: zone.settings().key.is_constant(),
         requests: first.requests,
     })
@@ -34,14 +35,18 @@ pub(in super::super) fn untrusted_proxies(
     several.into_iter().filter(|peer| !trusted.contain(*peer))
 }
 
-/// Such a peer that this key is of.
-pub(super) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &Plain) -> Option<Plain> {
+/// Such a peer that this key, or its beginning, is of.
+///
+/// In a zone that masks its keys, the masked name of the key instead.
+pub(super) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Option<Plain> {
     let settings = gateway.zone(zone).settings();
     let name = |peer: Option<IpAddr>| peer.map_or("unix:".to_owned(), |peer| peer.to_string());
     let is_of_key = |peer: &Option<IpAddr>| {
         let in_key = name(peer.map(|peer| settings.cut(peer)));
-        key.as_str().contains(&in_key)
+        memmem::find(key, in_key.as_bytes()).is_some()
     };
     let mut found = untrusted_proxies(gateway, zone).filter(is_of_key);
-    found.next().map(|peer| Plain::new(&name(peer)))
+    let peer = found.next()?;
+    let masked = KeyNames::of(settings).masked(key);
+    Some(Plain::new(&masked.unwrap_or_else(|| name(peer))))
 }

@@ -96,6 +96,7 @@ pub struct GateKey {
 }
 
 /// Why a gate lets less through than the file says.
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the API")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BackingOff {
@@ -107,6 +108,12 @@ pub struct BackingOff {
     /// Nothing is lower than in the file: with fewer at once, answers were as slow.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
+    /// With fewer at once, answers were as slow. Some places may be lower than in the file still.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_vain: bool,
+    /// Answers come in time again, and the places grow back to what the file says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub grows: bool,
     /// How long answers took on average before, in seconds; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual: Option<f64>,
@@ -139,6 +146,10 @@ pub struct GateSample {
     /// In seconds, as the one after it: of the requests that left in this second after a wait.
     pub wait_p50: Option<f64>,
     pub wait_p99: Option<f64>,
+    /// Clients that left after they had waited here for a tenth of a second or longer.
+    pub left: u64,
+    /// How long half of these had waited at most, in seconds.
+    pub left_after: Option<f64>,
     pub backing_off: Option<BackingOff>,
     pub outage: Option<GateOutage>,
     /// What the store refuses it; left out if nothing.

@@ -30,6 +30,12 @@ pub struct Headline {
     pub advised_rate: Option<Plain>,
     /// The titles of what else is wrong.
     pub also: Vec<Plain>,
+    /// When it began, in Unix time in seconds, if it is a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<f64>,
+    /// The warning before it, while there is none and it has ended lately.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<EndedHeadline>,
     /// How bad it is, among headlines with the same cause.
     #[serde(skip)]
     pub weight: f64,
@@ -46,6 +52,16 @@ impl Headline {
     }
 }
 
+/// A warning that is over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndedHeadline {
+    /// When it ended, in Unix time in seconds.
+    pub at: f64,
+    /// Its title, in the present tense.
+    pub title: Plain,
+}
+
 /// A warning, and when it was the headline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -54,7 +70,7 @@ pub struct PastHeadline {
     pub since: f64,
     /// When it ended; `None` while it lasts.
     pub until: Option<f64>,
-    /// How many requests it was about, where these are counted; else 0.
+    /// How many requests it was about, for the causes that docs/operations.md names; else 0.
     pub count: u64,
     /// As it was at its worst.
     pub headline: Headline,

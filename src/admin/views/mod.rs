@@ -21,7 +21,7 @@ pub use gate::{
     BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateRefused,
     GateSample, Sharing,
 };
-pub use headline::{Headline, Headlines, PastHeadline};
+pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, Origins, Out, Server};
 pub use overrides::{KeyOverride, Overrides};
 pub use plain::Plain;
@@ -31,7 +31,7 @@ pub use sample::{
     OriginSample, RouteSample, Sample, StoreRefuses, StoreSample, ZoneSample,
 };
 pub use store::{SharedStore, Store, StoreZone};
-pub use what_if::{ChangedKey, Replayed, WhatIf};
+pub use what_if::{ChangedKey, Happened, Replayed, WhatIf};
 pub use zone::{Keys, Limit, Override, Totals, Zone, ZonePlan, Zones};
 
 #[cfg(test)]

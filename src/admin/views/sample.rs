@@ -27,6 +27,8 @@ pub struct Sample {
     pub stopping: bool,
     /// Answers to clients in this second, by class of their status: each request counts once.
     pub codes: Codes,
+    /// Of these, requests whose client left before a response began: their status is 499.
+    pub left: u64,
     /// The routes with the most requests in this second, the busiest first.
     pub routes: Vec<RouteSample>,
     /// `None` if no zone is shared.
@@ -58,6 +60,8 @@ pub struct ZoneSample {
     pub rejected: u64,
     /// The client left while the request waited.
     pub cancelled: u64,
+    /// Clients that left after they had waited here for a tenth of a second or longer.
+    pub left: u64,
     /// How long half of these had waited at most, in seconds.
     pub left_after: Option<f64>,
     /// Another zone or the origin's gate rejected the request.
@@ -89,6 +93,9 @@ pub struct ZoneSample {
     pub flooded: u64,
     /// The keys with the most rejections in the last minute, at most three.
     pub rejected_keys: Vec<HeavyKey>,
+    /// The same of the last three seconds; empty if none was rejected in this one.
+    #[serde(skip)]
+    pub rejected_now: Vec<HeavyKey>,
     /// The key that all requests of the last minute had; only while requests are limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only_key: Option<OnlyKey>,
@@ -166,6 +173,11 @@ pub struct OriginSample {
     pub codes: Codes,
     /// Requests without an answer in this second, by kind; zeros are left out.
     pub errors: BTreeMap<Plain, u64>,
+    /// Clients that left before the origin answered, a tenth of a second after they had asked or
+    /// later.
+    pub left: u64,
+    /// How long after they had asked half of these left at most, in seconds.
+    pub left_after: Option<f64>,
     /// To the head of the answer.
     pub latency: Latency,
     /// What failed last in the last minute.
@@ -179,6 +191,9 @@ pub struct OriginSample {
 pub struct ConnectionsSample {
     pub open: u64,
     pub max: u64,
+    /// Whether `max` is less than `max_connections`, because the limit of descriptors is low.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub few_descriptors: bool,
     /// Whether new clients waited, because all were in use.
     pub is_full: bool,
     /// How many of them the kernel had; left out if nobody knows.
@@ -265,7 +280,7 @@ pub struct StoreRefuses {
     pub remedy: Plain,
 }
 
-/// A key that many requests of a zone belong to, in the last minute.
+/// A key that many requests of a zone belong to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeavyKey {

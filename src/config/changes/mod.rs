@@ -21,7 +21,12 @@ const LONGEST: usize = 80;
 #[must_use]
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
-    compare_tables("", &shown(old), &shown(new), &mut found);
+    // Of a zone that masks its keys only before or only after, no key is shown beside its name.
+    let masked = old.zones.iter().chain(&new.zones);
+    let masked = masked.filter(|zone| zone.mask_keys);
+    let masked: HashSet<&str> = masked.map(|zone| zone.name.as_str()).collect();
+    let (before, after) = (shown(old, &masked), shown(new, &masked));
+    compare_tables("", &before, &after, &mut found);
     // As texts, which have no password.
     let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
     if old.redis.url != new.redis.url && is_shown_same {
@@ -55,10 +60,11 @@ pub(super) fn bounded(mut texts: Vec<String>, most: usize) -> Vec<String> {
     texts
 }
 
-/// Settings as TOML, with all defaults and without secrets.
-fn shown(settings: &Settings) -> Table {
+/// Settings as TOML, with all defaults and without secrets, nor keys of the `masked` zones.
+fn shown(settings: &Settings, masked: &HashSet<&str>) -> Table {
+    let is_masked = |zone: &Zone| masked.contains(zone.name.as_str());
     // What `show` writes reads back: a test says so.
-    show(&settings.without_secrets())
+    show(&settings.without_secrets_and_keys(is_masked))
         .parse()
         .unwrap_or_default()
 }

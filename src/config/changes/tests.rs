@@ -257,3 +257,24 @@ fn long_values_are_cut() {
     let found = after(&[("[[routes]]\npath = \"/\"", &text)]);
     assert!(found[0].len() < 200, "{found:?}");
 }
+
+#[test]
+fn no_change_shows_a_key_of_a_zone_that_masks_or_masked_its_keys() {
+    let with = |mask: &str, keys: &str| {
+        let plan = format!("{mask}\nplans.gold = {{ keys = [{keys}] }}\n");
+        settings(&FILE.replacen(
+            "rate = \"10r/s\"\n",
+            &format!("rate = \"10r/s\"\n{plan}"),
+            1,
+        ))
+    };
+    let (off, on) = ("mask_keys = false", "mask_keys = true");
+    for (before, after, expected) in [(off, off, 1), (on, on, 1), (off, on, 2), (on, off, 2)] {
+        let (old, new) = (with(before, "\"alice\""), with(after, "\"alice\", \"bob\""));
+        let found = changes(&old, &new, &old);
+        assert_eq!(found.len(), expected, "{found:?}");
+        let text = found.join("\n");
+        let is_shown = text.contains("bob") || text.contains("alice");
+        assert_eq!(is_shown, before == after && before == off, "{text}");
+    }
+}

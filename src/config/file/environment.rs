@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::config::report::Report;
+use crate::config::schema;
 use crate::config::toml_string::toml_string;
 
 /// The value of a variable, if it is set and text.
@@ -114,6 +115,10 @@ impl Expansion<'_, '_> {
             Err(all) => {
                 let is_name = |part: &&String| part.parse::<usize>().is_err();
                 let name = path.iter().rfind(is_name).map_or("", String::as_str);
+                // In the plans of a zone, a name that is no field may be a key of a client.
+                let is_in_plans = path.len() > 3 && path[0] == "zones" && path[2] == "plans";
+                let is_shown = !is_in_plans || schema::PLAN.has(name);
+                let name = if is_shown { name } else { &path[2] };
                 for wrong in all {
                     self.report.wrong(at, format!("{name}: {wrong}"));
                 }

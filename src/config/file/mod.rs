@@ -105,7 +105,22 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
 ///
 /// Returns an error with all problems of the text, sorted by place.
 pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Problems> {
-    parse_in(text, path, admin_token, &environment::of_process)
+    let shared = Shared::default();
+    parse_in(text, path, admin_token, &environment::of_process, &shared)
+}
+
+/// As [`parse`], for a text that replaces the settings `in_force`.
+///
+/// Problems show no keys of zones that mask them now: the text may be wrong in just this.
+pub(crate) fn parse_after(
+    in_force: &Settings,
+    text: &str,
+    path: &Path,
+    admin_token: bool,
+) -> Result<Settings, Problems> {
+    let masked = in_force.zones.iter().filter(|zone| zone.mask_keys);
+    let shared = Shared::masking(masked.map(|zone| zone.name.clone()).collect());
+    parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
 /// As [`parse`], with the values of these variables of the environment.
@@ -114,15 +129,15 @@ fn parse_in(
     path: &Path,
     admin_token: bool,
     variable: environment::Variable,
+    shared: &Shared,
 ) -> Result<Settings, Problems> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(&absolute);
-    let shared = Shared::default();
     let source = Source {
         file: path,
         is_included: false,
         folder,
-        shared: &shared,
+        shared,
     };
     let closed = OnceCell::new();
     let mut file = Parsed::of(text, &closed);
@@ -140,7 +155,7 @@ fn parse_in(
             file: &file.path,
             is_included: true,
             folder: &file.folder,
-            shared: &shared,
+            shared,
         };
         let mut parsed = Parsed::of(&file.text, closed);
         let report = Report::new(&parsed, source);
@@ -299,7 +314,7 @@ fn named<'r, T>(
 ) -> (Names<'r>, Vec<Option<T>>) {
     let things = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
-        is_name(*entry);
+        check_name(*entry);
         read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
     });
     (
@@ -308,11 +323,18 @@ fn named<'r, T>(
     )
 }
 
-/// Reports a problem if the name of this entry is none.
-fn is_name(entry: Node) {
+/// Whether a text can be the name of an origin, a zone or a plan.
+fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    if entry.name.is_empty() || !entry.name.chars().all(fits) {
-        entry.wrong("a name is made of letters, digits, _, - and .");
+    !text.is_empty() && text.chars().all(fits)
+}
+
+const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
+
+/// Reports a problem if the name of this entry is none.
+fn check_name(entry: Node) {
+    if !is_name(entry.name) {
+        entry.tell(NO_NAME);
     }
 }
 

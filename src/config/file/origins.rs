@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
+use super::{Fields, Names, Node, backoff, check_name, index, named, url, values};
 use crate::config::{Health, HostRule, Http2, Origin, StoreKind, schema};
 use crate::limit::{Algorithm, Class, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
@@ -152,7 +152,7 @@ fn classes(node: Node) -> Option<Vec<Class>> {
         ));
     }
     let class = |entry: &Node| {
-        is_name(*entry);
+        check_name(*entry);
         let weight = values::whole(1..=MAX_CLASS_WEIGHT)(*entry)?;
         Some(Class {
             name: entry.name.into(),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::{Fields, Node, is_name, values};
+use super::{Fields, NO_NAME, Node, is_name, values};
+use crate::config::hidden::HIDDEN;
 use crate::config::toml_string::toml_string;
 use crate::config::{Plan, Plans, read_regular, schema};
 use crate::limit::{Algorithm, MAX_WEIGHT, Rate};
@@ -31,6 +32,8 @@ pub(super) struct OfZone<'a> {
     pub(super) algorithm: Algorithm,
     /// Whether the zone can count at this rate. Reports a problem if not.
     pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
+    /// Whether messages do not show keys.
+    pub(super) hides_keys: bool,
 }
 
 /// Reads `[zones.NAME.plans]`. `classes` gets the values that name classes.
@@ -39,16 +42,27 @@ pub(super) fn read<'r>(
     zone: &OfZone<'_>,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plans> {
+    let node = if zone.hides_keys { node.hidden() } else { node };
     let Some(entries) = node.entries() else {
         return node.expected(&format!(
             "a table for each, such as [zones.{}.plans.gold]",
             zone.name
         ));
     };
-    let mut keys = Keys::default();
+    let mut keys = Keys {
+        hidden: zone.hides_keys,
+        ..Keys::default()
+    };
     let mut plans = Vec::new();
-    for (index, entry) in entries.into_iter().enumerate() {
-        is_name(entry);
+    for (index, mut entry) in entries.into_iter().enumerate() {
+        let is_named = is_name(entry.name);
+        if zone.hides_keys && !(is_named && entry.value.is_table()) {
+            // It may be a key, and no plan.
+            entry.name = node.name;
+        }
+        if !is_named {
+            entry.tell(NO_NAME);
+        }
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
         let fields = Fields::of(entry, title, &schema::PLAN);
@@ -73,7 +87,7 @@ fn plan<'r>(
     let (keys_node, file_node) = (fields.get("keys"), fields.get("file"));
     let is_empty = |node: &Node| node.items().is_some_and(|items| items.is_empty());
     if keys_node.as_ref().is_none_or(is_empty) && file_node.is_none() {
-        entry.wrong("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
+        entry.tell("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
     }
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
     let file = file_node.map(file);
@@ -123,7 +137,7 @@ fn file(node: Node) -> Option<PathBuf> {
 
 fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
     if algorithm.has_windows() {
-        node.wrong(&format!(
+        node.tell(&format!(
             "the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; remove burst"
         ));
         return None;
@@ -136,6 +150,8 @@ fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
 #[derive(Default)]
 struct Keys<'r> {
     by_key: ByKey,
+    /// Whether messages do not show them.
+    hidden: bool,
     /// The names of the plans so far.
     names: Vec<&'r str>,
     /// The values that name files, each with its plan.
@@ -145,12 +161,19 @@ struct Keys<'r> {
 impl Keys<'_> {
     /// Adds a key of a plan. Returns what is wrong with it.
     fn add(&mut self, key: &[u8], plan: usize) -> Result<(), String> {
-        let shown = || toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]));
+        let shown = || {
+            if self.hidden {
+                return HIDDEN.to_owned();
+            }
+            toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]))
+        };
         if key.is_empty() {
             return Err("a key is empty; no request has that key".to_owned());
         }
         if key.len() > LONGEST {
-            return Err(format!("the key {}... has over {LONGEST} bytes", shown()));
+            let dots = if self.hidden { "" } else { "..." };
+            let shown = shown();
+            return Err(format!("the key {shown}{dots} has over {LONGEST} bytes"));
         }
         if let Some(other) = self.by_key.get(key).filter(|other| **other != plan) {
             let (other, this) = (self.names[*other], self.names[plan]);
@@ -167,13 +190,20 @@ impl Keys<'_> {
     }
 
     fn read_list(&mut self, node: Node, plan: usize) -> Option<Vec<String>> {
-        values::list("[\"alice\", \"bob\"]", |item| {
+        let hidden = self.hidden;
+        let read = values::list("[\"alice\", \"bob\"]", |item| {
             let key = values::text(item)?;
             if let Err(wrong) = self.add(key.as_bytes(), plan) {
-                node.wrong(&wrong);
+                // The place tells which key it is if the message does not.
+                if hidden {
+                    item.tell(&wrong);
+                } else {
+                    node.wrong(&wrong);
+                }
             }
             Some(key.to_owned())
-        })(node)
+        });
+        read(node)
     }
 
     /// Reads a file with one key a line. Blanks around keys, empty lines and comments are left out.
@@ -196,7 +226,11 @@ impl Keys<'_> {
                 continue;
             }
             if let Err(problem) = self.add(key, plan) {
-                node.wrong(&format!("{name}, line {number}: {problem}"));
+                if self.hidden {
+                    node.tell(&format!("line {number} of the file: {problem}"));
+                } else {
+                    node.wrong(&format!("{name}, line {number}: {problem}"));
+                }
                 wrong += 1;
                 if wrong == MOST_WRONG {
                     return;

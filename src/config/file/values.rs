@@ -46,7 +46,7 @@ pub(super) fn parsed<T, E: Display>(
     let Some(text) = node.value.as_str() else {
         return node.expected(what);
     };
-    if node.is_expanded() {
+    if node.is_secret() {
         // The error may show a part of the value.
         return parse(text).ok().or_else(|| node.expected(what));
     }
@@ -58,7 +58,7 @@ pub(super) fn parsed<T, E: Display>(
 pub(super) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
-    let is_spaced = !node.is_expanded() && tight != text && !is_right(text) && is_right(&tight);
+    let is_spaced = !node.is_secret() && tight != text && !is_right(text) && is_right(&tight);
     if is_spaced {
         let (tight, found) = (toml_string(&tight), node.found());
         node.wrong(&format!("write {tight}, without blanks; found {found}"));
@@ -232,7 +232,7 @@ pub(super) fn list<T: PartialEq>(
         for item in items {
             let value = read(item);
             if value.is_some() && values.contains(&value) {
-                item.wrong(&format!("{} is listed twice; remove one", item.found()));
+                item.tell(&format!("{} is listed twice; remove one", item.found()));
             }
             values.push(value);
         }

@@ -49,7 +49,18 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
     let store = store.unwrap_or_default();
     let can_count = |node: Node, rate: Rate| {
         let reason = unfit(algorithm, rate).or_else(|| unkept(store, algorithm, rate));
-        reason.inspect(|reason| node.wrong(reason)).is_none()
+        let Some(reason) = reason else {
+            return true;
+        };
+        if node.is_secret() {
+            let found = node.found();
+            node.tell(&format!(
+                "{algorithm} cannot count at this rate in this store; found {found}"
+            ));
+        } else {
+            node.wrong(&reason);
+        }
+        false
     };
     let rate = rate.filter(|rate| rate_node.is_none_or(|node| can_count(node, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
@@ -58,11 +69,17 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
     let networks = values::list("[\"192.0.2.0/24\"]", values::network);
     let exempt = fields.or("exempt", Vec::new(), networks);
+    // A wrong value may have meant true.
+    let mask_keys = fields.or("mask_keys", false, |node| {
+        Some(values::boolean(node).unwrap_or(true))
+    });
+    let hides_keys = mask_keys || fields.shared().masks(&name);
     let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
         let of_zone = plans::OfZone {
             name: &name,
             algorithm,
             fits: &can_count,
+            hides_keys,
         };
         plans::read(node, &of_zone, classes)
     });
@@ -80,6 +97,7 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
         on_store_failure,
         lease,
         plans: plans?,
+        mask_keys,
         new_keys: (!new_keys.is_unlimited()).then_some(new_keys),
     })
 }

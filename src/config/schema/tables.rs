@@ -249,6 +249,7 @@ pub(in crate::config) const ZONE: Table = Table {
         Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),
         Field::new("ipv6_prefix", Form::Whole(0, 128), "IPv6 addresses in keys are cut to this many bits.").or("64"),
         Field::new("exempt", Form::List(&NETWORK, 0), "Clients that this zone never limits.").or("[]"),
+        Field::new("mask_keys", Form::Boolean, "The page, the API, metrics and logs show masked names in place of keys.").or("false"),
         Field::new("plans", Form::Named(&PLAN), "Other numbers for some keys."),
     ],
 };

@@ -40,7 +40,7 @@ pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
 use super::{KeyTemplate, NamedFile, Problem};
-use crate::limit::{Algorithm, Limit, Rate};
+use crate::limit::{Algorithm, Delay, Limit, Rate};
 
 /// The checked settings from a gateway's file.
 ///
@@ -104,13 +104,48 @@ impl Settings {
         best.and_then(|(_, index)| Some((index, self.routes.get(index)?)))
     }
 
-    /// The same settings without the store's password.
+    /// For each zone, the least `burst` of the limits in which its requests wait.
+    ///
+    /// `None` for a zone whose requests never wait.
+    pub(crate) fn least_bursts(&self) -> Vec<Option<u32>> {
+        let mut least = vec![None; self.zones.len()];
+        for limit in self.routes.iter().flat_map(|route| &route.limits) {
+            let burst = limit.limit.burst;
+            if matches!(limit.limit.delay, Delay::Above(delay) if burst > delay)
+                && let Some(least) = least.get_mut(limit.zone)
+            {
+                *least = Some(least.map_or(burst, |least: u32| least.min(burst)));
+            }
+        }
+        least
+    }
+
+    /// The same settings without the store's password, and with masked names in place of the keys
+    /// of plans where a zone has `mask_keys`.
     ///
     /// For readers that may see the settings but not the file.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
+        self.without_secrets_and_keys(|zone| zone.mask_keys)
+    }
+
+    /// [`without_secrets`](Self::without_secrets) where these zones mask keys.
+    pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
         let mut settings = self.clone();
         settings.redis.url = settings.redis.url.without_password();
+        for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
+            zone.plans = zone.plans.masked(&zone.name);
+            // What is written beside variables of the environment may be a key.
+            let is_of_keys = |path: &[String]| match path {
+                [zones, name, plans, _, keys, ..] => {
+                    (zones.as_str(), plans.as_str(), keys.as_str()) == ("zones", "plans", "keys")
+                        && *name == zone.name
+                }
+                _ => false,
+            };
+            let written = &mut settings.from_environment;
+            written.retain(|path, _| !is_of_keys(path));
+        }
         settings
     }
 
@@ -198,6 +233,8 @@ pub struct Zone {
     pub plans: Plans,
     /// The most unknown keys that get buckets of their own; `None`: all.
     pub new_keys: Option<Rate>,
+    /// Whether a [masked name](Zone::masked) is shown in place of a key.
+    pub mask_keys: bool,
 }
 
 impl Zone {
@@ -325,4 +362,30 @@ pub enum Access {
     Stdout,
     /// A file, with its absolute path.
     File(PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::parse;
+
+    #[test]
+    fn the_least_burst_of_a_zone_is_of_the_limits_in_which_requests_wait() {
+        let zone = |name| format!("[zones.{name}]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n");
+        let mut text = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n".to_owned();
+        text.extend(["queued", "at_once", "unused"].map(zone));
+        let limits = [
+            "zone = \"queued\", burst = 9",
+            "zone = \"queued\", burst = 5, delay = 4",
+            "zone = \"queued\", burst = 3, nodelay = true",
+            "zone = \"queued\", burst = 0",
+            "zone = \"at_once\", burst = 7, nodelay = true",
+        ];
+        text.extend(limits.iter().enumerate().map(|(nth, limit)| {
+            format!("[[routes]]\npath = \"/{nth}\"\norigin = \"app\"\nlimits = [{{ {limit} }}]\n")
+        }));
+        let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+        assert_eq!(settings.least_bursts(), [Some(5), None, None]);
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use crate::config::mask::mask_key;
 use crate::limit::{Algorithm, Delay, Limit, Rate};
 
 /// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
@@ -68,6 +69,22 @@ impl Plans {
             has_classes: plans.iter().any(|plan| plan.class.is_some()),
             in_order: plans.into(),
             by_key: Arc::new(by_key),
+        }
+    }
+
+    /// The same plans, with masked names in place of the keys in the list of each.
+    pub(super) fn masked(&self, zone: &str) -> Self {
+        let masked = |plan: &Plan| Plan {
+            keys: plan
+                .keys
+                .iter()
+                .map(|key| mask_key(zone, key.as_bytes()))
+                .collect(),
+            ..plan.clone()
+        };
+        Self {
+            in_order: self.in_order.iter().map(masked).collect(),
+            ..self.clone()
         }
     }
 

@@ -250,6 +250,7 @@ fn show_zone(out: &mut Page, zone: &Zone) {
     out.field("idle_timeout", toml_text(&show_duration(zone.idle_timeout)));
     out.field("ipv6_prefix", zone.ipv6_prefix);
     out.field("exempt", quoted(&zone.exempt));
+    out.field("mask_keys", zone.mask_keys);
     out.field("store", toml_text(zone.store.name()));
     out.field("on_store_failure", toml_text(zone.on_store_failure.name()));
     out.field("lease", toml_text(&show_duration(zone.lease)));

@@ -8,8 +8,8 @@ use super::proxy_protocol::ProxyHeader;
 pub struct Peer {
     /// The address of the client; `None` on a unix socket.
     pub address: Option<SocketAddr>,
-    /// The address that the client connected to; `None` on a unix socket.
-    pub local: Option<SocketAddr>,
+    /// The port that the client connected to; 0 on a unix socket.
+    pub local_port: u16,
     /// The port to which requests are redirected, over TLS; `None`: they are served here.
     pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
@@ -32,7 +32,7 @@ impl Peer {
                 destination,
             } => Self {
                 address: Some(source),
-                local: Some(destination),
+                local_port: destination.port(),
                 ..self
             },
             ProxyHeader::Own => self,

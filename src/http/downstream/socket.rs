@@ -35,7 +35,7 @@ pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
 ///
 /// Usually nothing is unread while a client waits, so the next thing to read is the end. Only if
 /// bytes are unread, this also starts a wait for the end alone.
-pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> {
+pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> + Unpin {
     let mut closed = None;
     poll_fn(move |cx| {
         if closed.is_none() {

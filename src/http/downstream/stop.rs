@@ -41,9 +41,15 @@ impl StopSignal {
     }
 
     pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
+        let mut sleepers = self.sleepers.borrow_mut();
+        if sleepers.len() == sleepers.capacity() {
+            // Many connections take much memory: room for as many again might never be needed.
+            let more = sleepers.len() / 4 + 4;
+            sleepers.reserve_exact(more);
+        }
         Sleeper {
             signal: Rc::clone(self),
-            index: self.sleepers.borrow_mut().insert(None),
+            index: sleepers.insert(None),
         }
     }
 }

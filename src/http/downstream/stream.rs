@@ -1,5 +1,5 @@
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use thiserror::Error;
@@ -18,7 +18,7 @@ pub trait RequestService: 'static {
     /// If the client leaves, the future is dropped before it is done.
     fn serve<C: ClientStream>(
         &self,
-        head: &RequestHead,
+        head: RequestHead,
         began: Moment,
         client: &mut C,
         context: &ConnectionContext,
@@ -99,7 +99,7 @@ pub trait ClientStream {
     /// Ready when the client has left.
     ///
     /// For use while nothing is read from the client.
-    fn gone(&self) -> impl Future<Output = ()>;
+    fn gone(&self) -> impl Future<Output = ()> + Unpin;
 
     /// Returns whether the client has left, as far as this can be seen without reading.
     ///
@@ -175,16 +175,17 @@ pub trait ClientStream {
 /// # Errors
 ///
 /// Returns an error if the client leaves.
-pub async fn unless_gone<C: ClientStream, F: Future>(
+pub fn unless_gone<C: ClientStream, F: Future>(
     client: &C,
     mut future: Pin<&mut F>,
-) -> Result<F::Output, ClientError> {
-    let mut gone = pin!(client.gone());
-    poll_fn(|cx| {
+) -> impl Future<Output = Result<F::Output, ClientError>> {
+    let mut gone = client.gone();
+    poll_fn(move |cx| {
         if let Poll::Ready(done) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(done));
         }
-        gone.as_mut().poll(cx).map(|()| Err(ClientError::Gone))
+        Pin::new(&mut gone)
+            .poll(cx)
+            .map(|()| Err(ClientError::Gone))
     })
-    .await
 }

@@ -8,8 +8,8 @@ pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// Timeouts and size limits for one client connection.
 ///
-/// Each connection and each request over HTTP/2 has a copy, so the numbers are narrow.
-#[derive(Clone, Copy, Debug)]
+/// The connections of a worker share them.
+#[derive(Debug)]
 pub struct Timeouts {
     /// Time for a whole head.
     pub(super) header: Duration,

@@ -69,7 +69,7 @@ impl TlsServer {
         self,
         socket: TcpStream,
         peer: Peer,
-        timeouts: Timeouts,
+        timeouts: Rc<Timeouts>,
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) -> Result<(), HandshakeError> {

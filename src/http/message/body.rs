@@ -208,10 +208,7 @@ impl BodyEncoder {
 /// Appends the line of a field.
 #[inline]
 pub fn put_field(out: &mut Buffer, name: &[u8], value: &[u8]) {
-    out.put(name);
-    out.put(b": ");
-    out.put(value);
-    out.put(b"\r\n");
+    out.put_all([name, b": ", value, b"\r\n"]);
 }
 
 #[cfg(test)]

@@ -184,6 +184,22 @@ impl Buffer {
         self.end = end;
     }
 
+    /// Appends pieces one after the other, as one. The buffer grows if necessary.
+    #[inline]
+    pub fn put_all<const N: usize>(&mut self, pieces: [&[u8]; N]) {
+        let end = self.end + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        if end > self.bytes.len() {
+            self.grow(end);
+        }
+        let mut room = &mut self.bytes[self.end..end];
+        for piece in pieces {
+            let (place, after) = room.split_at_mut(piece.len());
+            place.copy_from_slice(piece);
+            room = after;
+        }
+        self.end = end;
+    }
+
     #[cold]
     fn grow(&mut self, end: usize) {
         self.bytes.resize(end.next_multiple_of(CAPACITY), 0);

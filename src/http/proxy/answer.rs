@@ -84,6 +84,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             client,
             upload,
             sent,
+            record,
             ..
         } = self;
         let (mut received, mut looking) = (None, Deadline::default());
@@ -118,6 +119,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         if received.is_none() {
             let since = (*sent).max(upload.last_piece());
+            record.asked_since = since;
             let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
                 Poll::Ready(received) => Poll::Ready(Some(received)),
                 Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
@@ -254,7 +256,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);
         let (record, route) = (&*self.record, self.route);
-        let outcome = record.outcome.as_ref();
+        let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
         let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
         let trailers = self.info.head.takes_trailers();

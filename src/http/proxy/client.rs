@@ -9,8 +9,6 @@ use crate::http::message::{FieldName, Fields};
 /// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// The address of the peer; `None` on a unix socket.
-    pub(super) peer: Option<IpAddr>,
     /// The address of the client, `$remote_addr`.
     ///
     /// The peer, or the address that trusted peers name.
@@ -34,21 +32,15 @@ impl Client {
         } else {
             peer
         };
-        Self {
-            peer,
-            address,
-            trusted,
-        }
+        Self { address, trusted }
     }
 }
 
 impl Client {
     /// Returns the client of a connection on which no request could be read.
     pub(super) fn of_peer(peer: &Peer) -> Self {
-        let address = peer.ip();
         Self {
-            peer: address,
-            address,
+            address: peer.ip(),
             trusted: false,
         }
     }

@@ -9,11 +9,12 @@ use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
 use super::limits::HeldPlaces;
 use super::record::RequestRecord;
+use super::reply::{Reply, send};
 use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
-use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{
     Connection, GateRejection, InFlight, Needs, Origin, OriginError, Place,
@@ -39,6 +40,21 @@ pub(super) enum Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         Self::Client(error)
+    }
+}
+
+impl Failure {
+    /// Returns the response for the client, if it can still receive one.
+    fn reply(self, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
+        match self {
+            Self::Client(ClientError::Gone) => Err(Aborted::ClientGone),
+            Self::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
+            Self::Rejected(rejection) if !has_begun => {
+                Ok(Reply::rejected_at_gate(route, &rejection))
+            }
+            Self::Client(error) if !has_begun => Ok(Reply::client_error(error)),
+            _ => Err(Aborted::AnswerBroken),
+        }
     }
 }
 
@@ -117,7 +133,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         client: &'a mut C,
         record: &'a mut RequestRecord<'r>,
     ) -> Self {
-        let began = match record.at_gate {
+        let began = match &record.at_gate {
             // Only who waited there has read the clock.
             Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
             _ => record.began + record.waited(),
@@ -154,14 +170,28 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ///
     /// With `hold`, an idempotent request without a body is also sent again, once, if a new
     /// connection ends before any byte of a response.
-    pub(super) async fn run(&mut self) -> Result<(), Failure> {
-        let answered = self.exchange().await;
-        if let Err(Failure::Origin(error)) = &answered {
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(super) fn run(mut self) -> impl Future<Output = Result<(), Aborted>> {
+        async move {
+            match self.exchange().await {
+                Ok(()) => Ok(()),
+                Err(failure) => self.fail(failure)?.await,
+            }
+        }
+    }
+
+    /// Sends the response to a request that got none from its origin.
+    fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
+        if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
             self.record.origin_took = Some(now.since(self.began));
             self.origin().tell_unanswered(error, now);
         }
-        answered
+        let reply = failure.reply(self.route, self.client.has_begun())?;
+        Ok(send(reply, self.client, self.record))
     }
 
     pub(super) fn origin(&self) -> &'r Origin {

@@ -11,41 +11,48 @@ use super::worker::Worker;
 use crate::actors::{Key, NEW_KEYS};
 use crate::config::{Origin, Plans, Route};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Admission, GateRejection, NoTurn, OriginGate, Place, Waiting};
+use crate::http::upstream::{
+    Admission, GateRejection, KeyAtGate, NoTurn, OriginGate, Place, Waiting,
+};
 use crate::limit::{Cost, Moment, Share, WaitLimits};
 use crate::observe::events::RejectionAtGate;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::GateRejected;
 
 /// What became of a request at the gate of its origin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum AtGate {
     /// It waits there since this moment. If its client leaves, this is what remains.
     Waiting(Moment),
     /// It passed after this time.
     Passed(Duration),
     /// It was rejected after this time.
-    Rejected(GateRejection, Duration),
+    ///
+    /// Boxed as most requests are not: each that waits has room for the largest of these.
+    Rejected(Box<(GateRejection, Duration)>),
     /// It passed, could not be sent, and waits again. It has waited since this moment, less the
     /// time at the origin.
     Held(Moment),
     /// It waited this time for an origin that could not be reached. Its turns stay used.
-    InVain(GateRejected, Duration),
+    InVain(Box<(GateRejected, Duration)>),
 }
 
 impl AtGate {
     /// How long the request has waited, until `now` if it still does.
-    pub(super) fn waited(self, now: impl FnOnce() -> Moment) -> Duration {
+    pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
         match self {
-            Self::Waiting(since) | Self::Held(since) => now().since(since),
-            Self::Passed(span) | Self::Rejected(_, span) | Self::InVain(_, span) => span,
+            Self::Waiting(since) | Self::Held(since) => now().since(*since),
+            Self::Passed(span) => *span,
+            Self::Rejected(rejected) => rejected.1,
+            Self::InVain(rejected) => rejected.1,
         }
     }
 
     /// Why the request goes no further, if so.
-    pub(super) fn rejected(self) -> Option<GateRejected> {
+    pub(super) fn rejected(&self) -> Option<GateRejected> {
         match self {
-            Self::Rejected(rejection, _) => Some(rejection.reason),
-            Self::InVain(reason, _) => Some(reason),
+            Self::Rejected(rejected) => Some(rejected.0.reason),
+            Self::InVain(rejected) => Some(rejected.0),
             Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
         }
     }
@@ -144,18 +151,28 @@ impl<'a> GateRequest<'a> {
         self.gate.metrics().count_rejection(reason);
         self.gate.events().rejected(|| RejectionAtGate {
             origin: self.settings().name.clone(),
-            key: self.settings().share.map(|_| self.sharer().key.to_vec()),
+            key: self.key_name(),
             reason: reason.label(),
             route: self.route().name(),
         });
     }
 
+    /// The name of its key at a gate that keys share, for a text between quotes.
+    fn key_name(&self) -> Option<String> {
+        let share = self.gateway.zone(self.settings().share?).settings();
+        Some(match &*self.sharer().key {
+            // No flood shares a key here, so the empty key is one that is empty.
+            [] => String::new(),
+            key => KeyNames::of(share).short_quoted(key),
+        })
+    }
+
     /// Notes the turns that the request has, and what its zones said of its key.
-    pub(super) fn after(mut self, turns: &Turns, outcome: &LimitOutcome) -> Self {
+    pub(super) fn after(mut self, turns: &Turns, outcome: Option<&LimitOutcome>) -> Self {
         self.has_turn = !turns.is_empty();
         let share = self.settings().share;
-        let mut verdicts = outcome.verdicts.iter();
-        if verdicts.any(|it| it.is_flood && Some(it.wanted.zone) == share) {
+        let mut verdicts = outcome.iter().flat_map(|it| &it.verdicts);
+        if verdicts.any(|it| it.is_flood && Some(it.limit.zone) == share) {
             // Those that share a bucket share one key here, too.
             let key = Key::from(NEW_KEYS);
             self.sharer = OnceCell::from(Sharer { key, plan: None });
@@ -207,7 +224,8 @@ impl<'a> GateRequest<'a> {
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, NoTurn> {
         let now = worker.pacer.now();
-        let waited = at_gate.map(|it| it.waited(|| now)).unwrap_or_default();
+        let waited = at_gate.as_ref().map(|it| it.waited(|| now));
+        let waited = waited.unwrap_or_default();
         let since = now.before(waited);
         *at_gate = Some(AtGate::Held(since));
         let limits = self.wait_limits(self.most(now.since(asked)));
@@ -217,7 +235,7 @@ impl<'a> GateRequest<'a> {
         };
         let span = worker.pacer.now().since(since);
         *at_gate = Some(match self.told(&passed, span) {
-            AtGate::Rejected(rejection, span) => AtGate::InVain(rejection.reason, span),
+            AtGate::Rejected(rejected) => AtGate::InVain(Box::new((rejected.0.reason, rejected.1))),
             told => told,
         });
         passed
@@ -227,8 +245,8 @@ impl<'a> GateRequest<'a> {
     fn told(&self, passed: &Result<Place, NoTurn>, span: Duration) -> AtGate {
         let at_gate = match passed {
             Ok(_) => AtGate::Passed(span),
-            Err(NoTurn::Rejected(rejection)) => AtGate::Rejected(*rejection, span),
-            Err(NoTurn::Outage(_)) => AtGate::InVain(GateRejected::Outage, span),
+            Err(NoTurn::Rejected(rejection)) => AtGate::Rejected(Box::new((*rejection, span))),
+            Err(NoTurn::Outage(_)) => AtGate::InVain(Box::new((GateRejected::Outage, span))),
         };
         if let Some(reason) = at_gate.rejected() {
             self.tell_rejection(reason);
@@ -247,13 +265,18 @@ impl<'a> GateRequest<'a> {
     }
 
     /// The key of the request at the gate.
-    pub(super) fn key(&self) -> Key {
-        Key::clone(&self.sharer().key)
+    pub(super) fn key(&self) -> KeyAtGate {
+        let share = self.settings().share;
+        KeyAtGate {
+            zone: share.map(|zone| Arc::clone(self.gateway.zone(zone).name())),
+            key: Key::clone(&self.sharer().key),
+        }
     }
 
     /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
     fn most(&self, waited: Duration) -> Option<Duration> {
-        let most = self.route().max_wait.or(self.info.call_timeout);
+        let most = self.route().max_wait;
+        let most = most.or_else(|| self.info.call_timeout());
         let most = most.filter(|_| !self.route().dry_run)?;
         Some(most.saturating_sub(waited))
     }
@@ -288,13 +311,12 @@ impl<'a> GateRequest<'a> {
     }
 
     /// The share of the gate that the request takes.
-    fn share(&self) -> Share<Key> {
-        let Sharer { key, plan } = self.sharer();
-        let plan = plan.and_then(|plan| self.plans()?.get(plan));
+    fn share(&self) -> Share<KeyAtGate> {
+        let plan = self.sharer().plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
             class: Arc::clone(class.unwrap_or(&self.route().class)),
-            key: Key::clone(key),
+            key: self.key(),
             weight: plan.map_or(1, |plan| plan.weight),
             held: self.info.held(&self.gateway.settings().server),
         }

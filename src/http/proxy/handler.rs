@@ -1,16 +1,18 @@
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+
+use futures_util::future::Either;
 
 use super::admitted::Admitted;
 use super::client::Client;
 use super::cost;
-use super::forward::{Failure, Forward};
+use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
-use super::limits::{self, LimitOutcome};
+use super::limits::{self, LimitOutcome, Limited, Turns};
 use super::record::RequestRecord;
-use super::reply::Reply;
+use super::reply::{Reply, poll_send_all};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
@@ -19,8 +21,7 @@ use crate::http::downstream::{
 };
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
-use crate::http::message::sender::Then;
-use crate::http::upstream::NoTurn;
+use crate::http::upstream::{NoTurn, Place};
 use crate::limit::Moment;
 use crate::time::pacer::Priority;
 
@@ -32,53 +33,24 @@ impl RequestService for Worker {
     )]
     fn serve<C: ClientStream>(
         &self,
-        head: &RequestHead,
+        head: RequestHead,
         began: Moment,
         client: &mut C,
         context: &ConnectionContext,
     ) -> impl Future<Output = Result<(), Aborted>> {
         async move {
             let gateway = self.gateway().await;
-            let mut priority = self.pacer.priority();
+            let priority = self.pacer.priority();
             let server = &gateway.settings().server;
-            let info = RequestInfo::new(head, context.peer(), server);
+            let info = RequestInfo::new(&head, context.peer(), server);
             let address = info.client.address;
-            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(head), began);
-            let admitted = {
-                let admission = pin!(admit(self, &gateway, &info, &mut record));
+            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
+            let decided = {
+                let admission = pin!(admission(self, &gateway, &info, &mut record));
                 unless_gone(&*client, admission).await
             };
-            let (admitted, refused) = match admitted {
-                Ok(Ok(admitted)) => (Some(admitted), None),
-                Ok(Err(reply)) => (None, Some(reply)),
-                Err(_gone) => return Err(Aborted::ClientGone),
-            };
-            let mut reply = refused;
-            if let Some(admitted) = admitted {
-                let route = admitted.route;
-                let mut forward = Forward::new(self, admitted, &info, context, client, &mut record);
-                // Boxed: a request that waits for a turn, or gets its response here, does not need
-                // the room.
-                let forwarded = Box::pin(async move { forward.run().await }).await;
-                if let Err(failure) = forwarded {
-                    reply = Some(answer_to(failure, route, client.has_begun())?);
-                }
-            } else {
-                // If the body is not completely here, the connection closes after the response.
-                poll_fn(|cx| {
-                    client.drain_body(cx);
-                    Poll::Ready(())
-                })
-                .await;
-                // A flood's rejections become ready many at once: departures go before each.
-                poll_fn(|cx| self.pacer.poll_departures_first(&mut priority, cx)).await;
-            }
-            let Some(reply) = reply else {
-                return Ok(());
-            };
-            let mut body = reply.begin(client, &mut record);
-            let sent = poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await;
-            sent.map_err(|_| Aborted::ClientGone)
+            self.finish(decided, &info, context, client, &mut record, priority)
+                .await
         }
     }
 
@@ -96,15 +68,108 @@ impl RequestService for Worker {
     }
 }
 
-/// Finds the route of a request, and waits for its turn in its zones and at its origin's gate.
+impl Worker {
+    /// Forwards a request that was admitted, or sends the response to one that goes no further.
+    ///
+    /// A future has room of its own for what it keeps in more than one step. So from here on there
+    /// is one step.
+    fn finish<'w, 'r: 'w, C: ClientStream>(
+        &'w self,
+        decided: Result<Decision<'r>, ClientError>,
+        info: &'w RequestInfo<'w>,
+        context: &'w ConnectionContext,
+        client: &'w mut C,
+        record: &'w mut RequestRecord<'r>,
+        priority: Priority,
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        match decided {
+            // Boxed: a request that waits for a turn, or gets its response here, does not need the
+            // room.
+            Ok(Ok(admitted)) => {
+                let forward = Forward::new(self, admitted, info, context, client, record);
+                Either::Left(Box::pin(forward.run()))
+            }
+            Ok(Err(reply)) => {
+                let refusing = self.refuse(reply, client, record, priority);
+                Either::Right(Either::Left(refusing))
+            }
+            Err(_gone) => {
+                let gone = std::future::ready(Err(Aborted::ClientGone));
+                Either::Right(Either::Right(gone))
+            }
+        }
+    }
+
+    /// Sends the response to a request that goes no further.
+    ///
+    /// This is not an `async fn`, which has room for the response and for its bytes.
+    fn refuse<C: ClientStream>(
+        &self,
+        reply: Reply<'_>,
+        client: &mut C,
+        record: &mut RequestRecord<'_>,
+        mut priority: Priority,
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        let (mut is_drained, mut sending) = (false, Err(reply));
+        poll_fn(move |cx| {
+            if let Err(reply) = &sending {
+                // If the body is not completely here, the connection closes after the response.
+                if !is_drained {
+                    client.drain_body(cx);
+                    is_drained = true;
+                }
+                // A flood's rejections become ready many at once: departures go before each.
+                ready!(self.pacer.poll_departures_first(&mut priority, cx));
+                sending = Ok(reply.begin(client, record));
+            }
+            match &mut sending {
+                Ok(body) => poll_send_all(client, body, cx),
+                Err(_) => Poll::Pending,
+            }
+        })
+    }
+}
+
+/// What a request is to get: it goes on to its origin, or gets this response.
+type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
+
+/// Finds the route of a request, and waits for its turns.
+fn admission<'w, 'a: 'w>(
+    worker: &'w Worker,
+    gateway: &'a Gateway,
+    info: &'a RequestInfo<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> impl Future<Output = Decision<'a>> {
+    match find(gateway, info, record) {
+        Ok(arrival) => Either::Left(admit(worker, info, arrival, record)),
+        Err(reply) => {
+            // `ready` would have room for a whole decision.
+            let mut reply = Some(reply);
+            Either::Right(poll_fn(move |_| match reply.take() {
+                Some(reply) => Poll::Ready(Err(reply)),
+                None => Poll::Pending,
+            }))
+        }
+    }
+}
+
+/// A request whose route is found.
+struct Arrival<'a> {
+    route: &'a Route,
+    /// The index of the route's origin.
+    origin: usize,
+    /// Boxed: most origins have no gate.
+    gate: Option<Box<GateRequest<'a>>>,
+}
+
+/// Finds the route of a request.
 ///
 /// Returns `Err` with the response if the request goes no further.
-async fn admit<'a>(
-    worker: &Worker,
+fn find<'a>(
     gateway: &'a Gateway,
-    info: &RequestInfo<'_>,
-    record: &mut RequestRecord<'a>,
-) -> Result<Admitted<'a>, Reply<'a>> {
+    info: &'a RequestInfo<'a>,
+    record: &mut RequestRecord<'_>,
+) -> Result<Arrival<'a>, Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
@@ -142,64 +207,91 @@ async fn admit<'a>(
     let cost = cost::before(&route.cost, info);
     record.cost = cost;
     let gate = GateRequest::new(gateway, index, origin, info, cost);
-    record.planned = gate.as_ref().and_then(GateRequest::planned);
-    // Without limits the gate is joined at once.
-    let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
-    if let Some(rejection) = hopeless.and_then(GateRequest::foresee) {
-        record.outcome = Some(LimitOutcome::default());
-        record.at_gate = Some(AtGate::Rejected(rejection, Duration::ZERO));
-        return Err(Reply::rejected_at_gate(route, &rejection));
-    }
-    let waiting = &mut record.waiting;
-    let (outcome, turns) =
-        limits::wait(worker, gateway, route, info, cost, record.began, waiting).await;
-    let outcome = record.outcome.insert(outcome);
-    if let Some(reason) = outcome.rejected {
-        let decisive = outcome.decisive();
-        let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
-        return Err(Reply::rejected(route, reason, retry_after));
-    }
-    let mut place = None;
-    if let Some(gate) = gate.map(|gate| gate.after(&turns, outcome)) {
-        let origin = gateway.origin(origin);
-        // Nobody waits for an origin that cannot be asked, unless it has `hold`.
-        let picked = origin.pick(None, worker.pacer.now()).map(drop);
-        let passed = match picked.or_else(|error| origin.begin_outage(error)) {
-            Ok(()) => gate.pass(worker, outcome.waited, &mut record.at_gate).await,
-            Err(error) => Err(NoTurn::Outage(error)),
-        };
-        match passed {
-            Ok(passed) => place = Some(passed),
-            Err(NoTurn::Outage(error)) => {
-                let _used = turns.take(route);
-                origin.tell_unanswered(&error, worker.pacer.now());
-                return Err(Reply::unanswered(&error));
-            }
-            Err(NoTurn::Rejected(rejection)) => {
-                turns.reject_elsewhere();
-                return Err(Reply::rejected_at_gate(route, &rejection));
-            }
+    if let Some(gate) = &gate {
+        record.planned = gate.planned().map(Box::new);
+        // Without limits the gate is joined at once.
+        let is_asked = !route.limits.is_empty();
+        if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
+            record.limited = Limited::Decided(LimitOutcome::default());
+            record.at_gate = Some(AtGate::Rejected(Box::new((rejection, Duration::ZERO))));
+            return Err(Reply::rejected_at_gate(route, &rejection));
         }
     }
-    let (used, held) = turns.take(route);
-    Ok(Admitted {
+    Ok(Arrival {
         route,
         origin,
-        place,
-        used,
-        held,
+        gate: gate.map(Box::new),
     })
 }
 
-/// Returns the response for a failed request, if the client can still receive one.
-fn answer_to(failure: Failure, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
-    match failure {
-        Failure::Client(ClientError::Gone) => Err(Aborted::ClientGone),
-        Failure::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
-        Failure::Rejected(rejection) if !has_begun => {
-            Ok(Reply::rejected_at_gate(route, &rejection))
+/// Waits for the turn of a request in its zones and at its origin's gate.
+///
+/// Returns `Err` with the response if the request goes no further.
+///
+/// This is not an `async fn`, which has room for its arguments twice.
+fn admit<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'w RequestInfo<'_>,
+    arrival: Arrival<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> impl Future<Output = Decision<'a>> {
+    let Arrival {
+        route,
+        origin,
+        gate,
+    } = arrival;
+    async move {
+        let turns = limits::wait(route, info, record).await;
+        let outcome = record.outcome();
+        if let Some(reason) = outcome.and_then(|outcome| outcome.rejected) {
+            let decisive = outcome.and_then(LimitOutcome::decisive);
+            let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+            return Err(Reply::rejected(route, reason, retry_after));
         }
-        Failure::Client(error) if !has_begun => Ok(Reply::client_error(error)),
-        _ => Err(Aborted::AnswerBroken),
+        let (place, turns) = match gate {
+            None => (None, turns),
+            // Boxed, because most origins have no gate.
+            Some(gate) => Box::pin(pass_gate(worker, route, origin, gate, turns, record)).await?,
+        };
+        let (used, held) = turns.take(route);
+        Ok(Admitted {
+            route,
+            origin,
+            place,
+            used,
+            held,
+        })
+    }
+}
+
+/// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
+async fn pass_gate<'a>(
+    worker: &Worker,
+    route: &'a Route,
+    origin: usize,
+    gate: Box<GateRequest<'a>>,
+    turns: Turns<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Result<(Option<Place>, Turns<'a>), Reply<'a>> {
+    let origin = record.gateway.origin(origin);
+    let waited = record.waited();
+    let gate = gate.after(&turns, record.outcome());
+    // Nobody waits for an origin that cannot be asked, unless it has `hold`.
+    let picked = origin.pick(None, worker.pacer.now()).map(drop);
+    let passed = match picked.or_else(|error| origin.begin_outage(error)) {
+        Ok(()) => gate.pass(worker, waited, &mut record.at_gate).await,
+        Err(error) => Err(NoTurn::Outage(error)),
+    };
+    match passed {
+        Ok(place) => Ok((Some(place), turns)),
+        Err(NoTurn::Outage(error)) => {
+            let _used = turns.take(route);
+            origin.tell_unanswered(&error, worker.pacer.now());
+            Err(Reply::unanswered(&error))
+        }
+        Err(NoTurn::Rejected(rejection)) => {
+            turns.reject_elsewhere();
+            Err(Reply::rejected_at_gate(route, &rejection))
+        }
     }
 }

@@ -168,13 +168,15 @@ pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
     onward.each_target_part(&mut |part| out.put(part));
     out.put(b" HTTP/1.1\r\n");
     put_field(out, b"Host", &onward.host());
-    onward.each_field(|name, value| {
-        out.put(name);
-        out.put(b": ");
-        for part in value {
-            out.put(part);
+    onward.each_field(|name, value| match value {
+        [value] => put_field(out, name, value),
+        parts => {
+            out.put_all([name, b": "]);
+            for part in parts {
+                out.put(part);
+            }
+            out.put(b"\r\n");
         }
-        out.put(b"\r\n");
     });
     match head.length() {
         BodyLength::None | BodyLength::UntilClose => {}

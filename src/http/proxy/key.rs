@@ -97,7 +97,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
             key.extend_from_slice(info.head.method());
         }
         Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
-        Variable::ServerPort => write(key, info.peer.local.map_or(0, |local| local.port())),
+        Variable::ServerPort => write(key, info.peer.local_port),
         // The origin gets the host of the target, whatever the field says.
         Variable::Header(name) if name == "host" => {
             key.extend_from_slice(info.head.named_host().unwrap_or_default());

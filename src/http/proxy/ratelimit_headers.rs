@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::limits::LimitOutcome;
+use super::limits::{AppliedLimit, LimitOutcome};
 use super::record::RequestRecord;
-use crate::config::{RatelimitHeaders, Route, RouteLimit};
+use crate::config::{RatelimitHeaders, Route};
 use crate::http::message::FieldName;
 use crate::http::upstream::GateRejection;
 use crate::limit::Rate;
@@ -54,7 +54,7 @@ fn x_ratelimit_of_gate(
     rejection: &GateRejection,
 ) {
     let mut quotas = route.limits.iter();
-    if let Some((quota, _)) = quotas.find_map(|wanted| quota(record, wanted, &[])) {
+    if let Some((quota, _)) = quotas.find_map(|limit| quota(record, limit.into(), &[])) {
         let retry_after = whole_seconds(rejection.retry_after).max(1);
         x_ratelimit_fields(put, quota, 0, retry_after);
     }
@@ -62,14 +62,14 @@ fn x_ratelimit_of_gate(
 
 /// How many requests a key without any may send at once, and the rate at which they are forgotten;
 /// `None` if nothing limits this key.
-fn quota(record: &RequestRecord<'_>, wanted: &RouteLimit, key: &[u8]) -> Option<(u64, Rate)> {
-    let rate = record.gateway.zone(wanted.zone).settings().rate_of(key);
+fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<(u64, Rate)> {
+    let rate = record.gateway.zone(limit.zone).settings().rate_of(key);
     let at_once = if rate.is_unlimited() {
-        wanted.limit.in_flight?.get()
+        limit.in_flight?.get()
     } else {
         1
     };
-    Some((u64::from(wanted.limit.burst) + u64::from(at_once), rate))
+    Some((u64::from(limit.burst) + u64::from(at_once), rate))
 }
 
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
@@ -77,7 +77,7 @@ fn quota(record: &RequestRecord<'_>, wanted: &RouteLimit, key: &[u8]) -> Option<
 /// It is the limit that lets the fewest requests through, or makes them wait longest.
 fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let limiting = outcome.verdicts.iter().filter_map(|verdict| {
-        let (quota, _) = quota(record, &verdict.wanted, &verdict.key)?;
+        let (quota, _) = quota(record, verdict.limit, &verdict.key)?;
         Some((quota, verdict.outlook))
     });
     let tightest =
@@ -112,11 +112,11 @@ fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64
 /// limits say.
 fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let (mut policies, mut states) = (String::new(), String::new());
-    let mut add = |wanted: &RouteLimit, key: &[u8], remaining: u32, next: Duration| {
-        let Some((quota, rate)) = quota(record, wanted, key) else {
+    let mut add = |limit: AppliedLimit, key: &[u8], remaining: u32, next: Duration| {
+        let Some((quota, rate)) = quota(record, limit, key) else {
             return;
         };
-        let name = &record.gateway.zone(wanted.zone).settings().name;
+        let name = &record.gateway.zone(limit.zone).settings().name;
         let window = whole_seconds(rate.time_for(quota)).max(1);
         let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
@@ -125,14 +125,14 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
         let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
     };
     if let Some(rejection) = record.gate_rejection() {
-        for wanted in &route.limits {
-            add(wanted, &[], 0, rejection.retry_after);
+        for limit in &route.limits {
+            add(limit.into(), &[], 0, rejection.retry_after);
         }
     } else {
         for verdict in &outcome.verdicts {
             let outlook = verdict.outlook;
-            let (wanted, key) = (&verdict.wanted, &verdict.key);
-            add(wanted, key, outlook.remaining, outlook.one_more_in);
+            let (limit, key) = (verdict.limit, &verdict.key);
+            add(limit, key, outlook.remaining, outlook.one_more_in);
         }
     }
     if !policies.is_empty() {

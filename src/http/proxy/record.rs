@@ -3,13 +3,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::gate::{AtGate, Planned};
-use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
+use super::limits::{LimitOutcome, LimitVerdict, Limited};
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{GateRejected, LimitStatus, Rejected};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 use crate::time::pacer::Pacer;
@@ -22,26 +23,28 @@ const CLIENT_GONE: u16 = 499;
 /// It is counted and logged exactly once, however it ends: when this is dropped.
 pub(super) struct RequestRecord<'r> {
     pub(super) gateway: &'r Gateway,
-    pacer: &'r Pacer,
+    pub(super) pacer: &'r Pacer,
     pub(super) began: Moment,
     client: Option<IpAddr>,
     /// `None` if the request could not be read.
     head: Option<&'r RequestHead>,
     pub(super) route: Option<usize>,
-    /// Where the request waits for its turn, while it does.
-    pub(super) waiting: Option<WaitingPlace>,
-    pub(super) outcome: Option<LimitOutcome>,
+    pub(super) limited: Limited<'r>,
     /// `None` if the origin has no gate, or the request did not come so far.
     pub(super) at_gate: Option<AtGate>,
     /// What the request counts for, as far as it is known.
     pub(super) cost: Cost,
     /// The key of the request at the origin's gate, if it has a plan there.
-    pub(super) planned: Option<Planned>,
+    pub(super) planned: Option<Box<Planned>>,
     /// Whether its charges were given back for its answer's status.
     pub(super) is_refunded: bool,
     /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
+    /// Since when the request, sent whole, waits for its origin alone; the epoch if it does not.
+    ///
+    /// A waiting request should be small, so this is no `Option`.
+    pub(super) asked_since: Moment,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
     /// `None` if no spans of the request are sent: there is no collector, or its client does not
@@ -72,14 +75,14 @@ impl<'r> RequestRecord<'r> {
             client,
             head,
             route: None,
-            waiting: None,
+            limited: Limited::default(),
             at_gate: None,
-            outcome: None,
             cost: Cost::ONE,
             planned: None,
             is_refunded: false,
             server: None,
             origin_took: None,
+            asked_since: Moment::default(),
             is_answered: false,
             trace: trace.map(Box::new),
             status: CLIENT_GONE,
@@ -107,28 +110,36 @@ impl<'r> RequestRecord<'r> {
         self.bytes += bytes;
     }
 
+    /// Returns what the limits decided, once they have.
+    pub(super) fn outcome(&self) -> Option<&LimitOutcome> {
+        match &self.limited {
+            Limited::Decided(outcome) => Some(outcome),
+            Limited::Unasked | Limited::Asked(_) | Limited::Several(..) => None,
+        }
+    }
+
     /// Returns how long the request waited for its turns.
     pub(super) fn waited(&self) -> Duration {
-        let outcome = self.outcome.as_ref();
+        let outcome = self.outcome();
         outcome.map(|outcome| outcome.waited).unwrap_or_default()
     }
 
     /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
     pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
-        self.at_gate.map(|at_gate| at_gate.waited(now))
+        self.at_gate.as_ref().map(|at_gate| at_gate.waited(now))
     }
 
     /// Returns the rejection by the origin's gate, if it rejected the request.
     pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
         match &self.at_gate {
-            Some(AtGate::Rejected(rejection, _)) => Some(rejection),
+            Some(AtGate::Rejected(rejected)) => Some(&rejected.0),
             _ => None,
         }
     }
 
     /// Returns why the request went no further than the origin's gate, if it did not.
     pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
-        self.at_gate?.rejected().map(GateRejected::label)
+        self.at_gate.as_ref()?.rejected().map(GateRejected::label)
     }
 
     pub(super) fn is_head(&self) -> bool {
@@ -144,7 +155,7 @@ impl<'r> RequestRecord<'r> {
     ///
     /// The clock is read only if the request came to its origin or the gate before it.
     pub(super) fn answered_at(&self) -> Moment {
-        match (self.server, self.at_gate) {
+        match (self.server, &self.at_gate) {
             (None, None) => self.began + self.waited(),
             _ => self.pacer.now(),
         }
@@ -157,49 +168,48 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns the route and the result of its limits.
     pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
-        Some((self.route()?, self.outcome.as_ref()?))
+        Some((self.route()?, self.outcome()?))
     }
 
     /// Returns the result of the limits.
     ///
     /// If the client left while the request waited, this says so.
     fn limited(&self) -> Option<access::Limited<'_>> {
-        let zone = |index| self.gateway.zone(index).settings().name.as_str();
-        let plan = |index, key: &[u8]| self.gateway.zone(index).settings().plans.name_of(key);
-        if let Some(WaitingPlace {
-            zone: index, key, ..
-        }) = &self.waiting
-        {
-            let (status, excess) = (LimitStatus::Cancelled, None);
+        let zone = |index| self.gateway.zone(index).settings();
+        if let Some((index, key)) = self.limited.waiting() {
+            let (zone, status, excess) = (zone(index), LimitStatus::Cancelled, None);
             return Some(access::Limited {
-                zone: zone(*index),
+                zone: &zone.name,
                 key,
+                names: KeyNames::of(zone),
                 status,
                 excess,
-                plan: plan(*index, key),
+                plan: zone.plans.name_of(key),
                 is_flood: false,
             });
         }
         let LimitVerdict {
-            wanted,
+            limit,
             key,
             is_flood,
             status,
             excess,
             ..
-        } = self.outcome.as_ref()?.decisive()?;
+        } = self.outcome()?.decisive()?;
         // Who did not pass the gate has given its turns back.
-        let status = match self.at_gate {
+        let status = match &self.at_gate {
             Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
             Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
             Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => *status,
         };
+        let zone = zone(limit.zone);
         Some(access::Limited {
-            zone: zone(wanted.zone),
+            zone: &zone.name,
             key,
+            names: KeyNames::of(zone),
             status,
             excess: Some(*excess),
-            plan: plan(wanted.zone, key),
+            plan: zone.plans.name_of(key),
             is_flood: *is_flood,
         })
     }
@@ -242,7 +252,7 @@ impl<'r> RequestRecord<'r> {
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let route = self.route();
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
-        let decisive = self.outcome.as_ref().and_then(LimitOutcome::decisive);
+        let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let field = |name| {
             let value = self.head?.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
@@ -260,16 +270,19 @@ impl<'r> RequestRecord<'r> {
                 .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             limited: self.limited(),
-            planned: self.planned.as_ref().zip(at_gate).map(|(planned, of)| {
+            planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
                 let (zone, plan) = (of.0.name.as_str(), &*of.1.name);
-                let key = &*planned.key;
-                access::Planned { zone, key, plan }
+                let (names, key) = (KeyNames::of(of.0), &*planned.key);
+                access::Planned {
+                    zone,
+                    key,
+                    names,
+                    plan,
+                }
             }),
-            queue: match &self.waiting {
-                Some(place) => Some(now.since(place.since)),
-                None => decisive
-                    .and(self.outcome.as_ref())
-                    .map(|outcome| outcome.waited),
+            queue: match self.limited.waiting() {
+                Some(_) => Some(now.since(self.began)),
+                None => decisive.and(self.outcome()).map(|outcome| outcome.waited),
             },
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.rejected_at_gate(),
@@ -286,13 +299,64 @@ impl<'r> RequestRecord<'r> {
 }
 
 impl RequestRecord<'_> {
+    /// Counts a client that left before a response began, by what its request waited for.
+    fn count_gone(&self, now: Moment) {
+        if let Some((zone, _)) = self.limited.waiting() {
+            let zone = self.gateway.zone(zone);
+            zone.metrics().left_after(now.since(self.began));
+            return;
+        }
+        // An origin may answer with this status itself.
+        if self.status != CLIENT_GONE || self.is_answered {
+            return;
+        }
+        let Some(origin) = self.route().and_then(Route::origin) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        match (&self.at_gate, origin.gate()) {
+            (Some(AtGate::Waiting(since)), Some(gate)) => {
+                gate.metrics().left_after(now.since(*since));
+            }
+            // It waits for the end of an outage.
+            (Some(AtGate::Held(_)), _) => {}
+            _ => self.count_gone_at_origin(now),
+        }
+    }
+
+    /// Counts a client that left while its origin worked on its request, by what took longest.
+    ///
+    /// Who is let through just before giving up has not left because of the origin. Nor has who
+    /// ends an upload.
+    fn count_gone_at_origin(&self, now: Moment) {
+        let since = self.asked_since;
+        let origin = self.route().and_then(Route::origin);
+        let Some(origin) = origin.filter(|_| since != Moment::default()) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        let (in_zones, at_origin) = (self.waited(), now.since(since));
+        let at_gate = self.waited_at_gate(|| now).unwrap_or_default();
+        let decisive = self.outcome().and_then(LimitOutcome::decisive);
+        if at_origin >= in_zones + at_gate {
+            origin.left_after(at_origin);
+        } else if let Some(gate) = origin.gate()
+            && at_gate >= in_zones
+        {
+            gate.metrics().left_after(at_gate);
+        } else if let Some(verdict) = decisive {
+            let zone = self.gateway.zone(verdict.limit.zone);
+            zone.metrics().gave_up_after(in_zones);
+        }
+    }
+
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
         let route = self.route();
-        let left = match &self.waiting {
+        let left = match self.limited.waiting() {
             Some(_) => now,
             None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
         };
-        let by_limits = self.outcome.as_ref().and_then(|outcome| outcome.rejected);
+        let by_limits = self.outcome().and_then(|outcome| outcome.rejected);
         let by_gate = self.rejected_at_gate();
         let origin = self.server.zip(route.and_then(Route::origin));
         let origin = origin.map(|(server, origin)| OriginSpan {
@@ -330,10 +394,7 @@ impl Drop for RequestRecord<'_> {
         let duration = now.since(self.began);
         self.gateway
             .count_request(self.route, self.status, duration);
-        if let Some(place) = &self.waiting {
-            let zone = self.gateway.zone(place.zone);
-            zone.metrics().left_after(now.since(place.since));
-        }
+        self.count_gone(now);
         if let Some(log) = self.gateway.access_log() {
             log.write(&self.entry(duration, now));
         }

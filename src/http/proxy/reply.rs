@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::future::poll_fn;
 use std::num::NonZeroU16;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -13,7 +15,8 @@ use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
 use super::rewrite;
 use crate::config::Route;
-use crate::http::downstream::{ClientError, ClientStream, Response};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
+use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::{GateRejection, OriginError};
 use crate::observe::metrics::{GateRejected, Rejected};
@@ -306,4 +309,28 @@ fn edited(
         Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
         None => each(put),
     }
+}
+
+/// Sends a response of the gateway's own.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it need not be kept while its bytes are sent"
+)]
+pub(super) fn send<'c, C: ClientStream>(
+    reply: Reply<'_>,
+    client: &'c mut C,
+    record: &mut RequestRecord<'_>,
+) -> impl Future<Output = Result<(), Aborted>> + use<'c, C> {
+    let mut body = reply.begin(client, record);
+    poll_fn(move |cx| poll_send_all(client, &mut body, cx))
+}
+
+/// Sends the bytes that [`Reply::begin`] returned, and the end of the response.
+pub(super) fn poll_send_all<C: ClientStream>(
+    client: &mut C,
+    body: &mut Buffer,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), Aborted>> {
+    let sent = client.poll_send(cx, body, Then::End(None));
+    sent.map_err(|_| Aborted::ClientGone)
 }

@@ -21,8 +21,6 @@ pub(super) struct RequestInfo<'a> {
     pub(super) path: Cow<'a, [u8]>,
     /// Whether fields with `_` are read as those with `-`.
     pub(super) underscores: bool,
-    /// How long its client waits, if it says so: the deadline of a call of gRPC.
-    pub(super) call_timeout: Option<Duration>,
 }
 
 /// Why the gateway does not accept a request.
@@ -61,7 +59,6 @@ impl<'a> RequestInfo<'a> {
             host: host(head),
             path: target::path(path),
             underscores: server.underscores_in_headers,
-            call_timeout: grpc::timeout(head),
         }
     }
 
@@ -92,6 +89,11 @@ impl<'a> RequestInfo<'a> {
         let mut cookies = inputs.cookies().iter();
         let is_hidden = cookies.any(|name| cookies::is_inside(lines(), name));
         is_hidden.then_some(UnfitRequest::Cookie)
+    }
+
+    /// Returns how long its client waits, if it says so: the deadline of a call of gRPC.
+    pub(super) fn call_timeout(&self) -> Option<Duration> {
+        grpc::timeout(self.head)
     }
 
     /// Returns the query of the target, without the question mark; empty if there is none.

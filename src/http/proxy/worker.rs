@@ -5,20 +5,38 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::http::downstream::StopSignal;
+use crate::http::downstream::{StopSignal, Timeouts};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Pools;
 use crate::time::pacer::Pacer;
 
-/// The gateway in force.
+/// The gateway in force, as one worker holds it.
 #[derive(Debug)]
-pub struct CurrentGateway(Arc<Gateway>);
+pub struct CurrentGateway {
+    gateway: Arc<Gateway>,
+    timeouts: Rc<Timeouts>,
+}
+
+impl CurrentGateway {
+    fn new(gateway: &Arc<Gateway>) -> Self {
+        Self {
+            gateway: Arc::clone(gateway),
+            timeouts: Rc::new(Timeouts::of(&gateway.settings().server)),
+        }
+    }
+
+    /// Returns the timeouts of new client connections.
+    #[must_use]
+    pub fn timeouts(&self) -> Rc<Timeouts> {
+        Rc::clone(&self.timeouts)
+    }
+}
 
 impl Deref for CurrentGateway {
     type Target = Gateway;
 
     fn deref(&self) -> &Gateway {
-        &self.0
+        &self.gateway
     }
 }
 
@@ -91,7 +109,7 @@ impl Worker {
             let gateway = gateway.borrow_and_update();
             *in_force = gateway
                 .as_ref()
-                .map(|gateway| Rc::new(CurrentGateway(Arc::clone(gateway))));
+                .map(|gateway| Rc::new(CurrentGateway::new(gateway)));
         }
         in_force.clone()
     }

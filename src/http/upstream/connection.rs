@@ -18,8 +18,8 @@ use crate::time::deadline::Deadline;
 /// connection serves another request.
 #[derive(Debug)]
 pub enum Connection {
-    /// A connection over HTTP/1.
-    Http1(Http1Connection),
+    /// A connection over HTTP/1. Boxed, as its pool keeps it.
+    Http1(Box<Http1Connection>),
     /// A stream of a connection over HTTP/2. Boxed, because most origins speak HTTP/1.
     Http2(Box<Http2Exchange>),
 }

@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,8 @@ use crate::observe::summary::Summary;
 /// They may if neither failed requests nor health checks have taken it out.
 #[derive(Debug)]
 pub(super) struct ServerHealth {
+    /// The name of its origin, for the log.
+    origin: Box<str>,
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
     /// Whether the last of them got no connection. If so, one shows that the server is back.
@@ -50,6 +53,7 @@ pub(super) struct MaxFails {
 /// A change of a server's state, as its line in the log describes it.
 #[derive(Debug)]
 struct Change {
+    origin: Box<str>,
     server: ServerUrl,
     in_a_row: u32,
     what: What,
@@ -57,8 +61,8 @@ struct Change {
 
 #[derive(Debug)]
 enum What {
-    /// Its requests failed. It is out for this time.
-    Failed(Duration),
+    /// Its requests failed, the last one for this reason. It is out for this time.
+    Failed(Duration, String),
     Answered,
     /// Its health checks failed, and why.
     Unhealthy(String),
@@ -69,29 +73,31 @@ impl Change {
     /// Writes the last of so many changes.
     fn log(&self, changes: u64) {
         let Self {
+            origin,
             server,
             in_a_row,
             what,
         } = self;
         match what {
-            What::Failed(fail_timeout) => {
-                tracing::warn!(%server, changes, in_a_row, ?fail_timeout, "the server is taken out");
+            What::Failed(fail_timeout, reason) => {
+                tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is taken out");
             }
-            What::Answered => tracing::info!(%server, changes, "the server answers again"),
+            What::Answered => tracing::info!(origin, %server, changes, "the server answers again"),
             What::Unhealthy(reason) => {
-                tracing::warn!(%server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
+                tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
             }
             What::Healthy => {
-                tracing::info!(%server, changes, in_a_row, "the server is healthy again");
+                tracing::info!(origin, %server, changes, in_a_row, "the server is healthy again");
             }
         }
     }
 }
 
 impl ServerHealth {
-    pub(super) fn new(healthy: Gauge) -> Self {
+    pub(super) fn new(origin: &str, healthy: Gauge) -> Self {
         healthy.set(1.0);
         Self {
+            origin: origin.into(),
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
@@ -130,12 +136,18 @@ impl ServerHealth {
         if self.out_until.load(Ordering::Relaxed) > 0 {
             self.out_until.store(0, Ordering::Relaxed);
             self.show(false, Moment::default());
-            self.log.last(Change {
-                server: url.clone(),
-                in_a_row: 1,
-                what: What::Answered,
-            });
+            self.note(url, 1, What::Answered);
         }
+    }
+
+    /// Leaves a change to the log.
+    fn note(&self, url: &ServerUrl, in_a_row: u32, what: What) {
+        self.log.last(Change {
+            origin: self.origin.clone(),
+            server: url.clone(),
+            in_a_row,
+            what,
+        });
     }
 
     /// Notes why the last request failed: whether it got no connection.
@@ -150,8 +162,15 @@ impl ServerHealth {
 
     /// Records that a request got no response.
     ///
-    /// Returns whether this failure took it out: it was in before.
-    pub(super) fn failed(&self, url: &ServerUrl, max_fails: MaxFails, now: Moment) -> bool {
+    /// `reason`: why there was none, for the log. Returns whether this failure took it out: it was
+    /// in before.
+    pub(super) fn failed(
+        &self,
+        url: &ServerUrl,
+        max_fails: MaxFails,
+        reason: &dyn Display,
+        now: Moment,
+    ) -> bool {
         let in_a_row = self
             .failures
             .fetch_add(1, Ordering::Relaxed)
@@ -170,11 +189,11 @@ impl ServerHealth {
         self.show(false, now);
         // The failures of requests that were under way say nothing new.
         if before <= now.as_nanos() {
-            self.log.last(Change {
-                server: url.clone(),
+            self.note(
+                url,
                 in_a_row,
-                what: What::Failed(fail_timeout),
-            });
+                What::Failed(fail_timeout, reason.to_string()),
+            );
         }
         // It is zero from a response or recovery until the next outage.
         before == 0
@@ -217,11 +236,7 @@ impl ServerHealth {
         }
         self.show(false, now);
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
-        self.log.last(Change {
-            server: url.clone(),
-            in_a_row,
-            what,
-        });
+        self.note(url, in_a_row, what);
     }
 
     /// Ends the health checks: from now on they do not keep the server out.
@@ -263,7 +278,7 @@ mod tests {
             host: Host::Address(Ipv4Addr::LOCALHOST.into()),
             port: NonZeroU16::MIN,
         };
-        (ServerHealth::new(Gauge::noop()), url)
+        (ServerHealth::new("app", Gauge::noop()), url)
     }
 
     fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {
@@ -317,8 +332,8 @@ mod tests {
         let (condition, url) = server();
         let now = Moment::from_nanos(1);
         let max_fails = after(2, Duration::from_secs(3600));
-        condition.failed(&url, max_fails, now);
-        condition.failed(&url, max_fails, now);
+        condition.failed(&url, max_fails, &"refused", now);
+        condition.failed(&url, max_fails, &"refused", now);
         for _ in 0..3 {
             condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
         }
@@ -326,7 +341,7 @@ mod tests {
         assert!(condition.out_until() > now && !condition.passes_checks());
         condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() <= now && condition.passes_checks());
-        condition.failed(&url, max_fails, now);
+        condition.failed(&url, max_fails, &"refused", now);
         assert!(condition.out_until() <= now, "one failure, not three");
     }
 
@@ -334,7 +349,7 @@ mod tests {
     fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
         let (condition, url) = server();
         let now = Moment::from_nanos(1);
-        condition.failed(&url, after(1, Duration::from_secs(10)), now);
+        condition.failed(&url, after(1, Duration::from_secs(10)), &"refused", now);
         condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now);
         condition.answered(&url);

@@ -1,10 +1,13 @@
 //! One connection to a server over HTTP/1: a request out, its response in, and then the next.
 
 use std::io;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
-use super::idle::{Idle, IdleConnections};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::idle::{IdleConnections, Reusable};
 use super::stream::OriginStream;
 use crate::http::message::request::end_of_head;
 use crate::http::message::sender::Then;
@@ -32,11 +35,11 @@ pub struct Http1Connection {
     reused: bool,
     /// Whether the rest of the response's body is invalid.
     is_broken: bool,
-    pool: Weak<IdleConnections>,
+    pool: Weak<IdleConnections<Self>>,
 }
 
 impl Http1Connection {
-    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections>) -> Self {
+    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections<Self>>) -> Self {
         Self {
             stream,
             sender: Sender::default(),
@@ -50,25 +53,19 @@ impl Http1Connection {
         }
     }
 
-    pub(super) fn reuse(idle: Idle, pool: &Rc<IdleConnections>) -> Self {
-        Self {
-            silence: idle.silence,
-            reused: true,
-            ..Self::new(idle.stream, pool)
-        }
-    }
-
     /// Returns the connection to its pool, unless bytes arrived after its last response.
     ///
     /// `most`: how many idle connections the pool keeps.
-    pub(super) fn give_back(mut self, most: usize) {
+    pub(super) fn give_back(mut self: Box<Self>, most: usize) {
         let Some(pool) = self.pool.upgrade() else {
             return;
         };
         if self.received.is_none() {
+            self.sender = Sender::default();
+            self.decoder = BodyDecoder::new(BodyLength::None);
             self.silence.stop();
-            let (stream, silence) = (self.stream, self.silence);
-            pool.keep(Idle { stream, silence }, most);
+            self.reused = true;
+            pool.keep(self, most);
         }
     }
 
@@ -225,6 +222,20 @@ impl Http1Connection {
     /// Returns the received bytes and the stream of a connection that has switched protocols.
     pub(super) fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
         (self.received, self.stream)
+    }
+}
+
+impl Reusable for Http1Connection {
+    fn is_alive(&mut self, surely: bool) -> bool {
+        if surely && self.stream.has_news() {
+            return false;
+        }
+        let mut byte = [0];
+        let mut byte = ReadBuf::new(&mut byte);
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(&mut self.stream)
+            .poll_read(&mut cx, &mut byte)
+            .is_pending()
     }
 }
 

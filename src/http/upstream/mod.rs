@@ -40,8 +40,8 @@ pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
 pub use gate::{
-    Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateSharing, GateState, NoTurn,
-    OriginGate, Place, SavedOriginGate, Waiting,
+    Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateSharing, GateState,
+    KeyAtGate, NoTurn, OriginGate, Place, SavedOriginGate, Waiting,
 };
 pub use http1::Http1Connection;
 pub use http2::Http2Exchange;

@@ -16,6 +16,7 @@ use super::http2::Http2Connections;
 use super::idle::IdleConnections;
 use super::server::Server;
 use super::shortage;
+use super::stream::OriginStream;
 use crate::config::{Http2, Origin};
 
 /// The idle connections of a worker, by server.
@@ -29,7 +30,7 @@ type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 #[derive(Debug)]
 pub struct Pool {
     server: Arc<Server>,
-    idle: Rc<IdleConnections>,
+    idle: Rc<IdleConnections<Http1Connection>>,
     shared: Rc<Http2Connections>,
 }
 
@@ -82,8 +83,7 @@ impl Pool {
         {
             return Some(Connection::Http2(Box::new(exchange)));
         }
-        let last = self.idle.take(surely)?;
-        Some(Connection::Http1(Http1Connection::reuse(last, &self.idle)))
+        self.idle.take(surely).map(Connection::Http1)
     }
 
     /// Opens a new connection, within `connect_timeout`.
@@ -100,6 +100,10 @@ impl Pool {
         .await
     }
 
+    fn http1(&self, stream: OriginStream) -> Connection {
+        Connection::Http1(Box::new(Http1Connection::new(stream, &self.idle)))
+    }
+
     async fn open(
         &self,
         settings: &Origin,
@@ -110,7 +114,7 @@ impl Pool {
         let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
         if needs == Needs::Http1 || !(may_choose || url.is_h2c()) {
             let stream = dialer.open(url, false).await?;
-            return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
+            return Ok(self.http1(stream));
         }
         // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
         Box::pin(self.open_shared(settings, dialer)).await
@@ -139,7 +143,7 @@ impl Pool {
         };
         if !url.is_h2c() && !stream.chose_http2() {
             self.shared.note_http1();
-            return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
+            return Ok(self.http1(stream));
         }
         let (largest, idle) = (settings.max_header_size, settings.keep_alive);
         let exchange = self.shared.begin(stream, largest, idle).await?;

@@ -46,7 +46,7 @@ impl Server {
         Self {
             url: url.clone(),
             in_flight: Count::default(),
-            health: ServerHealth::new(metrics.healthy.clone()),
+            health: ServerHealth::new(origin, metrics.healthy.clone()),
             incidents: Incidents::default(),
             metrics,
             is_retired: AtomicBool::new(false),
@@ -151,7 +151,7 @@ impl Server {
             .note_unreachable(outcome == Outcome::Unreachable);
         self.metrics.count(outcome, took);
         let mut past = self.incidents.lock();
-        if self.health.failed(&self.url, max_fails, now) {
+        if self.health.failed(&self.url, max_fails, error, now) {
             past.out_by_failures = Some(now);
         }
         past.last_failure = Some(Failure {

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
-use super::gate::{Begun, GateRejection, OriginGate, Place, Waiting};
+use super::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Waiting};
 use super::health::MaxFails;
 use super::incidents::{Condition, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::{InFlight, Server};
-use crate::actors::Key;
 use crate::config::{self, ServerUrl};
 use crate::limit::Moment;
-use crate::observe::metrics::ServerMetrics;
+use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -31,6 +30,8 @@ pub struct Origin {
     version: u64,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
+    /// How long requests were at a server when their clients left before an answer began.
+    lefts: Arc<AtomicHistogram>,
 }
 
 /// The state of a server.
@@ -86,6 +87,7 @@ impl Origin {
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
+            lefts: Arc::default(),
         }
     }
 
@@ -125,6 +127,7 @@ impl Origin {
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
+            lefts: Arc::clone(&self.lefts),
         }
     }
 
@@ -167,6 +170,17 @@ impl Origin {
     pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
         let servers = self.servers.iter();
         servers.map(|server| (server.url(), server.metrics()))
+    }
+
+    /// Records how long a request was at a server when its client left before an answer began.
+    pub fn left_after(&self, span: Duration) {
+        self.lefts.record(span);
+    }
+
+    /// How long requests were at a server when their clients left before an answer began.
+    #[must_use]
+    pub fn lefts(&self) -> Counts {
+        self.lefts.counts()
     }
 
     /// Updates the metrics for Prometheus.
@@ -228,7 +242,7 @@ impl Origin {
     pub fn hold(
         &self,
         place: Place,
-        key: impl FnOnce() -> Key,
+        key: impl FnOnce() -> KeyAtGate,
         error: OriginError,
         held_since: Moment,
     ) -> Result<Result<Waiting, GateRejection>, OriginError> {

@@ -46,6 +46,8 @@ pub struct Lowered {
     pub paused_until: Option<Moment>,
     /// The number in flight was lower, without making answers faster, and they are still slow.
     pub kept: Option<Kept>,
+    /// The number in flight is lower, and grows, because answers come in time.
+    pub grows: bool,
     /// How long answers took on average before, if any of this is so.
     pub usual: Option<Duration>,
 }

@@ -73,6 +73,11 @@ impl InFlightLimit {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
     }
 
+    /// Whether it is lower than in the file, and grows because answers come in time.
+    pub fn grows(&self) -> bool {
+        self.lowered.is_some() && self.may_grow
+    }
+
     /// Whether it is not cut although answers are slow.
     pub fn kept(&self) -> Option<Kept> {
         let keeping = self.keeping.as_ref().filter(|keeping| keeping.is_slow);

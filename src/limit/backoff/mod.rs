@@ -155,6 +155,7 @@ impl Backoff {
             max_in_flight: self.in_flight_limit.last_cut(),
             paused_until: self.paused_until,
             kept: self.in_flight_limit.kept(),
+            grows: self.in_flight_limit.grows(),
             usual: None,
         };
         let usual = self.usual.filter(|_| lowered != Lowered::default());

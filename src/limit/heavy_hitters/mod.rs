@@ -25,9 +25,11 @@ pub enum Measure {
 /// How far back is looked.
 ///
 /// Time is cut into slots. A window covers the present slot and those before it, so it is up to
-/// one slot longer than its name says: at most 70 seconds, and at most 12 minutes.
+/// one slot longer than its name says: at most 4 seconds, 70 seconds, and 12 minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
+    /// The last three seconds, in slots of one second. Only rejections are counted here.
+    Seconds,
     /// The last minute, in slots of 10 seconds.
     Minute,
     /// The last 10 minutes, in slots of 2 minutes.
@@ -36,10 +38,11 @@ pub enum Window {
 
 /// Finds the heaviest keys of a window in bounded memory.
 ///
-/// Each slot has a Space-Saving summary for each [`Measure`], 39 in all with at most 64 counters
-/// of 36 bytes: 90 KB, and the keys. It allocates as keys come.
+/// Each slot has a Space-Saving summary for each [`Measure`] that it counts, 43 in all with at most
+/// 64 counters of 36 bytes: 100 KB, and the keys. It allocates as keys come.
 #[derive(Debug)]
 pub struct HeavyHitters<K> {
+    seconds: Ring<K>,
     minute: Ring<K>,
     ten_minutes: Ring<K>,
 }
@@ -92,6 +95,7 @@ impl Window {
     /// Length of a slot, and number of slots.
     const fn slots(self) -> (Duration, usize) {
         match self {
+            Self::Seconds => (Duration::from_secs(1), 4),
             Self::Minute => (Duration::from_secs(10), 7),
             Self::TenMinutes => (Duration::from_secs(120), 6),
         }
@@ -114,6 +118,7 @@ impl<K: Clone + Ord> HeavyHitters<K> {
     #[must_use]
     pub fn new() -> Self {
         Self {
+            seconds: Ring::new(Window::Seconds),
             minute: Ring::new(Window::Minute),
             ten_minutes: Ring::new(Window::TenMinutes),
         }
@@ -131,11 +136,16 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         let long = self.ten_minutes.at(now).of(measure);
         let kept = long.record(hash, key, weight);
         let short = self.minute.at(now).of(measure);
-        short.record(hash, || kept.clone(), weight);
+        let kept = short.record(hash, || kept.clone(), weight);
+        if measure == Measure::Rejections {
+            let latest = self.seconds.at(now).of(measure);
+            latest.record(hash, || kept.clone(), weight);
+        }
     }
 
     /// Forgets what belongs to no window any more.
     pub fn forget_old(&mut self, now: Moment) {
+        self.seconds.forget_old(now);
         self.minute.forget_old(now);
         self.ten_minutes.forget_old(now);
     }
@@ -150,6 +160,7 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         now: Moment,
     ) -> Heaviest<K> {
         let ring = match window {
+            Window::Seconds => &self.seconds,
             Window::Minute => &self.minute,
             Window::TenMinutes => &self.ten_minutes,
         };

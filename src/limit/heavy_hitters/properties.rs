@@ -66,8 +66,9 @@ fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
         timed.push((now, event));
     }
     now = now + Duration::from_millis(later);
-    for window in [Window::Minute, Window::TenMinutes] {
-        for measure in MEASURES {
+    for window in [Window::Seconds, Window::Minute, Window::TenMinutes] {
+        let counts = |it: &Measure| window != Window::Seconds || *it == Measure::Rejections;
+        for measure in MEASURES.into_iter().filter(counts) {
             let exact = exact(&timed, measure, window, now);
             let total: u64 = exact.values().sum();
             let found = hitters.heaviest(measure, window, usize::MAX, now);
@@ -128,9 +129,29 @@ fn with_few_keys_all_counts_are_exact() {
 }
 
 #[test]
+fn a_key_that_is_no_longer_rejected_is_soon_forgotten_in_the_shortest_window() {
+    let mut hitters = HeavyHitters::new();
+    let mut reject = |key, seconds| {
+        let now = START + Duration::from_secs(seconds);
+        hitters.record(Measure::Rejections, hash(key), || key, 1, now);
+        let heaviest = |window| {
+            let found = hitters.heaviest(Measure::Rejections, window, 9, now);
+            let mut keys: Vec<_> = found.keys.iter().map(|it| it.key).collect();
+            keys.sort_unstable();
+            keys
+        };
+        (heaviest(Window::Seconds), heaviest(Window::Minute))
+    };
+    assert_eq!(reject(1, 0), (vec![1], vec![1]));
+    assert_eq!(reject(2, 3), (vec![1, 2], vec![1, 2]));
+    assert_eq!(reject(2, 4), (vec![2], vec![1, 2]));
+}
+
+#[test]
 fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
     let mut hitters = HeavyHitters::new();
     let mut now = START;
+    hitters.record(Measure::Rejections, hash(7), || 7, 1, now);
     for nth in 0..120_000_u64 {
         now = now + Duration::from_millis(1);
         let key = if nth % 20 == 0 { 7 } else { 1_000 + nth };
@@ -151,7 +172,8 @@ fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
     let found = hitters.heaviest(Measure::Requests, Window::Minute, 1, now);
     assert_eq!(found.keys[0].key, 7);
     hitters.forget_old(now + Duration::from_secs(720));
-    assert!(hitters.minute.slots.is_empty() && hitters.ten_minutes.slots.is_empty());
+    let mut rings = [&hitters.seconds, &hitters.minute, &hitters.ten_minutes].into_iter();
+    assert!(rings.all(|ring| ring.slots.is_empty()));
 }
 
 #[test]

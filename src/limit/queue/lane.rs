@@ -24,12 +24,25 @@ pub(super) struct Lane<W> {
 
 #[derive(Clone, Debug)]
 struct Entry<W> {
-    charge: Charge,
+    // The charge of the request, in parts, which leave no gap before `step`.
+    place: u64,
+    at: Moment,
+    cost: Cost,
     /// Distance to the entry ahead, in requests.
     ///
     /// It is what was charged in between, with the cost of the entry ahead.
     step: u32,
     waiter: Option<(Ticket, W)>,
+}
+
+impl<W> Entry<W> {
+    fn charge(&self) -> Charge {
+        Charge {
+            place: self.place,
+            at: self.at,
+            cost: self.cost,
+        }
+    }
 }
 
 impl<W> Lane<W> {
@@ -73,7 +86,7 @@ impl<W> Lane<W> {
         let head = self.entries.front()?;
         Some((
             self.start + (i128::from(head.step) - i128::from(self.delay)) * request,
-            head.charge.place,
+            head.place,
         ))
     }
 
@@ -89,13 +102,13 @@ impl<W> Lane<W> {
 
     /// When the head joined. The head has waited longest.
     pub(super) fn oldest(&self) -> Option<Moment> {
-        self.entries.front().map(|head| head.charge.at)
+        self.entries.front().map(|head| head.at)
     }
 
     /// The charges of the waiters, in their order.
     pub(super) fn charges(&self) -> impl Iterator<Item = Charge> {
         let waits = |entry: &&Entry<W>| entry.waiter.is_some();
-        self.entries.iter().filter(waits).map(|entry| entry.charge)
+        self.entries.iter().filter(waits).map(Entry::charge)
     }
 
     /// The bucket's tail just before the head joined.
@@ -113,7 +126,7 @@ impl<W> Lane<W> {
         self.entries.retain(|entry| entry.waiter.is_some());
         self.gone = 0;
         for entry in &mut self.entries {
-            let step = rank(entry.charge.place).saturating_sub(self.length);
+            let step = rank(entry.place).saturating_sub(self.length);
             entry.step = u32::try_from(step).unwrap_or(u32::MAX);
             self.length += u64::from(entry.step);
         }
@@ -121,9 +134,7 @@ impl<W> Lane<W> {
 
     /// Whether a request that joined before `place` still waits here.
     pub(super) fn waits_before(&self, place: u64) -> bool {
-        self.entries
-            .front()
-            .is_some_and(|head| head.charge.place < place)
+        self.entries.front().is_some_and(|head| head.place < place)
     }
 
     /// Adds a waiter that leaves once the level has leaked from `tail` down to the lane's delay.
@@ -140,8 +151,15 @@ impl<W> Lane<W> {
         debug_assert!(step > 0, "one request behind the one ahead at least");
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         self.length += u64::from(step);
+        if self.entries.len() == self.entries.capacity() {
+            // Many entries take much memory: room for as many again might never be needed.
+            self.entries.reserve_exact(self.entries.len() / 4 + 4);
+        }
+        let Charge { place, at, cost } = charge;
         self.entries.push_back(Entry {
-            charge,
+            place,
+            at,
+            cost,
             step,
             waiter: Some((ticket, waiter)),
         });
@@ -151,17 +169,27 @@ impl<W> Lane<W> {
         let entry = self.entries.pop_front()?;
         self.advance(entry.step, request);
         self.trim(request);
+        let charge = entry.charge();
         entry
             .waiter
-            .map(|(ticket, waiter)| (entry.charge, ticket, waiter))
+            .map(|(ticket, waiter)| (charge, ticket, waiter))
+    }
+
+    /// The charge of the request at `place`, if it is in this lane.
+    pub(super) fn charge(&self, place: u64) -> Option<Charge> {
+        Some(self.entries[self.index(place)?].charge())
+    }
+
+    fn index(&self, place: u64) -> Option<usize> {
+        let found = self
+            .entries
+            .binary_search_by_key(&place, |entry| entry.place);
+        found.ok()
     }
 
     /// Removes the waiter at `place`. Its charge stays.
     pub(super) fn leave(&mut self, place: u64, request: i128) -> Option<W> {
-        let index = self
-            .entries
-            .binary_search_by_key(&place, |entry| entry.charge.place)
-            .ok()?;
+        let index = self.index(place)?;
         let entry = &mut self.entries[index];
         let (_, waiter) = entry.waiter.take()?;
         self.gone += 1;
@@ -203,8 +231,7 @@ impl<W> Lane<W> {
 
     /// The index of the first entry that joined after `place`.
     fn behind(&self, place: u64) -> usize {
-        self.entries
-            .partition_point(|entry| entry.charge.place <= place)
+        self.entries.partition_point(|entry| entry.place <= place)
     }
 
     /// Moves all waiters up by so many ticks.

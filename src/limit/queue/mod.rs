@@ -12,6 +12,8 @@ mod tests;
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::bucket::{Bucket, line, moment};
 use super::{Cost, Delay, Limit, Moment, Rate, Verdict};
 use lane::Lane;
@@ -79,7 +81,8 @@ pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
     lanes: Vec<Lane<W>>,
-    seats: HashMap<Ticket, Charge>,
+    /// The place of each waiter.
+    seats: HashMap<Ticket, u64, RandomState>,
     /// The place of the next accepted request. Places count up in order of arrival.
     next: u64,
     /// What the waiters were charged together.
@@ -106,7 +109,7 @@ impl<W> Queue<W> {
             rate,
             bucket,
             lanes: Vec::new(),
-            seats: HashMap::new(),
+            seats: HashMap::default(),
             next: 0,
             costs: 0,
             ledger: Ledger::default(),
@@ -115,6 +118,22 @@ impl<W> Queue<W> {
             retuned: now,
             forgiven: 0,
         }
+    }
+
+    /// A queue that continues from `bucket` at `now`, where a request was charged last at `last`.
+    ///
+    /// If that request cost 1 and found the bucket empty, it is as if it had joined this queue: its
+    /// charge, [`Charge::of_passing`], can be given back here.
+    #[must_use]
+    pub fn resumed(rate: Rate, bucket: Bucket, last: Moment, now: Moment) -> Self {
+        let mut queue = Self::new(rate, bucket, now);
+        // Under another rate since then, the bucket does not end there any more.
+        if bucket.tail() == line(rate, last) {
+            (queue.opened, queue.last, queue.retuned) = (last, last, last);
+            queue.ledger.charge(queue.next, 0);
+            queue.next += 1;
+        }
+        queue
     }
 
     /// The bucket in its present state.
@@ -205,7 +224,7 @@ impl<W> Queue<W> {
         let (tail, request) = (self.tail_before(charge.cost), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
             .push(tail, request, charge, ticket, waiter);
-        self.seats.insert(ticket, charge);
+        self.seats.insert(ticket, charge.place);
         self.costs += u64::from(charge.cost.get());
     }
 
@@ -258,7 +277,8 @@ impl<W> Queue<W> {
     /// A waiter that a [refund](Self::refund) has made due before now no longer waits and must be
     /// taken first. If it leaves all the same, its charge is given back as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
-        let charge = self.seats.remove(&ticket)?;
+        let charge = self.charge_of(ticket)?;
+        self.seats.remove(&ticket);
         self.costs -= u64::from(charge.cost.get());
         let rest = self.rest(charge, charge.cost, self.last);
         let left = self
@@ -268,6 +288,12 @@ impl<W> Queue<W> {
         self.lanes.retain(|lane| !lane.is_empty());
         self.give_back(charge.place, charge.cost, rest);
         left
+    }
+
+    /// What a waiter was charged; `None` if it does not wait (any more).
+    fn charge_of(&self, ticket: Ticket) -> Option<Charge> {
+        let place = *self.seats.get(&ticket)?;
+        self.lanes.iter().find_map(|lane| lane.charge(place))
     }
 
     /// The bucket's tail before the last request, of this cost, raised it by more than 1.

@@ -275,7 +275,7 @@ impl Twins {
 
     fn leave(&mut self, id: u64) {
         let overdue = self.queue.due().is_some_and(|due| due <= self.now);
-        let cost = self.queue.seats[&Ticket(id)].cost();
+        let cost = self.queue.charge_of(Ticket(id)).unwrap().cost();
         if overdue && self.trust == Trust::Exact && !self.is_whole(id, cost) {
             return;
         }
@@ -612,7 +612,7 @@ proptest! {
         let waiting: Vec<u64> = queue.waiters().copied().collect();
         if !waiting.is_empty() {
             let (id, level) = (*leaver.get(&waiting), queue.bucket().tail());
-            let cost = queue.seats[&Ticket(id)].cost();
+            let cost = queue.charge_of(Ticket(id)).unwrap().cost();
             prop_assert_eq!(queue.leave(Ticket(id)), Some(id));
             let cost = i128::from(cost.get());
             prop_assert_eq!(level - queue.bucket().tail(), cost * rate.ticks_per_request());

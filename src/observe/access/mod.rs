@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::backlog::{Backlog, Outcome, Waiting};
 use super::escape::{escape, escape_unquoted};
+use super::key_names::KeyNames;
 use super::stream;
 use crate::config::{Access, Format, Settings};
 use crate::limit::{Excess, Moment};
@@ -107,6 +108,8 @@ pub struct Planned<'a> {
     pub zone: &'a str,
     /// The key; any bytes.
     pub key: &'a [u8],
+    /// How the keys of this zone are shown.
+    pub names: KeyNames<'a>,
     /// Its plan.
     pub plan: &'a str,
 }
@@ -121,10 +124,14 @@ impl Entry<'_> {
         }
     }
 
-    /// The key at the limit that decided, or else at the gate.
-    fn key(&self) -> Option<&[u8]> {
-        let of_limit = self.limited.as_ref().map(|limited| limited.key);
-        of_limit.or_else(|| Some(self.planned.as_ref()?.key))
+    /// The name of the key at the limit that decided, or else at the gate.
+    fn key(&self) -> Option<String> {
+        let of_limit = self.limited.as_ref().map(|it| (it.names, it.key));
+        let (names, key) = match of_limit {
+            Some(of_limit) => of_limit,
+            None => self.planned.as_ref().map(|it| (it.names, it.key))?,
+        };
+        Some(names.full_quoted(key))
     }
 }
 
@@ -146,6 +153,8 @@ pub struct Limited<'a> {
     pub zone: &'a str,
     /// The key; any bytes.
     pub key: &'a [u8],
+    /// How the keys of this zone are shown.
+    pub names: KeyNames<'a>,
     /// What the limit decided.
     pub status: LimitStatus,
     /// The excess including this request; `None` if it is not known.
@@ -277,7 +286,7 @@ pub(crate) fn text(entry: &Entry) -> String {
         let _ = write!(line, " zone=\"{}\"", limited.zone);
     }
     if let Some(key) = entry.key() {
-        let _ = write!(line, " key=\"{}\"", escape(key));
+        let _ = write!(line, " key=\"{key}\"");
     }
     if let Some(limited) = &entry.limited {
         let _ = write!(line, " limit_status={}", limited.status.label());
@@ -384,7 +393,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         origin: entry.origin,
         server: entry.server.as_deref(),
         zone: limited.map(|limited| limited.zone),
-        key: entry.key().map(escape),
+        key: entry.key(),
         limit_status: limited.map(|limited| limited.status.label()),
         excess: limited
             .and_then(|limited| limited.excess)
@@ -438,6 +447,7 @@ mod tests {
             limited: Some(Limited {
                 zone: "per_client",
                 key: b"a\n\xff\\",
+                names: KeyNames::at_gate(None),
                 status: LimitStatus::Delayed,
                 excess: Some(Excess::default()),
                 plan: Some("gold"),
@@ -474,6 +484,7 @@ mod tests {
             planned: Some(Planned {
                 zone: "z",
                 key: b"alice",
+                names: KeyNames::at_gate(None),
                 plan: "silver",
             }),
             ..entry()

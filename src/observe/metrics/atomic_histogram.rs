@@ -67,6 +67,20 @@ impl Counts {
         counts
     }
 
+    /// The counts of those of these durations that are not below `least`, which is rounded to a
+    /// bucket.
+    #[must_use]
+    pub fn at_least(mut self, least: Duration) -> Self {
+        self.0[..bucket(least)].fill(0);
+        self
+    }
+
+    /// How many durations were counted.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
     /// The duration that a share `q` of the counted durations does not exceed.
     ///
     /// `q` is from 0 to 1. Returns `None` if nothing was counted.
@@ -77,8 +91,7 @@ impl Counts {
         clippy::cast_sign_loss
     )]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
-        let all: u64 = self.0.iter().sum();
-        let wanted = ((all as f64 * q).ceil() as u64).max(1);
+        let wanted = ((self.total() as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;
         let found = self.0.iter().position(|count| {
             seen += count;
@@ -135,6 +148,19 @@ mod tests {
             prop_assert!(off.as_micros() * 16 <= u128::from(micros) + 1, "{found:?} for {micros} us");
             prop_assert_eq!(now.since(&before).quantile(1.0), Some(found));
         }
+    }
+
+    #[test]
+    fn short_durations_can_be_left_out() {
+        let atomic_histogram = AtomicHistogram::default();
+        for millis in [0, 1, 99, 101, 1000] {
+            atomic_histogram.record(Duration::from_millis(millis));
+        }
+        let long = |millis| {
+            let counts = atomic_histogram.counts();
+            counts.at_least(Duration::from_millis(millis)).total()
+        };
+        assert_eq!([0, 50, 500, 5000].map(long), [5, 3, 1, 0]);
     }
 
     #[test]

@@ -160,6 +160,8 @@ pub struct GateMetrics {
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: AtomicHistogram,
+    /// The waits of requests whose clients left before their turn.
+    lefts: AtomicHistogram,
     classes: Registry<ClassMetrics>,
     origin: String,
 }
@@ -185,6 +187,7 @@ impl GateMetrics {
             lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
             wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin.clone()),
             waits: AtomicHistogram::default(),
+            lefts: AtomicHistogram::default(),
             classes: Registry::default(),
             origin,
         }
@@ -237,6 +240,17 @@ impl GateMetrics {
     #[must_use]
     pub fn waits(&self) -> Counts {
         self.waits.counts()
+    }
+
+    /// Records how long a request had waited when its client left.
+    pub fn left_after(&self, span: Duration) {
+        self.lefts.record(span);
+    }
+
+    /// How long requests had waited when their clients left.
+    #[must_use]
+    pub fn lefts(&self) -> Counts {
+        self.lefts.counts()
     }
 
     /// Reports the counts to Prometheus.

@@ -188,7 +188,12 @@ impl ZoneMetrics {
         self.lefts.record(span);
     }
 
-    /// How long requests had waited when their clients left.
+    /// Records how long a request had waited whose client left just after its turn.
+    pub fn gave_up_after(&self, span: Duration) {
+        self.lefts.record(span);
+    }
+
+    /// How long requests had waited when their clients left, or just before.
     #[must_use]
     pub fn lefts(&self) -> Counts {
         self.lefts.counts()

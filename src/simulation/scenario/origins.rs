@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::actors::Key;
 use crate::config;
+use crate::http::upstream::KeyAtGate;
 use crate::limit::{Rate, Share};
 use crate::simulation::random::Random;
 
@@ -126,13 +127,16 @@ impl OriginPlan {
     }
 
     /// The share of a key in a class.
-    pub(in crate::simulation) fn share(&self, key: usize, class: usize) -> Share<Key> {
+    pub(in crate::simulation) fn share(&self, key: usize, class: usize) -> Share<KeyAtGate> {
         let (name, weight) = self.keys[key];
         let key = if self.is_fair { name } else { "" };
         Share {
             class: Arc::from(self.classes[class].0),
             weight,
-            ..Share::of(Key::from(key.as_bytes()))
+            ..Share::of(KeyAtGate {
+                zone: None,
+                key: Key::from(key.as_bytes()),
+            })
         }
     }
 }

@@ -142,6 +142,7 @@ impl ZonePlan {
             on_store_failure: self.on_failure,
             plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
             new_keys: None,
+            mask_keys: false,
         }
     }
 }

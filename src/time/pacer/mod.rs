@@ -51,8 +51,8 @@ pub struct Pacer {
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
     /// The number of reminders at which those that nobody needs any more are removed.
     crowded: Cell<usize>,
-    /// How many times the pacer has rung, and when last.
-    rings: Cell<(u64, Moment)>,
+    /// How many times the pacer has rung, from zero again after `u32::MAX`, and when last.
+    rings: Cell<(u32, Moment)>,
 }
 
 /// An alarm's entry in the heap: a reminder to check the alarm.
@@ -208,7 +208,7 @@ impl Pacer {
     /// once.
     fn ring(&self) {
         let now = self.now();
-        self.rings.set((self.rings.get().0 + 1, now));
+        self.rings.set((self.rings.get().0.wrapping_add(1), now));
         self.armed.set(Some(now));
         let mut alarms = self.alarms.borrow_mut();
         while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)

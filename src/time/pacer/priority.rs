@@ -21,7 +21,7 @@ const RECENT: Duration = Duration::from_micros(500);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priority {
     /// The last ring that the task gave way to, and how many passes are still to come.
-    ring: u64,
+    ring: u32,
     passes: u8,
 }
 

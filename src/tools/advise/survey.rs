@@ -5,9 +5,9 @@ use super::group::{Counted, Group, Resolution};
 use super::hours::{Class, Hours};
 use super::origin_load::OriginLoad;
 use super::plan_source::PlanSource;
-use crate::config::{self, KeyTemplate};
+use crate::config::{self, KeyTemplate, short_key};
 use crate::limit::Moment;
-use crate::replay::{Form, Line, add_to_key, remembered};
+use crate::replay::{Form, Line, add_to_key};
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
@@ -185,7 +185,7 @@ impl Survey {
         self.has_unasked_plans |= matches!(self.plan_source, PlanSource::Nowhere)
             && recorded.is_some_and(|recorded| recorded.plan.is_some());
         let plan = self.plan(line);
-        let key = remembered(&self.key);
+        let key = short_key(&self.key);
         let slot = match plan.and_then(|plan| self.plans.get_mut(plan)) {
             Some((_, group)) => group.slot(&key),
             None => self.rest.slot(&key),

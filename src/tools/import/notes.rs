@@ -15,7 +15,8 @@ pub(super) struct Notes {
     all: Vec<Note>,
     /// The places of lost limits, one for each time that such a limit would apply.
     lost: Vec<Place>,
-    /// The locations that have lost all their limits, as nginx writes them.
+    /// The locations that have lost all their limits, as nginx writes them, each with its host if
+    /// there are several servers.
     unlimited: Vec<String>,
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use crate::config::short_key;
 use crate::observe::escape::escape;
-use crate::replay::{Outcome, Spread, remembered};
+use crate::replay::{Outcome, Spread};
 
 /// Maximum number of keys that are followed one by one.
 ///
@@ -92,7 +93,7 @@ impl Keys {
 
     /// Adds the outcome of one request of `key` under each file.
     pub(super) fn add(&mut self, key: &[u8], outcomes: &[Option<Outcome>]) {
-        let key = &*remembered(key);
+        let key = &*short_key(key);
         let fates = if let Some(fates) = self.fates.get_mut(key) {
             fates
         } else if self.fates.len() < MOST_KEYS {

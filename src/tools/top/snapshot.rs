@@ -25,7 +25,7 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
         lines.push(file(config));
     }
     if let Some(sample) = model.now() {
-        lines.extend(headline(&sample.headline));
+        lines.extend(headline(sample));
         lines.extend(sample.store.as_ref().map(store));
     }
     lines.push(String::new());

@@ -8,6 +8,7 @@ enum Step {
     Touch(u8),
     Wake(u8),
     Park(u8),
+    Pass(u8),
     Remove(u8),
 }
 
@@ -16,14 +17,28 @@ enum Step {
 struct Plain {
     active: Vec<Vec<u8>>,
     parked: Vec<Vec<u8>>,
+    passing: Vec<Vec<u8>>,
 }
 
 impl Plain {
     fn take(&mut self, key: &[u8]) -> bool {
-        let before = self.active.len() + self.parked.len();
-        self.active.retain(|it| it != key);
-        self.parked.retain(|it| it != key);
-        before > self.active.len() + self.parked.len()
+        let before = self.len();
+        for list in [&mut self.active, &mut self.parked, &mut self.passing] {
+            list.retain(|it| it != key);
+        }
+        before > self.len()
+    }
+
+    fn len(&self) -> usize {
+        self.active.len() + self.parked.len() + self.passing.len()
+    }
+
+    fn list(&mut self, state: &State<()>) -> &mut Vec<Vec<u8>> {
+        match state {
+            State::Active(()) => &mut self.active,
+            State::Parked(_) => &mut self.parked,
+            State::Passing(_) => &mut self.passing,
+        }
     }
 }
 
@@ -36,6 +51,10 @@ fn parked() -> State<()> {
     State::Parked(Account::Bucket(Bucket::new()))
 }
 
+fn passing() -> State<()> {
+    State::Passing(Account::Bucket(Bucket::new()))
+}
+
 fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
     let known = keys.from(first);
     let names = known.map(|(index, _)| keys.known.get_index(index as usize).unwrap().0.to_vec());
@@ -43,10 +62,11 @@ fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..4_u8, 0..12_u8).prop_map(|(what, key)| match what {
+    let step = (0..5_u8, 0..12_u8).prop_map(|(what, key)| match what {
         0 => Step::Touch(key),
         1 => Step::Wake(key),
         2 => Step::Park(key),
+        3 => Step::Pass(key),
         _ => Step::Remove(key),
     });
     proptest::collection::vec(step, 0..200)
@@ -56,7 +76,7 @@ proptest! {
     #![proptest_config(crate::testing::config())]
 
     #[test]
-    fn it_is_two_lists_by_last_use(steps in steps()) {
+    fn it_is_a_list_by_last_use_for_each_state(steps in steps()) {
         let (mut keys, mut plain) = (Keys::default(), Plain::default());
         for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
             match step {
@@ -65,24 +85,24 @@ proptest! {
                     if let Some(index) = keys.find(&name) {
                         keys.touch(index, at);
                         prop_assert_eq!(keys[index].used, at);
-                        let list = if keys[index].active().is_some() {
-                            &mut plain.active
-                        } else {
-                            &mut plain.parked
-                        };
+                        let list = plain.list(&keys[index].state);
                         list.retain(|it| *it != name);
                         list.push(name);
                     }
                 }
-                Step::Wake(key) | Step::Park(key) => {
-                    let (name, wakes) = (name(key), matches!(step, Step::Wake(_)));
-                    let state = if wakes { State::Active(()) } else { parked() };
+                Step::Wake(key) | Step::Park(key) | Step::Pass(key) => {
+                    let name = name(key);
+                    let state = match step {
+                        Step::Wake(_) => State::Active(()),
+                        Step::Park(_) => parked(),
+                        _ => passing(),
+                    };
+                    plain.take(&name);
+                    plain.list(&state).push(name.clone());
                     match keys.find(&name) {
                         Some(index) => drop(keys.replace(index, state)),
                         None => drop(keys.add(&name, state, at)),
                     }
-                    plain.take(&name);
-                    if wakes { &mut plain.active } else { &mut plain.parked }.push(name);
                 }
                 Step::Remove(key) => {
                     let removed = keys.find(&name(key)).and_then(|index| keys.remove(index));
@@ -90,9 +110,16 @@ proptest! {
                 }
             }
             prop_assert_eq!(order(&keys, keys.oldest_active()), plain.active.clone());
-            prop_assert_eq!(order(&keys, keys.oldest_parked()), plain.parked.clone());
-            prop_assert_eq!((keys.active(), keys.parked()), (plain.active.len(), plain.parked.len()));
-            prop_assert_eq!(keys.len(), plain.active.len() + plain.parked.len());
+            let [parked, passing] = keys.parked_orders();
+            prop_assert_eq!(order(&keys, parked), plain.parked.clone());
+            prop_assert_eq!(order(&keys, passing), plain.passing.clone());
+            let oldest = keys.oldest_parked().map(|index| keys[index].used);
+            let without_actor = keys.known.values().filter(|known| known.parked().is_some());
+            let of_each_order = without_actor.map(|known| known.used).min();
+            prop_assert!(oldest >= of_each_order);
+            prop_assert_eq!(keys.active(), plain.active.len());
+            prop_assert_eq!(keys.parked(), plain.parked.len() + plain.passing.len());
+            prop_assert_eq!(keys.len(), plain.len());
         }
     }
 

@@ -1,5 +1,6 @@
 //! What would other numbers do? Replays the last arrivals at a zone, and changes nothing.
 
+mod differs;
 mod rates;
 mod replayed;
 mod wanted;
@@ -13,8 +14,10 @@ use actix_web::web::{self, Bytes, Data, Path};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use self::differs::differs;
 use self::wanted::Wanted;
 use super::zones::{busy, find, no_such_zone};
+use crate::admin::outcomes::Outcomes;
 use crate::admin::views::WhatIf;
 use crate::admin::{Admin, reply};
 use crate::time::clock;
@@ -29,7 +32,12 @@ const COLLECTED_IN: Duration = Duration::from_secs(1);
 /// How long a replay may take. The most arrivals that a zone keeps take a fraction of a second.
 const REPLAYED_IN: Duration = Duration::from_secs(5);
 
-pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> HttpResponse {
+pub(super) async fn ask(
+    admin: Data<Admin>,
+    outcomes: Data<Outcomes>,
+    name: Path<String>,
+    body: Bytes,
+) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
         return reply::not_now();
     };
@@ -46,6 +54,7 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     let Ok(arrivals) = timeout(COLLECTED_IN, zone.arrivals()).await else {
         return busy();
     };
+    let happened = outcomes.since(arrivals.since(), zone);
     let rate_now = zone.overrides().zone.as_ref().and_then(|it| it.rate);
     let replayed = web::block(move || {
         let _one = permit;
@@ -59,6 +68,8 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         Some(WhatIf {
             since: Duration::from_nanos(since.as_nanos()).as_secs_f64(),
             span_seconds: until.since(since).as_secs_f64(),
+            differs: happened.as_ref().and_then(|it| differs(&view.now, it)),
+            happened,
             ..view
         })
     });

@@ -12,7 +12,7 @@ use crate::actors::Arrival;
 use crate::admin::views::{ChangedKey, Plain, Replayed, WhatIf};
 use crate::config::{Route, RouteLimit, Settings, StoreKind, Zone};
 use crate::limit::{Limit, Moment};
-use crate::observe::escape::escape_unquoted;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::replay::{Line, Outcome, Simulator, Spread};
 use crate::time::clock;
@@ -205,7 +205,7 @@ fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<Changed
     let mut changed: Vec<_> = changed.collect();
     changed.sort_unstable_by_key(|(key, fate)| (Reverse(fate.now.abs_diff(fate.then)), **key));
     let view = |(key, fate): (&&[u8], &Fate)| ChangedKey {
-        key: Plain::new(&escape_unquoted(key)),
+        key: Plain::new(&KeyNames::of(zone).full(key)),
         plan: zone.plans.name_of(key).map(Plain::new),
         requests: fate.requests,
         rejected_now: fate.now,

@@ -22,8 +22,8 @@ pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// What faster rates would have rejected, such as "at 2r/s 1 % would have been rejected in the last
-/// 10 min, at 3r/s none".
+/// What faster rates would have rejected, such as "at 2r/s 1 % would have been rejected in the
+/// last 10 min, at 3r/s none".
 pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     let advice = zone.advice.as_ref()?;
     let span = seconds(advice.span);
@@ -50,8 +50,8 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// How long requests would have waited at a faster rate, such as "at 3r/s 99 % would have waited no
-/// longer than 0.4 s".
+/// How long requests would have waited at a faster rate, such as "at 3r/s 99 % would have waited
+/// no longer than 0.4 s".
 pub(super) fn waits(zone: &ZoneSample) -> Option<String> {
     let tried = wanted(zone.advice.as_ref()?)?;
     let rate = &tried.rate;

@@ -1,7 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
-use super::super::recent::{Recent, most, sum};
+use super::super::recent::{Recent, most, of_class, sum};
 use super::super::words::{count, listed, pace, part, percent, seconds, sentence, waiting, whole};
-use crate::admin::views::{GateSample, OriginSample, Plain};
+use crate::admin::views::{BackingOff, GateSample, OriginSample, Plain};
 
 /// The store answers, and refuses what the gate asks for.
 pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -54,7 +54,7 @@ fn damage(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static s
     let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
     let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
     let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
-    let errors = failed + codes.get(&Plain::from("5xx")).copied().unwrap_or_default();
+    let errors = failed + of_class(&codes, "5xx");
     let all = sum(&rejected) + sum(&codes) + failed;
     let share = part(sum(&rejected) + errors, all);
     let what = match most(&rejected).map(Plain::as_str) {
@@ -66,12 +66,54 @@ fn damage(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static s
     (share >= DAMAGE).then_some((share, what))
 }
 
-/// How long an origin takes now, if that is clearly more than before.
+/// How long an origin takes now, if that is clearly more than before, or if it answers nothing.
 fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
     let (name, usual) = (&origin.name, usual?);
-    let takes = recent.latest(name, |it| it.latency.p50)?;
-    let (now, before) = (seconds(takes), seconds(usual));
+    let before = seconds(usual);
+    let Some(takes) = recent.latest(name, |it| it.latency.p50) else {
+        // All that it has takes longer than these seconds.
+        let span = recent.seconds();
+        return (origin.in_flight > 0)
+            .then(|| format!("{name} has answered nothing for {span:.0} s ({before} before)"));
+    };
+    let now = seconds(takes);
     (takes > 1.5 * usual).then(|| format!("{name} takes {now} ({before} before)"))
+}
+
+/// Whether an origin answers most requests in time again.
+fn is_in_time(recent: &Recent<'_>, origin: &OriginSample, why: &BackingOff) -> bool {
+    // Places also grow while there are no requests, which says nothing of the origin.
+    let answers = recent.has_answers_since(&origin.name, |it| {
+        it.gate
+            .as_ref()
+            .is_some_and(|gate| gate.backing_off.is_some())
+    });
+    let is_known = why.usual.is_some() || grew(recent, origin);
+    let is_fast = answers && is_known && slower(recent, origin, why.usual).is_none();
+    is_fast
+        && match why.reason.as_str() {
+            "slow" => true,
+            // That answers are fast says nothing of what is in them.
+            "trouble" => !is_in_trouble(recent, origin),
+            _ => false,
+        }
+}
+
+/// Whether some requests to an origin get no answer now, or one that may be trouble.
+fn is_in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let (recent, name) = (recent.now(), &origin.name);
+    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
+    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let bad = failed + of_class(&codes, "4xx") + of_class(&codes, "5xx");
+    part(bad, sum(&codes) + failed) >= DAMAGE
+}
+
+/// Whether the places of a gate grow, or grew a moment ago.
+///
+/// A few slow answers of earlier requests end it for one window.
+fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let grows = |it: &OriginSample| it.gate.as_ref()?.backing_off.as_ref().map(|it| it.grows);
+    recent.lately(&origin.name, |it| grows(it).unwrap_or_default().into()) > 0
 }
 
 /// What a gate lets through less than the file says.
@@ -99,6 +141,9 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
         listed(&less(gate))
     };
     let damage = damage(recent, origin);
+    let in_time = is_in_time(recent, origin, why);
+    let grows = grew(recent, origin);
+    let recovers = in_time && grows && damage.is_none() && why.reason.as_str() == "slow";
     let title = if let Some((share, what)) = damage {
         let slower = slower(recent, origin, why.usual);
         let causes: Vec<_> = slower.into_iter().chain(Some(less.clone())).collect();
@@ -108,6 +153,8 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
             causes => causes.join("; "),
         };
         format!("{} of requests {what}: {because}", percent(share))
+    } else if recovers {
+        format!("Origin {name} answers in time again; its gate grows back: {less}")
     } else if why.kept {
         sentence(&less).trim_end_matches('.').to_owned()
     } else {
@@ -117,18 +164,26 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
         (true, ..) => "Its answers are slow, however many requests run at once.".to_owned(),
         (_, "retry_after", "") => format!("{}.", why.text),
         (_, "retry_after", less) => format!("{}. It lets {less} through.", why.text),
-        (_, _, "") => format!("At the last cut, {}.", why.text),
+        (_, _, less) if recovers || less.is_empty() => format!("At the last cut, {}.", why.text),
         (_, _, less) => format!("At the last cut, {}. It lets {less} through.", why.text),
     };
-    let remedy = if why.kept {
+    let remedy = if why.kept || why.in_vain {
         "Find out what the origin waits for. If answers are to take so long, raise `slow`."
+    } else if why.grows || (in_time && grows) {
+        "Nothing is to be done: the origin gets its places back as long as it answers in time."
+    } else if in_time {
+        "Most answers are in time again. The gate lets more through once nearly all are; more rate would not help."
     } else {
         "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
     };
     let share = damage.map_or(0.0, |(share, _)| share);
     Some(Finding {
         cause: Cause::BackingOff,
-        severity: Severity::bad_if(share >= 0.5),
+        severity: if recovers {
+            Severity::Fine
+        } else {
+            Severity::bad_if(share >= 0.5)
+        },
         weight: share,
         about: Some(name.clone()),
         title,
@@ -142,6 +197,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let name = &origin.name;
     let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
     let all = sum(&rejected);
+    let came = all + recent.ended_at_origin(name);
     let reason = most(&rejected)?.as_str();
     let why = match reason {
         "queue" => "a key has as many requests waiting as `queue` allows",
@@ -153,20 +209,26 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     };
     // Afterwards, the deepest key is somebody else.
     let deepest = gate.deepest.first().filter(|_| !gate.rejected.is_empty());
+    // Without `share`, all requests have the same empty key.
+    let deepest = deepest.filter(|it| !it.key.as_str().is_empty());
     let deepest = deepest.map_or(String::new(), |it| {
         let (key, depth) = (&it.key, whole(it.depth));
         format!(" {key} has {depth} waiting.")
     });
-    let remedy = if reason == "outage" {
-        "Bring the origin back. More rate would not help."
-    } else if reason == "queue" {
-        "A client sends more than its share. If the origin can do more, raise the `rate` or `max_in_flight` of the origin."
-    } else {
-        "If the origin can do more, raise its `rate` or `max_in_flight`; otherwise limit clients earlier, in a zone."
+    let more = binding(recent, origin, gate);
+    let remedy = match reason {
+        "outage" => "Bring the origin back. More rate would not help.".to_owned(),
+        "queue" => format!(
+            "A client sends more than its share. If the origin can do more, raise its {more}."
+        ),
+        _ => format!(
+            "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
+        ),
     };
     Some(Finding {
         cause: Cause::Rejecting,
-        severity: Severity::Warn,
+        // A full `queue` may be the fault of one client.
+        severity: Severity::bad_if(reason != "queue" && all * 2 >= came),
         weight: part(all, 1),
         about: Some(name.clone()),
         title: format!(
@@ -174,12 +236,41 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             pace(part(all, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{} in the last {:.0} s: {why}.{deepest}",
-            count(all, "rejection"),
+            "{} of {} in the last {:.0} s: {why}.{deepest}",
+            whole(all),
+            count(came, "request"),
             recent.seconds()
         ),
-        remedy: remedy.to_owned(),
+        remedy,
     })
+}
+
+/// The setting of a gate that requests wait for, with its value.
+///
+/// Raising the other one does not help.
+pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSample) -> String {
+    let rate = gate
+        .rate
+        .file
+        .map(|it| format!("`rate`, which is {}", pace(it)));
+    let places = gate.max_in_flight.file;
+    let places = places.map(|it| format!("`max_in_flight`, which is {it}"));
+    let waits_for_places = recent.latest(&origin.name, |it| {
+        let blocked = &it.gate.as_ref()?.blocked;
+        let by = |cause: &str| {
+            blocked
+                .get(&Plain::from(cause))
+                .copied()
+                .unwrap_or_default()
+        };
+        let (by_pace, by_places) = (by("pace"), by("in_flight"));
+        (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+    });
+    match (waits_for_places, rate, places) {
+        (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
+        (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
+        _ => "`rate` or `max_in_flight`".to_owned(),
+    }
 }
 
 pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {

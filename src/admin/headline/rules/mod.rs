@@ -15,14 +15,14 @@ mod untrusted_proxy;
 mod zones;
 
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
-use self::leaving::leaving;
+use self::leaving::{leaving, leaving_gate, leaving_origin};
 use self::no_key::no_key;
 use self::origins::{errors, failing, server_out};
 use self::process::{connections_full, log_lost, no_descriptors};
 use self::untrusted_proxy::untrusted_proxy;
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
-use super::recent::{Recent, sum};
+use super::recent::{Recent, of_class, sum};
 use super::words::{count, listed, pace, part, seconds, sentence, whole};
 use crate::admin::views::{Headline, OriginSample, Plain, Sample};
 
@@ -59,6 +59,8 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             errors,
             server_out,
             backing_off,
+            leaving_origin,
+            leaving_gate,
             rejecting_at_gate,
             waiting_at_gate,
         ];
@@ -124,14 +126,25 @@ fn requests_of(now: &Sample, headline: &Headline) -> u64 {
             let at_gate = gate.map_or(0, |gate| sum(&gate.rejected));
             zone.map_or(at_gate, |zone| zone.rejected)
         }
-        "leaving" => zone.map_or(0, |zone| zone.cancelled),
-        "origin_errors" => {
-            let bad = origin.and_then(|it| it.codes.get(&Plain::from("5xx")));
-            bad.copied().unwrap_or_default()
+        "untrusted_proxy" => zone.map_or(0, |zone| zone.rejected),
+        "backing_off" => origin.map_or(0, without_good_answer),
+        "leaving" => {
+            let gate = origin.and_then(|it| it.gate.as_ref());
+            let at_gate = gate.map_or(0, |gate| gate.left);
+            let at_origin = origin.map_or(0, |origin| origin.left + at_gate);
+            zone.map_or(at_origin, |zone| zone.left)
         }
+        "origin_errors" => origin.map_or(0, |it| of_class(&it.codes, "5xx")),
         "origin_failing" => origin.map_or(0, |it| sum(&it.errors)),
         _ => 0,
     }
+}
+
+/// How many requests for an origin its gate rejects, or get an error from it or no answer.
+fn without_good_answer(origin: &OriginSample) -> u64 {
+    let gate = origin.gate.as_ref();
+    let rejected = gate.map_or(0, |gate| sum(&gate.rejected));
+    rejected + sum(&origin.errors) + of_class(&origin.codes, "5xx")
 }
 
 fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
@@ -232,19 +245,47 @@ fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     longest.max_by(f64::total_cmp).map(seconds)
 }
 
+/// What is under way at origins where nothing has ended in these seconds.
+fn unended(recent: &Recent<'_>, now: &Sample) -> String {
+    let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
+    let silent = busy.filter(|origin| recent.ended_at_origin(&origin.name) == 0);
+    let silent = silent.map(|origin| {
+        let requests = count(origin.in_flight, "request");
+        format!("{requests} at {}", origin.name)
+    });
+    let silent: Vec<_> = silent.collect();
+    if silent.is_empty() {
+        return String::new();
+    }
+    let span = recent.seconds();
+    format!(
+        " Under way: {}, of which none was answered in these {span:.0} s.",
+        listed(&silent)
+    )
+}
+
 /// Nothing waits long, and nothing is rejected.
 fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
-    let answered = sum(&recent.codes());
+    let left = recent.of_process(|it| it.left);
+    let came = sum(&recent.codes());
+    let answered = came.saturating_sub(left);
     let dry: Vec<_> = now
         .zones
         .iter()
         .filter(|zone| recent.of_zone(&zone.name, |it| it.dry_run) > 0)
         .map(|zone| zone.name.to_string())
         .collect();
-    let requests = if answered == 0 {
-        format!("No requests in the last {:.0} s.", recent.seconds())
+    let span = recent.seconds();
+    let is_busy = now.origins.iter().any(|origin| origin.in_flight > 0);
+    let requests = if came == 0 && is_busy {
+        format!("No request has ended in the last {span:.0} s.")
+    } else if came == 0 {
+        format!("No requests in the last {span:.0} s.")
+    } else if answered == 0 {
+        let left = count(left, "client");
+        format!("No answers in the last {span:.0} s: {left} left before one.")
     } else {
-        let a_second = part(answered, 1) / recent.seconds();
+        let a_second = part(answered, 1) / span;
         let waited = waited(recent, now).map_or_else(
             || "none delayed or rejected now".to_owned(),
             |longest| format!("none rejected; those that waited went on within {longest}"),
@@ -253,8 +294,8 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     };
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
-    let evidence = requests + &would.unwrap_or_default();
-    let (cause, severity) = if answered == 0 {
+    let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
+    let (cause, severity) = if came == 0 {
         (Cause::Idle, Severity::None)
     } else {
         (Cause::Fine, Severity::Fine)

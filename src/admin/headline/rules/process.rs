@@ -1,6 +1,6 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
-use super::super::words::{count, part, whole};
+use super::super::words::{count, listed, part, whole};
 use crate::admin::views::Sample;
 
 pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
@@ -9,21 +9,34 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
         return None;
     }
     let waiting = it.waiting;
+    let (open, max) = (whole(it.open), whole(it.max));
+    // The lower of the two limits is the one to raise.
+    let (in_use, raise) = if it.few_descriptors {
+        (
+            format!(
+                "The limit of file descriptors allows only {}",
+                count(it.max, "client connection")
+            ),
+            "Raise the limit of file descriptors (`LimitNOFILE` in systemd, `ulimit -n`)",
+        )
+    } else {
+        (
+            format!("{open} of {max} connections are in use"),
+            "Raise `server.max_connections`",
+        )
+    };
     let how_many = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
     Some(Finding {
         cause: Cause::ConnectionsFull,
         severity: Severity::Bad,
         weight: part(waiting.unwrap_or_default(), 1),
         about: None,
-        title: format!(
-            "{} of {} connections are in use; new clients wait in the kernel{how_many}",
-            whole(it.open),
-            whole(it.max)
-        ),
+        title: format!("{in_use}; new clients wait in the kernel{how_many}"),
         evidence: "A client that waits there gets no answer, and no other figure counts it."
             .to_owned(),
-        remedy: "Raise `server.max_connections`, or lower `server.keep_alive` so that idle clients leave sooner; see Runbooks, DripConnectionsNearMax."
-            .to_owned(),
+        remedy: format!(
+            "{raise}, or lower `server.keep_alive` so that idle clients leave sooner; see Runbooks, DripConnectionsNearMax."
+        ),
     })
 }
 
@@ -40,11 +53,13 @@ pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {
         "The gateway has no file descriptor for new clients"
     };
     let span = recent.seconds();
-    let mut evidence = format!(
-        "In the last {span:.0} s, {} had to wait for one, and {} got 503.",
-        count(waited, "request"),
-        whole(in_vain)
-    );
+    let seen = [
+        (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
+        (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
+        (clients > 0).then(|| format!("accepting a client failed {}", count(clients, "time"))),
+    ];
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    let mut evidence = format!("In the last {span:.0} s, {}.", listed(&seen));
     if clients > 0 {
         evidence += " New clients wait in the kernel.";
     }

@@ -1,5 +1,6 @@
+use super::super::recent::Recent;
 use super::super::words::whole;
-use crate::admin::views::{OnlyKey, ZoneSample};
+use crate::admin::views::{OnlyKey, Plain};
 
 /// What to say of rejections where all requests share one key.
 pub(super) struct SharedKey {
@@ -12,13 +13,20 @@ pub(super) struct SharedKey {
 /// Fewer requests than this say nothing of all of them.
 const FEW: u64 = 20;
 
-/// `None` if there are several keys, or if `reason` has nothing to do with them.
-pub(super) fn shared_key(zone: &ZoneSample, reason: &str) -> Option<SharedKey> {
+/// `None` if the zone had several keys, or if `reason` has nothing to do with them.
+///
+/// `zone`: its name, for which something was rejected.
+pub(super) fn shared_key(recent: &Recent<'_>, zone: &Plain, reason: &str) -> Option<SharedKey> {
+    let latest = |is_it: fn(&OnlyKey) -> bool| {
+        recent.latest_of_zone(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
+    };
+    // After a new `key` came into force, rejections are still those of the old one.
+    let constant = latest(|it| it.requests >= FEW && it.is_constant);
     let OnlyKey {
         key,
         is_constant,
         requests,
-    } = zone.only_key.as_ref().filter(|it| it.requests >= FEW)?;
+    } = constant.or(latest(|it| it.requests >= FEW))?;
     if !["burst", "max_wait", "in_flight"].contains(&reason) {
         return None;
     }

@@ -6,8 +6,13 @@ use crate::admin::views::ZoneSample;
 
 /// A peer that sends requests of several clients, which a limit counts as one.
 pub(super) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
-    let (name, peer) = (&zone.name, zone.untrusted_proxy.as_ref()?);
+    let name = &zone.name;
     let rejected = recent.of_zone(name, |it| it.rejected);
+    // What was rejected stays its doing when the load has ended, or once it is trusted.
+    let peer = match rejected {
+        0 => zone.untrusted_proxy.as_ref()?,
+        _ => recent.latest_of_zone(name, |it| it.untrusted_proxy.as_ref())?,
+    };
     let (came, span) = (came(recent, zone), recent.seconds());
     let limited = if rejected > 0 {
         format!(

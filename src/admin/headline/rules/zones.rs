@@ -131,11 +131,14 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = came(recent, zone);
-    let top = zone.rejected_keys.first();
-    let shared = shared_key(zone, reason);
+    let top = recent.latest_of_zone(name, |it| it.rejected_now.first());
+    let shared = shared_key(recent, name, reason);
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
     let others = top.is_some_and(|key| key.share < ALL);
+    // A key that only waits is limited, too: beside one that causes all, it reads as if all were
+    // rejected.
+    let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     Some(Finding {
         cause: Cause::Rejecting,
         severity: Severity::bad_if(!alone && rejected * 2 >= came),
@@ -154,7 +157,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
                 Some(shared) => shared.evidence.clone(),
                 None => top.map(blame).unwrap_or_default(),
             },
-            advice::limited_keys(zone).unwrap_or_default()
+            limited.unwrap_or_default()
         ),
         remedy: match shared {
             Some(shared) => shared.remedy,
@@ -168,10 +171,7 @@ fn blame(key: &HeavyKey) -> String {
     let plan = key.plan.as_ref();
     let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
     let share = percent(key.share);
-    format!(
-        " {}{plan} causes {share} of the rejections of the last minute.",
-        key.key
-    )
+    format!(" {}{plan} causes {share} of the rejections.", key.key)
 }
 
 fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String {

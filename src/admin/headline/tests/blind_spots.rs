@@ -1,7 +1,9 @@
 //! What no other figure shows: full connections, descriptors, limits without keys, shared keys.
 
 use super::*;
-use crate::admin::views::{ConnectionsSample, DescriptorSample, Keyless, LogSample, OnlyKey};
+use crate::admin::views::{
+    ConnectionsSample, DescriptorSample, HeavyKey, Keyless, LogSample, OnlyKey,
+};
 
 /// The headline after ten seconds that differ from the fine one by `change`.
 fn told(change: impl FnOnce(&mut Sample)) -> Headline {
@@ -32,6 +34,7 @@ fn full_connections_come_first_with_how_many_wait() {
                 max: 50,
                 is_full: true,
                 waiting,
+                ..ConnectionsSample::default()
             };
         })
     };
@@ -44,7 +47,24 @@ fn full_connections_come_first_with_how_many_wait() {
         &["`server.max_connections`"],
     );
     assert_eq!(counted.title.as_str(), format!("{begin} (551 now)"));
+    assert_eq!(counted.count, 0, "what they would ask for is not known");
     assert_eq!(full(None).title.as_str(), begin);
+    // More connections than descriptors would not be accepted.
+    let few = told(|it| {
+        it.connections = ConnectionsSample {
+            open: 1,
+            max: 2,
+            few_descriptors: true,
+            is_full: true,
+            ..ConnectionsSample::default()
+        };
+    });
+    let says = [
+        "The limit of file descriptors allows only 2 client connections; new clients wait in the kernel",
+        "Raise the limit of file descriptors (`LimitNOFILE`",
+    ];
+    check(&few, "connections_full", "bad", &says);
+    assert!(!few.remedy.as_str().contains("max_connections"), "{few:?}");
     // All in use, and nobody waits: the next client would.
     let just = told(|it| (it.connections.open, it.connections.max) = (50, 50));
     check(&just, "fine", "fine", &[]);
@@ -61,14 +81,24 @@ fn descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
     });
     let says = [
         "no file descriptor for connections to origins",
-        "120 requests had to wait for one, and 30 got 503",
+        "120 requests had to wait for one and 30 requests got 503",
         "`LimitNOFILE`",
         "The origin is not at fault",
     ];
     check(&short, "no_descriptors", "bad", &says);
     let clients = told(|it| it.descriptors.clients = 2);
-    let says = ["no file descriptor for new clients", "wait in the kernel"];
+    let says = [
+        "no file descriptor for new clients",
+        "In the last 10 s, accepting a client failed 20 times. New clients wait in the kernel.",
+    ];
     check(&clients, "no_descriptors", "bad", &says);
+    // They had begun to wait before.
+    let in_vain = told(|it| it.descriptors.in_vain = 1);
+    let says = ["In the last 10 s, 10 requests got 503."];
+    check(&in_vain, "no_descriptors", "bad", &says);
+    for told in [clients, in_vain] {
+        assert!(!told.evidence.as_str().contains(" 0 "), "{told:?}");
+    }
 }
 
 #[test]
@@ -134,7 +164,7 @@ fn rejecting(change: impl FnOnce(&mut ZoneSample)) -> Headline {
         let zone = &mut it.zones[0];
         zone.rejected = 30;
         zone.rejections = counts(&[("burst", 30)]);
-        zone.rejected_keys = vec![HeavyKey {
+        zone.rejected_now = vec![HeavyKey {
             key: "all".into(),
             rejections: 300,
             share: 1.0,
@@ -155,9 +185,13 @@ fn only_key(is_constant: bool, requests: u64) -> OnlyKey {
 #[test]
 fn that_others_are_not_affected_is_said_only_if_there_are_others_and_they_are_not() {
     const CLAIM: &str = "others are not affected";
-    let alone = rejecting(|_| {});
+    let alone = rejecting(|it| it.advice = Some(advice()));
     check(&alone, "rejecting", "warn", &["One client", CLAIM]);
-    let most = rejecting(|it| it.rejected_keys[0].share = 0.8);
+    assert!(
+        !alone.evidence.as_str().contains("are limited"),
+        "{alone:?}"
+    );
+    let most = rejecting(|it| it.rejected_now[0].share = 0.8);
     check(&most, "rejecting", "warn", &["One client causes most"]);
     let constant = rejecting(|it| it.only_key = Some(only_key(true, 400)));
     let says = ["All requests share one key: all (400 in", "`$remote_addr`"];
@@ -192,7 +226,9 @@ fn a_proxy_that_is_not_trusted_is_named_also_where_nothing_is_rejected() {
         "`server.trusted_proxies`",
         "If it is a client, leave it out",
     ];
-    check(&rejecting(behind), "untrusted_proxy", "bad", &says);
+    let limited = rejecting(behind);
+    check(&limited, "untrusted_proxy", "bad", &says);
+    assert_eq!(limited.count, 30, "requests of the last second");
     let waiting = told(|it| {
         behind(&mut it.zones[0]);
         it.zones[0].depth = 30;

@@ -19,7 +19,13 @@ fn variable(name: &str) -> Result<String, VarError> {
 }
 
 fn with(text: &str) -> Result<Settings, Problems> {
-    parse_in(text, Path::new("gateway.toml"), false, &variable)
+    parse_in(
+        text,
+        Path::new("gateway.toml"),
+        false,
+        &variable,
+        &Shared::default(),
+    )
 }
 
 fn told(text: &str) -> String {
@@ -85,6 +91,16 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
         assert_eq!(with(&shown).map(|again| show(&again)), Ok(shown));
     }
     assert!(!format!("{:?}", settings.redis).contains("hush-hush"));
+}
+
+#[test]
+fn a_key_beside_a_variable_is_masked_too() {
+    let masked = WITH_SECRETS.replace("plans.gold", "mask_keys = true\nplans.gold");
+    let settings = with(&masked.replace("\"b\"", "\"alice\"")).unwrap();
+    assert!(show(&settings).contains("\nkeys = [\"${PLAN_KEY}\", \"alice\"]\n"));
+    let shown = show(&settings.without_secrets());
+    assert!(shown.contains("\nkeys = [\"key-"), "{shown}");
+    assert!(!shown.contains("alice"), "{shown}");
 }
 
 #[test]

@@ -157,7 +157,7 @@ const CASES: &[Case] = &[
     ("", "redis.host = \"a\"\n",
      r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix"#),
     ("\"10r/s\"", "\"1r/s\"\nburst = 5",
-     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, lease, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, plans"#),
+     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, lease, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, mask_keys, plans"#),
     // [[routes]]
     ("path   = \"/\"\n", "",
      r#"8:1: this route has no path; add one such as path = "/""#),
@@ -291,14 +291,14 @@ level = "é"; format = "xml"
 
 #[test]
 fn a_syntax_error_hides_only_what_may_come_from_it() {
-    // The broken header hides the origin, so a missing origin is not reported. The wrong burst is.
+    // A broken header may hide an origin, so a missing origin is not reported. The wrong burst is.
     // Columns count characters.
     let text = SMALLEST
         .replace("[origins.app]", "[origins.app")
         .replace("rate = \"10r/s\"", "rate = 10r/s\n# é\n\"é\" = 1 1")
         .replace("burst = 20", "burst = -20");
     let expected = "
-1:13: unclosed table, expected `]`
+1:13: ] is missing; add it here, to close the [ of line 1
 6:8: string values must be quoted, expected literal string
 8:7: string values must be quoted, expected literal string
 13:42: burst: expected a whole number from 0 to 4294967295; found -20";

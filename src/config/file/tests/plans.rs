@@ -21,6 +21,43 @@ pub(super) const CASES: &[Case] = &[
      "7:23: keys: a key is empty; no request has that key"),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"] }\nplans.silver = { keys = [\"b\", \"a\"] }",
      "8:25: keys: the key \"a\" is in the plans gold and silver; remove it from one"),
+    // Where keys are masked, the place says which key it is.
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"] }\nplans.silver = { keys = [\"b\", \"a\"] }",
+     "9:31: keys: the key hidden by mask_keys is in the plans gold and silver; remove it from one"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = \"alice\" }",
+     "8:23: keys: expected a list such as [\"alice\", \"bob\"]; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"c\", \"c\"] }",
+     "8:29: keys: a value hidden by mask_keys is listed twice; remove one"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans = \"sk_live\"",
+     "8:9: plans: expected a table for each, such as [zones.per_client.plans.gold]; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = \"sk_live\"",
+     "8:14: plans: expected a table; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.sk_live = \"gold\"",
+     "8:17: plans: expected a table; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.\"sk live\" = { keys = [\"a\"] }",
+     "8:19: plans: a name is made of letters, digits, _, - and ."),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { sk_live = 1, keys = [\"a\"] }",
+     "8:16: a name hidden by mask_keys is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { wieght = 1, keys = [\"a\"] }",
+     "8:16: a name hidden by mask_keys is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class; did you mean weight?"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"], rate = \"sk_live\" }",
+     "8:37: rate: expected \"none\", or a rate such as \"10r/s\"; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"], weight = \"sk_live\" }",
+     "8:39: weight: expected a whole number from 1 to 64; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"], class = \"sk_live\" }",
+     "8:38: class: the value does not fit here; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { file = \"sk_live\" }",
+     "8:23: file: a value hidden by mask_keys cannot be read: No such file or directory (os error 2)"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [{ sk_live = 1 }] }",
+     "8:24: keys: expected a text in quotes; found a table"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"], sk_live = 1, sk_live = 2 }",
+     "8:43: duplicate key hidden by mask_keys; remove one"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nplans.gold = { keys = [\"a\"], sk_live = \"${NO_SUCH_VARIABLE}\" }",
+     "8:30: a name hidden by mask_keys is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class\n8:40: plans: NO_SUCH_VARIABLE is not set in the environment; set it, or write $${ for the characters themselves"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = true\nstore = \"redis\"\nplans.gold = { keys = [\"a\"], rate = \"0.123456789r/d\" }",
+     "9:37: rate: leaky_bucket cannot count at this rate in this store; found a value hidden by mask_keys"),
+    (RATE, "rate = \"10r/s\"\nmask_keys = \"yes\"",
+     "7:13: mask_keys: expected true or false; found \"yes\""),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], rate = \"0r/s\" }",
      "7:37: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as \"1r/d\"; found \"0r/s\""),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], weight = 65 }",
@@ -95,6 +132,44 @@ fn what_is_wrong_in_a_file_of_keys_is_told_with_its_line() {
         told,
         "8:25: file: silver.txt, line 3: the key \"b\" is in the plans gold and silver; remove it from one"
     );
+}
+
+#[test]
+fn a_file_of_keys_of_a_zone_that_masks_them_is_told_by_its_line_alone() {
+    let plans = "mask_keys = true\nplans.gold = { file = \"gold.txt\" }\nplans.silver = { file = \"silver.txt\" }";
+    let files = [("gold.txt", "a\nb\n"), ("silver.txt", "c\n\nb\n")];
+    let problems = in_folder(plans, &files).unwrap_err();
+    let (_, told) = problems.split_once("gateway.toml:").unwrap();
+    assert_eq!(
+        told,
+        "9:25: file: line 3 of the file: the key hidden by mask_keys is in the plans gold and silver; remove it from one"
+    );
+}
+
+#[test]
+fn keys_that_are_masked_now_stay_hidden_whatever_the_new_file_says() {
+    let with = |lines: &str| SMALLEST.replacen(RATE, &format!("{RATE}\n{lines}"), 1);
+    let path = Path::new("/etc/drip/gateway.toml");
+    let masked = parse(&with("mask_keys = true"), path, false).unwrap();
+    let plain = parse(&with(""), path, false).unwrap();
+    let plans = "plans.gold = { keys = [\"sk_live\"] }\nplans.b = { keys = [\"sk_live\"] }";
+    for (mask, wrong) in [
+        ("", 1),
+        ("mask_keys = false\n", 1),
+        ("mask_key = true\n", 2),
+    ] {
+        let text = with(&format!("{mask}{plans}"));
+        let told = parse_after(&masked, &text, path, false).unwrap_err();
+        assert_eq!(told.problems.len(), wrong, "{told}");
+        let told = told.to_string();
+        assert!(told.contains("the key hidden by mask_keys is in"), "{told}");
+        assert!(!told.contains("sk_live"), "{told}");
+        let told = parse_after(&plain, &text, path, false).unwrap_err();
+        assert!(
+            told.to_string().contains("the key \"sk_live\" is in"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

@@ -149,6 +149,8 @@ const UNSEEN: &[&str] = &[
     "at most 107 bytes",
     "this is not the URL of a Redis",
     "a cluster has only one database",
+    "cannot count at this rate in this store",
+    "class: the value does not fit here",
 ];
 
 #[test]

@@ -72,7 +72,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub fn serve<S: Socket, A: RequestService>(
     socket: S,
     peer: Peer,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     stop: &Rc<StopSignal>,
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
@@ -80,15 +80,16 @@ pub fn serve<S: Socket, A: RequestService>(
     let mut connection = Http1Connection::new(socket, peer.secure, timeouts, stop);
     async move {
         let end = loop {
-            let head = match connection.read_head(&*service).await {
-                Next::Request(head) => head,
+            let served = match connection.read_head(&*service).await {
+                // Boxed: an idle connection does not need the room.
+                Next::Request(head) => {
+                    Box::pin(service.serve(head, connection.began, &mut connection, &context))
+                }
                 Next::Http2 => break End::Http2,
                 Next::Refused(refusal) => break End::Refused(refusal),
                 Next::Closed => break End::Closed,
             };
-            connection.begin_request(&head);
-            let began = connection.began;
-            let served = service.serve(&head, began, &mut connection, &context).await;
+            let served = served.await;
             if let Some(end) = connection.end_after(served) {
                 break end;
             }
@@ -103,6 +104,7 @@ pub fn serve<S: Socket, A: RequestService>(
             End::Broken => Box::pin(connection.break_off()).await,
             End::Http2 => {
                 let (stop, peer) = (connection.stop.signal(), *context.peer());
+                let timeouts = connection.timeouts;
                 let socket = Rewound::new(connection.kept, connection.socket);
                 Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;
             }
@@ -142,7 +144,7 @@ struct Http1Connection<S> {
     socket: S,
     /// Over TLS, ALPN has chosen the version.
     is_encrypted: bool,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     stop: Sleeper,
     /// Bytes that are read but not used yet: the start of a head, or bytes after one.
     kept: Vec<u8>,
@@ -183,7 +185,7 @@ enum Progress {
 }
 
 impl<S: Socket> Http1Connection<S> {
-    fn new(socket: S, is_encrypted: bool, timeouts: Timeouts, stop: &Rc<StopSignal>) -> Self {
+    fn new(socket: S, is_encrypted: bool, timeouts: Rc<Timeouts>, stop: &Rc<StopSignal>) -> Self {
         Self {
             socket,
             is_encrypted,
@@ -208,33 +210,44 @@ impl<S: Socket> Http1Connection<S> {
     }
 
     /// Reads the head of the next request: the phases Idle and `ReadingHead`.
-    async fn read_head(&mut self, service: &impl RequestService) -> Next {
+    ///
+    /// What arrives is held back while departures go first.
+    ///
+    /// This is not an `async fn`: an idle connection has room for its future.
+    fn read_head(&mut self, service: &impl RequestService) -> impl Future<Output = Next> {
         let mut searched = 0;
         self.reading.stop();
-        if !self.kept.is_empty() {
-            let admission = |cx: &mut Context<'_>| service.poll_admission(&mut self.priority, cx);
-            self.began = poll_fn(admission).await;
-            let kept = std::mem::take(&mut self.kept);
-            if let Some(next) = self.take_head(Cow::Owned(kept), &mut searched) {
-                return next;
-            }
-        }
-        poll_fn(|cx| self.poll_head(cx, service, &mut searched)).await
+        let mut is_held_back = !self.kept.is_empty();
+        poll_fn(move |cx| self.poll_head(cx, service, &mut is_held_back, &mut searched))
     }
 
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
         service: &impl RequestService,
+        is_held_back: &mut bool,
         searched: &mut usize,
     ) -> Poll<Next> {
-        loop {
+        if *is_held_back {
             self.began = ready!(service.poll_admission(&mut self.priority, cx));
+            *is_held_back = false;
+            let kept = std::mem::take(&mut self.kept);
+            if let Some(next) = self.take_head(Cow::Owned(kept), searched) {
+                return Poll::Ready(next);
+            }
+        }
+        loop {
             let mut buffer = Buffer::take();
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                 Poll::Ready(Ok(_)) => {
+                    let Poll::Ready(now) = service.poll_admission(&mut self.priority, cx) else {
+                        self.kept.extend_from_slice(buffer.filled());
+                        *is_held_back = true;
+                        return Poll::Pending;
+                    };
+                    self.began = now;
                     if let Some(next) = self.take_piece(buffer.filled(), searched) {
                         return Poll::Ready(next);
                     }
@@ -310,6 +323,7 @@ impl<S: Socket> Http1Connection<S> {
         match parsed {
             Ok(Some((request, end))) if end <= limit => {
                 self.kept = head[end..].to_vec();
+                self.begin_request(&request);
                 Some(Next::Request(request))
             }
             Ok(None) if head.len() <= limit => {
@@ -329,7 +343,13 @@ impl<S: Socket> Http1Connection<S> {
     }
 
     fn begin_request(&mut self, head: &RequestHead) {
-        self.reading.stop();
+        if self.any_request_yet {
+            self.reading.stop();
+        } else {
+            // The timer for the first head fires too early for what follows: it would only be armed
+            // again then. A request that waits need not keep it.
+            self.reading = Deadline::default();
+        }
         (self.read_lag, self.write_lag) = Default::default();
         self.in_head = false;
         self.any_request_yet = true;

@@ -36,7 +36,7 @@ impl<S: Socket> Http1Connection<S> {
 }
 
 impl<S: Socket> ClientStream for Http1Connection<S> {
-    fn gone(&self) -> impl Future<Output = ()> {
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
         socket::gone(&self.socket)
     }
 

@@ -20,7 +20,7 @@ fn connection() -> (Http1Connection<UnixStream>, UnixStream) {
         max_header_size: LIMIT,
         max_concurrent_streams: 128,
     };
-    let connection = Http1Connection::new(near, false, timeouts, &Rc::default());
+    let connection = Http1Connection::new(near, false, Rc::new(timeouts), &Rc::default());
     (connection, far)
 }
 

@@ -59,7 +59,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(super) async fn serve<S, A>(
     socket: S,
     peer: Peer,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     stop: Rc<StopSignal>,
     service: Rc<A>,
 ) where
@@ -103,6 +103,7 @@ pub(super) async fn serve<S, A>(
                     let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
                     let stream = (request, respond, UnderWay::new(&under_way));
                     let (context, service) = (Rc::clone(&context), Rc::clone(&service));
+                    let timeouts = Rc::clone(&timeouts);
                     actix_rt::spawn(serve_stream(stream, timeouts, context, service));
                     continue;
                 }
@@ -151,7 +152,7 @@ impl Drop for UnderWay {
 
 async fn serve_stream<A: RequestService>(
     (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     context: Rc<ConnectionContext>,
     service: Rc<A>,
 ) {
@@ -166,7 +167,7 @@ async fn serve_stream<A: RequestService>(
         Ok(head) => {
             stream.set_kind(&head);
             let served = {
-                let serving = pin!(service.serve(&head, began, &mut stream, &context));
+                let serving = pin!(service.serve(head, began, &mut stream, &context));
                 taking_arrived(&body, serving).await
             };
             match served {

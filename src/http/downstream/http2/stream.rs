@@ -40,7 +40,7 @@ pub(super) struct Http2Stream<'a> {
     trailers: Option<Trailers>,
     answer: RefCell<Progress>,
     has_begun: bool,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     /// The deadline while bytes must come from the client.
     reading: Deadline,
     /// The deadline for an interim response, while the client waits for one to send the body.
@@ -68,7 +68,7 @@ impl<'a> Http2Stream<'a> {
     pub(super) fn new(
         body: &'a RefCell<Body>,
         respond: SendResponse<Bytes>,
-        timeouts: Timeouts,
+        timeouts: Rc<Timeouts>,
         under_way: Rc<Cell<usize>>,
     ) -> Self {
         Self {
@@ -166,7 +166,7 @@ fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
 }
 
 impl ClientStream for Http2Stream<'_> {
-    async fn gone(&self) {
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
         poll_fn(|cx| {
             if self.has_left(cx) {
                 Poll::Ready(())
@@ -174,7 +174,6 @@ impl ClientStream for Http2Stream<'_> {
                 Poll::Pending
             }
         })
-        .await;
     }
 
     fn has_left(&self, cx: &mut Context<'_>) -> bool {

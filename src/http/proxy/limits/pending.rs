@@ -2,8 +2,8 @@
 
 use super::super::key::{self, NotLimited};
 use super::super::request_info::RequestInfo;
-use super::verdict::LimitVerdict;
-use crate::actors::{Joining, Key, Outlook, Probing, Rejection, RequestTicket, Turn};
+use super::verdict::{AppliedLimit, LimitVerdict};
+use crate::actors::{Joining, Key, Probing, Rejection, RequestTicket, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::Cost;
@@ -21,17 +21,24 @@ pub(super) struct PendingLimit {
     request: RequestTicket,
 }
 
-/// Returns the limits that count the request, the first one separately.
-pub(super) fn pending(
-    gateway: &Gateway,
-    route: &Route,
-    info: &RequestInfo<'_>,
+/// A limit whose zone was asked for a turn.
+#[derive(Debug)]
+pub(in super::super) struct AskedLimit<'r> {
+    pub(super) limit: AppliedLimit,
+    pub(super) joining: Joining<'r>,
+}
+
+/// Returns the limits that count the request.
+pub(super) fn pending<'p>(
+    gateway: &'p Gateway,
+    route: &'p Route,
+    info: &'p RequestInfo<'_>,
     cost: Cost,
-) -> (Option<PendingLimit>, Vec<PendingLimit>) {
+) -> impl Iterator<Item = PendingLimit> + use<'p> {
     let held = info.held(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
     let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
-    let mut pending = route.limits.iter().filter_map(|wanted| {
+    route.limits.iter().filter_map(move |wanted| {
         let zone = gateway.zone(wanted.zone).settings();
         let key = match key::take(zone, info) {
             Ok(key) => key,
@@ -50,7 +57,7 @@ pub(super) fn pending(
         }
         // Places for running requests keep a lane for each time in use, so clients must not set it.
         if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {
-            wanted.limit.max_wait = info.call_timeout;
+            wanted.limit.max_wait = info.call_timeout();
         }
         let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
         Some(PendingLimit {
@@ -60,12 +67,31 @@ pub(super) fn pending(
             dry_run,
             request,
         })
-    });
-    (pending.next(), pending.collect())
+    })
+}
+
+impl AskedLimit<'_> {
+    pub(super) fn granted(&self, turn: &Turn<'_>) -> LimitVerdict {
+        LimitVerdict::granted(self.limit, turn, self.joining.is_dry_run())
+    }
+
+    pub(super) fn rejected(&mut self, rejection: &Rejection) -> LimitVerdict {
+        let (key, dry_run) = (self.joining.take_key(), self.joining.is_dry_run());
+        LimitVerdict::rejected(self.limit, key, rejection, dry_run)
+    }
 }
 
 impl PendingLimit {
     /// Asks the zone for a turn.
+    pub(super) fn ask(self, gateway: &Gateway) -> AskedLimit<'_> {
+        let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
+        AskedLimit {
+            limit: AppliedLimit::from(&self.wanted),
+            joining: zone.join_as(self.request, self.key, self.plan, limit, self.dry_run),
+        }
+    }
+
+    /// Asks the zone for a turn, and keeps what the verdict needs.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
         let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
         let key = Key::clone(&self.key);
@@ -79,29 +105,11 @@ impl PendingLimit {
     }
 
     pub(super) fn rejected(self, rejection: &Rejection) -> LimitVerdict {
-        let outlook = Outlook {
-            remaining: 0,
-            one_more_in: rejection.retry_after,
-        };
-        LimitVerdict {
-            wanted: self.wanted,
-            key: self.key,
-            is_flood: rejection.is_flood,
-            status: rejection.status(self.dry_run),
-            excess: rejection.excess,
-            outlook,
-        }
+        let limit = AppliedLimit::from(&self.wanted);
+        LimitVerdict::rejected(limit, self.key, rejection, self.dry_run)
     }
 
     pub(super) fn granted(self, turn: &Turn) -> LimitVerdict {
-        let grant = turn.grant();
-        LimitVerdict {
-            wanted: self.wanted,
-            key: self.key,
-            is_flood: turn.is_flood(),
-            status: grant.status(self.dry_run),
-            excess: grant.excess,
-            outlook: grant.outlook,
-        }
+        LimitVerdict::granted(AppliedLimit::from(&self.wanted), turn, self.dry_run)
     }
 }

@@ -16,12 +16,9 @@ use crate::http::gateway::Gateway;
 /// Returns the verdicts of several limits when all have given a turn, or the first rejection.
 pub(super) async fn join_all(
     gateway: &Gateway,
-    first: PendingLimit,
-    others: Vec<PendingLimit>,
+    mut pending: Vec<PendingLimit>,
     waited: impl Fn() -> Duration,
 ) -> Result<(Verdicts, Turns<'_>), (PendingLimit, Rejection)> {
-    let mut pending = others;
-    pending.insert(0, first);
     // Those without `in_flight` come first, in their order.
     let turn_order = |PendingLimit { wanted, .. }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone).settings();

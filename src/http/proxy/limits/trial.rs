@@ -8,23 +8,13 @@ use crate::http::gateway::Gateway;
 
 /// Sets the limits in dry run apart from the others, if there are both: an override may be for one
 /// of several zones, and must not let the request past the others.
-pub(super) fn set_apart(
-    first: PendingLimit,
-    others: Vec<PendingLimit>,
-) -> (PendingLimit, Vec<PendingLimit>, Vec<PendingLimit>) {
-    let Some(index) = others.iter().position(|it| it.dry_run != first.dry_run) else {
-        return (first, others, Vec::new());
-    };
-    let mut others = others;
-    let other = others.swap_remove(index);
-    let (enforced, tried) = if first.dry_run {
-        (other, first)
+pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
+    let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.dry_run);
+    if enforced.is_empty() {
+        (dry, enforced)
     } else {
-        (first, other)
-    };
-    let (mut dry, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|it| it.dry_run);
-    dry.push(tried);
-    (enforced, others, dry)
+        (enforced, dry)
+    }
 }
 
 /// Joins limits in dry run beside others. They answer at once, and reject nothing.

@@ -3,6 +3,7 @@ use smallvec::SmallVec;
 use super::super::cost::UsedTurns;
 use crate::actors::{HeldPlace, Turn};
 use crate::config::Route;
+use crate::limit::Moment;
 
 /// The turns that a request was given.
 ///
@@ -21,6 +22,12 @@ impl<'r> Turns<'r> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Turn<'r>> {
         self.0.iter()
+    }
+
+    /// When the last of them was granted; not before `began`.
+    pub(super) fn granted_at(&self, began: Moment) -> Moment {
+        let granted = self.iter().map(|turn| turn.grant().at);
+        granted.fold(began, Moment::max)
     }
 
     /// Uses all turns: their charges stay, unless the answer on this route changes them.

@@ -1,21 +1,41 @@
 //! What the limits decided about a request.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::actors::{Key, NEW_KEYS, Outlook, Rejection};
+use crate::actors::{Key, NEW_KEYS, Outlook, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::Excess;
 use crate::observe::events::Limiting;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{LimitStatus, Rejected};
+
+/// What responses tell of a limit as it applied to one request.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct AppliedLimit {
+    /// Index of its zone.
+    pub(in super::super) zone: usize,
+    pub(in super::super) burst: u32,
+    pub(in super::super) in_flight: Option<NonZeroU32>,
+}
+
+impl From<&RouteLimit> for AppliedLimit {
+    fn from(RouteLimit { zone, limit }: &RouteLimit) -> Self {
+        Self {
+            zone: *zone,
+            burst: limit.burst,
+            in_flight: limit.in_flight,
+        }
+    }
+}
 
 /// The verdict of one limit about a request.
 #[derive(Debug)]
 pub(in super::super) struct LimitVerdict {
-    /// The limit as it applied to this request.
-    pub(in super::super) wanted: RouteLimit,
+    pub(in super::super) limit: AppliedLimit,
     /// The request's own key.
     pub(in super::super) key: Key,
     /// Whether it was counted in the bucket that unknown keys share.
@@ -26,10 +46,45 @@ pub(in super::super) struct LimitVerdict {
 }
 
 impl LimitVerdict {
+    /// The verdict of a limit that gave this turn.
+    pub(super) fn granted(limit: AppliedLimit, turn: &Turn<'_>, dry_run: bool) -> Self {
+        let grant = turn.grant();
+        Self {
+            limit,
+            key: Key::clone(turn.key()),
+            is_flood: turn.is_flood(),
+            status: grant.status(dry_run),
+            excess: grant.excess,
+            outlook: grant.outlook,
+        }
+    }
+
+    /// The verdict of a limit that rejected the request of this key.
+    pub(super) fn rejected(
+        limit: AppliedLimit,
+        key: Key,
+        rejection: &Rejection,
+        dry_run: bool,
+    ) -> Self {
+        Self {
+            limit,
+            key,
+            is_flood: rejection.is_flood,
+            status: rejection.status(dry_run),
+            excess: rejection.excess,
+            outlook: Outlook {
+                remaining: 0,
+                one_more_in: rejection.retry_after,
+            },
+        }
+    }
+
     /// What the log says of it.
     pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
+        let zone = gateway.zone(self.limit.zone).settings();
         Limiting {
-            zone: &gateway.zone(self.wanted.zone).settings().name,
+            zone: &zone.name,
+            names: KeyNames::of(zone),
             key: if self.is_flood { NEW_KEYS } else { &self.key },
             status: self.status.label(),
             excess: self.excess,
@@ -39,7 +94,7 @@ impl LimitVerdict {
     /// Tells the log that the limit rejected the request.
     pub(super) fn tell_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
         let (limiting, reason) = (self.limiting(gateway), rejection.reason.label());
-        let events = gateway.events(self.wanted.zone);
+        let events = gateway.events(self.limit.zone);
         events.rejected(&limiting, reason, || route.name());
     }
 }

@@ -10,6 +10,7 @@ mod backing_off;
 mod blocked;
 mod claims;
 mod handover;
+mod key;
 mod outage;
 mod place;
 mod state;
@@ -20,7 +21,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::actors::Key;
 use crate::config;
 use crate::limit::{
     self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Onward, Rate, Release,
@@ -35,6 +35,7 @@ use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use claims::GateSharing;
 pub use handover::SavedOriginGate;
+pub use key::KeyAtGate;
 pub(super) use outage::Begun;
 pub use outage::GateOutage;
 pub use place::Place;
@@ -102,7 +103,7 @@ pub struct GateState {
     /// The classes of the file with their waiters; empty if it has none.
     pub classes: Vec<(Class, usize)>,
     /// The keys with the most waiters, and how many, deepest first.
-    pub deepest: Vec<(Key, usize)>,
+    pub deepest: Vec<(KeyAtGate, usize)>,
 }
 
 impl OriginGate {
@@ -186,7 +187,7 @@ impl OriginGate {
     /// `most` is the longest time that it may wait.
     pub fn foresee(
         &self,
-        share: impl FnOnce() -> Share<Key>,
+        share: impl FnOnce() -> Share<KeyAtGate>,
         most: Option<Duration>,
     ) -> Option<GateRejection> {
         let state = self.lock();
@@ -215,7 +216,7 @@ impl OriginGate {
     pub fn join(
         self: &Arc<Self>,
         is_charged: bool,
-        share: impl FnOnce() -> Share<Key>,
+        share: impl FnOnce() -> Share<KeyAtGate>,
         cost: Cost,
         most: Option<Duration>,
         has_turn: bool,
@@ -258,7 +259,7 @@ impl OriginGate {
     /// Lets a request through if it need not wait. `charged`: the share that is charged for it.
     fn pass(
         self: &Arc<Self>,
-        charged: Option<&Share<Key>>,
+        charged: Option<&Share<KeyAtGate>>,
         cost: Cost,
         has_turn: bool,
     ) -> Option<Place> {
@@ -278,7 +279,7 @@ impl OriginGate {
     }
 
     /// When a new request of this share would leave, from now on.
-    fn predicted_wait(&self, share: &Share<Key>) -> Duration {
+    fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
         let state = self.lock();
         let now = clock::now();
         let predicted = state.gate.predict(share, now);
@@ -396,9 +397,9 @@ impl OriginGate {
     /// The keys with the most waiters, deepest first, at most so many.
     ///
     /// With many keys the lock is let go again and again, and departures go on meanwhile.
-    fn deepest(&self, most: usize) -> Vec<(Key, usize)> {
+    fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
         const STEPS: usize = 1000;
-        let mut deepest: Vec<(Key, usize)> = Vec::new();
+        let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
         let mut next = Some((0, 0)).filter(|_| most > 0);
         while let Some(from) = next {
             next = self.lock().gate.depths(from, STEPS, |key, depth| {
@@ -407,7 +408,7 @@ impl OriginGate {
                 let is_known = deepest.iter().any(|(known, _)| known == key);
                 if at < most && !is_known {
                     deepest.truncate(most - 1);
-                    deepest.insert(at, (Key::clone(key), depth));
+                    deepest.insert(at, (key.clone(), depth));
                 }
             });
         }

@@ -8,8 +8,7 @@ use tokio::sync::oneshot;
 use super::alarms::Alarms;
 use super::place::Place;
 use super::state::State;
-use super::{GateRejection, OriginGate, Waiting};
-use crate::actors::Key;
+use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::http::upstream::error::OriginError;
 use crate::limit::{Moment, Share};
 use crate::time::clock;
@@ -135,7 +134,7 @@ impl OriginGate {
     pub(super) fn put_back(
         self: &Arc<Self>,
         place: &Place,
-        key: Key,
+        key: KeyAtGate,
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
         let mut state = self.lock();

@@ -3,8 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{GateRejection, OriginGate, Waiting};
-use crate::actors::Key;
+use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::limit::{Cost, Moment, Sent};
 use crate::observe::metrics::Outcome;
 
@@ -88,7 +87,7 @@ impl Place {
     /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
     pub(in crate::http::upstream) fn put_back(
         self,
-        key: Key,
+        key: KeyAtGate,
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
         let mut place = self;

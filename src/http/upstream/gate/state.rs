@@ -7,8 +7,7 @@ use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
 use super::place::Unreported;
-use super::{GateRejection, Granted};
-use crate::actors::Key;
+use super::{GateRejection, Granted, KeyAtGate};
 use crate::config;
 use crate::limit::{
     self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Rate, Release, Sent, Share,
@@ -24,7 +23,7 @@ const BEFORE: Duration = Duration::from_micros(500);
 /// What is behind a gate's lock. It knows no clock.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) gate: limit::Gate<Key, oneshot::Sender<Granted>>,
+    pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
     /// `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
     /// How it shares its rate with other gateways; `None`: it does not.
@@ -44,7 +43,8 @@ pub(super) struct State {
 }
 
 /// Requests whose turn has come, to be told outside the lock.
-pub(super) type Released = SmallVec<[(Release<Key, oneshot::Sender<Granted>>, Option<Sent>); 4]>;
+pub(super) type Released =
+    SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Option<Sent>); 4]>;
 
 impl State {
     /// Takes the requests whose slot is at most [`AHEAD`] away.
@@ -147,7 +147,7 @@ impl State {
     /// Lets a request pass (`None`) or wait.
     pub(super) fn join(
         &mut self,
-        share: &Share<Key>,
+        share: &Share<KeyAtGate>,
         cost: Cost,
         most: Option<Duration>,
         has_turn: bool,
@@ -166,7 +166,11 @@ impl State {
     }
 
     /// Returns an error if one more request of this key that could not be sent may not wait again.
-    pub(super) fn check_room_at_head(&self, key: &Key, now: Moment) -> Result<(), GateRejection> {
+    pub(super) fn check_room_at_head(
+        &self,
+        key: &KeyAtGate,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
         self.check_open()?;
         let room = self.gate.check_room_at_head(key, now);
         room.map_err(|full| GateRejection::full(full, now))
@@ -194,7 +198,7 @@ impl State {
 
     pub(super) fn predict(
         &self,
-        share: &Share<Key>,
+        share: &Share<KeyAtGate>,
         most: Option<Duration>,
         now: Moment,
     ) -> Result<(), GateRejection> {

@@ -8,8 +8,7 @@ use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{sleep, timeout};
 
 use super::alarms::Alarms;
-use super::{GateOutage, GateRejection, Granted, OriginGate, Place};
-use crate::actors::Key;
+use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Place};
 use crate::http::upstream::error::OriginError;
 use crate::limit::{GatePosition, GivesUp, Moment, Patience, Share, WaitLimits};
 use crate::observe::metrics::GateRejected;
@@ -20,7 +19,7 @@ use crate::time::pacer::Pacer;
 #[derive(Debug)]
 pub struct Waiting {
     gate: Arc<OriginGate>,
-    share: Share<Key>,
+    share: Share<KeyAtGate>,
     position: GatePosition,
     /// If the turn is on its way when this is dropped, its place is given back.
     turn: oneshot::Receiver<Granted>,
@@ -49,7 +48,7 @@ impl From<GateRejection> for NoTurn {
 impl Waiting {
     pub(super) fn new(
         gate: Arc<OriginGate>,
-        share: Share<Key>,
+        share: Share<KeyAtGate>,
         position: GatePosition,
         turn: oneshot::Receiver<Granted>,
         (since, held_since): (Moment, Option<Moment>),

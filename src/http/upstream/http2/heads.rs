@@ -3,8 +3,8 @@
 //! Heads have no window: h2 keeps each interim response until its request takes it, and a request
 //! whose client reads nothing takes none.
 //!
-//! h2 ends a connection whose small pieces of bodies it has to keep as frames. So the requests get
-//! time to take them before more is read.
+//! h2 keeps small pieces of bodies as frames, which take far more memory than their bytes. So the
+//! requests get time to take them before more is read.
 
 use std::cell::Cell;
 use std::io;

@@ -36,9 +36,12 @@ const MAX_UNSENT: usize = 64 * 1024;
 /// Cancelled requests of a connection whose late frames are dropped for a second. Those of others
 /// are answered by a reset, each.
 const MAX_CANCELLED: usize = 1024;
-/// Memory that h2 may use to keep small pieces of responses as frames, until their requests take
-/// them. One read brings at most a quarter of it, and then [`Watched`] pauses.
-const MAX_FRAMES: usize = 2 << 20;
+/// What h2 counts of small pieces of responses, at 256 bytes each, before it ends the connection.
+///
+/// It also counts those that come late for a cancelled request, and never gives them back. So this
+/// is enough for one window of pieces of a byte each, and still an end to a flood. [`Watched`]
+/// pauses, so that few pieces wait for requests that take them.
+const MAX_FRAMES: usize = STREAM_WINDOW as usize * 256;
 /// The number of requests at once that stands for: the server has not told its own yet.
 const UNTOLD: usize = u32::MAX as usize + 1;
 /// Requests at once on a connection whose server does not tell: the least that RFC 9113,

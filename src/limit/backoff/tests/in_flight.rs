@@ -92,7 +92,9 @@ fn it_grows_by_a_tenth_a_second_while_few_are_slow() {
     assert_eq!(window(&mut origin, 6), Some(25));
     assert_eq!(window(&mut origin, 5), Some(25));
     assert_eq!(window(&mut origin, 6), Some(27), "25 * 1.01^10");
+    assert!(!origin.backoff.lowered().grows);
     assert_eq!(window(&mut origin, 0), Some(27), "6 % are too many");
+    assert!(origin.backoff.lowered().grows);
     for after in [30, 33, 37, 41, 45, 50, 50] {
         assert_eq!(window(&mut origin, 0), Some(after));
     }

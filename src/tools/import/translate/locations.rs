@@ -269,7 +269,7 @@ impl Translation<'_> {
         let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
-            notes.is_unlimited(one.shown());
+            notes.is_unlimited(one.shown_with_host());
         }
         let methods = methods(one, notes);
         Some(Action::Forward(Forward {
@@ -298,6 +298,16 @@ impl One<'_> {
 
     fn shown(&self) -> String {
         self.directive.args.join(" ")
+    }
+
+    /// The same with its host, where several servers may have such a location.
+    fn shown_with_host(&self) -> String {
+        let shown = self.shown();
+        match self.around.name.filter(|_| self.around.has_others) {
+            Some(host) if shown.starts_with('/') => format!("{host}{shown}"),
+            Some(host) => format!("{host} {shown}"),
+            None => shown,
+        }
     }
 
     /// Whether a location within this one is refused.

@@ -46,6 +46,8 @@ impl<'t> Scope<'t> {
 pub(super) struct Around<'s> {
     pub(super) server: usize,
     pub(super) name: Option<&'s str>,
+    /// Whether there are other servers.
+    pub(super) has_others: bool,
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
     /// The path of the location around those that are looked at.

@@ -33,6 +33,7 @@ impl Translation<'_> {
             let around = Around {
                 server: index,
                 name: server.names.first().map(String::as_str),
+                has_others: servers.len() > 1,
                 block: server.block,
                 scope: &scope,
                 within: None,

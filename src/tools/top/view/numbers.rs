@@ -34,6 +34,14 @@ pub(in crate::tools::top) fn moment(text: &str) -> String {
     )
 }
 
+/// The time of day of a Unix time in seconds; `None` if there is no such time.
+pub(in crate::tools::top) fn clock(seconds: f64) -> Option<String> {
+    let time = Duration::try_from_secs_f64(seconds).ok()?;
+    let time = i64::try_from(time.as_secs()).ok()?;
+    let time = Timestamp::from_second(time).ok()?;
+    Some(time.strftime("%T UTC").to_string())
+}
+
 /// A share in percent; `–` if `whole` is 0.
 #[allow(clippy::cast_precision_loss)]
 pub(in crate::tools::top) fn share(part: u64, whole: u64) -> String {

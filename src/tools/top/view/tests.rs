@@ -440,7 +440,8 @@ fn what_is_wrong_is_told_above_and_at_the_origin() {
         at(0),
     );
     let sample = json!({"seq": 61, "time": 1061,
-        "headline": {"cause": "store_out", "severity": "bad", "title": "The store is out", "evidence": "E", "remedy": "R"},
+        "headline": {"cause": "store_out", "severity": "bad", "title": "The store is out", "evidence": "E", "remedy": "R",
+                     "since": 1032.5},
         "store": {"up": false, "out_for": 5.0, "reason": "refused", "operations": {"skipped": 3}},
         "origins": [{"name": "app", "codes": {"2xx": 7, "5xx": 2}, "errors": {"unreachable": 1},
                      "latency": {"p50": 0.01, "p95": 0.02, "p99": 0.03}}],
@@ -448,7 +449,7 @@ fn what_is_wrong_is_told_above_and_at_the_origin() {
     model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(1));
     let shown = page(&model, &after(&model, &[Action::Back]), (110, 25));
     for line in [
-        "\n The store is out\n   E\n   R\n store OUT for 5.00s: refused, 3 skipped/s\n",
+        "\n The store is out (since 00:17:12 UTC)\n   E\n   R\n store OUT for 5.00s: refused, 3 skipped/s\n",
         "│  7 2xx/s, 2 5xx/s, 1 unreachable/s, p50 10.0ms p95 20.0ms p99 30.0ms",
         "│  FAILING  http://a",
         r"last failure 2026-11-21 06:00:01 UTC: refused\u{1b}",
@@ -457,4 +458,13 @@ fn what_is_wrong_is_told_above_and_at_the_origin() {
     ] {
         assert!(shown.contains(line), "no {line} in\n{shown}");
     }
+    // What is over is told in the past.
+    let sample = json!({"seq": 62, "time": 1062,
+        "headline": {"cause": "fine", "severity": "fine", "title": "Fine", "evidence": "E",
+                     "ended": {"at": 1059, "title": "The store is out"}},
+    });
+    model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(2));
+    let shown = page(&model, &after(&model, &[Action::Back]), (110, 25));
+    let lines = "\n Fine\n   E\n   Ended 3s ago: The store is out\n";
+    assert!(shown.contains(lines), "{shown}");
 }

@@ -1,12 +1,14 @@
 //! What is wrong: the headline, the store, and servers that are out or failing.
 
+use std::time::Duration;
+
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::numbers::{moment, wait};
+use super::numbers::{clock, moment, span, wait};
 use super::wrap::wrap;
 use super::{Paint, View};
-use crate::admin::views::{Headline, Latency, Server, StoreSample};
+use crate::admin::views::{Latency, Sample, Server, StoreSample};
 use crate::tools::top::model::ServerState;
 
 /// The headline with its evidence and remedy, and the store; nothing where there is neither.
@@ -17,7 +19,7 @@ pub(super) fn lines(view: &View, width: u16, whole: bool) -> Vec<Line<'static>> 
         return Vec::new();
     };
     let paint = view.paint;
-    let mut texts = headline(&sample.headline).into_iter();
+    let mut texts = headline(sample).into_iter();
     let style = match sample.headline.severity.as_str() {
         "bad" => paint.bad(),
         "warn" => paint.mark(),
@@ -42,13 +44,25 @@ pub(super) fn lines(view: &View, width: u16, whole: bool) -> Vec<Line<'static>> 
     lines
 }
 
-/// The title, the evidence and the remedy, as far as there are any.
-pub(in crate::tools::top) fn headline(headline: &Headline) -> Vec<String> {
+/// The title, the evidence, the remedy and what has ended lately, as far as there are any.
+pub(in crate::tools::top) fn headline(sample: &Sample) -> Vec<String> {
+    let headline = &sample.headline;
     if headline.cause.as_str().is_empty() {
         return Vec::new();
     }
-    let parts = [&headline.title, &headline.evidence, &headline.remedy];
-    let told = parts.into_iter().map(ToString::to_string);
+    let since = headline.since.and_then(clock);
+    let since = since.map_or(String::new(), |since| format!(" (since {since})"));
+    let title = format!("{}{since}", headline.title);
+    let ended = headline.ended.as_ref().map(|it| {
+        let ago = Duration::try_from_secs_f64(sample.time - it.at).unwrap_or_default();
+        format!("Ended {} ago: {}", span(ago), it.title)
+    });
+    let parts = [
+        title,
+        headline.evidence.to_string(),
+        headline.remedy.to_string(),
+    ];
+    let told = parts.into_iter().chain(ended);
     told.filter(|text| !text.is_empty()).collect()
 }
 

@@ -1,0 +1,215 @@
+//! The budget: what each figure may be, and how a measured one compares with it.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use toml::Table;
+
+/// A group of figures, a table of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    Instructions,
+    Allocations,
+    ClockReads,
+    Bytes,
+    Sizes,
+}
+
+impl Group {
+    pub const ALL: [Self; 5] = [
+        Self::Instructions,
+        Self::Allocations,
+        Self::ClockReads,
+        Self::Bytes,
+        Self::Sizes,
+    ];
+
+    /// The name of its table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::Allocations => "allocations",
+            Self::ClockReads => "clock_reads",
+            Self::Bytes => "bytes",
+            Self::Sizes => "sizes",
+        }
+    }
+
+    /// What its figures are, as the file says.
+    fn comment(self) -> &'static str {
+        match self {
+            Self::Instructions => "of a worker for one request, within 2 %",
+            Self::Allocations => "calls of the allocator for one request, within 0.3",
+            Self::ClockReads => "of a worker for one request, within 0.3",
+            Self::Bytes => "of resident memory for each, within 3 %",
+            Self::Sizes => "of what is kept while a request waits, in bytes, exact",
+        }
+    }
+
+    /// How far a figure may be from its budget.
+    fn tolerance(self, budget: f64) -> f64 {
+        match self {
+            Self::Instructions => budget * 0.02,
+            Self::Bytes => budget * 0.03,
+            // What happens once for many requests, such as a buffer that grows. One more for each
+            // request is always seen.
+            Self::Allocations | Self::ClockReads => 0.3,
+            Self::Sizes => 0.0,
+        }
+    }
+
+    /// The decimals of its figures in the file.
+    fn decimals(self) -> usize {
+        match self {
+            Self::Allocations | Self::ClockReads => 1,
+            Self::Instructions | Self::Bytes | Self::Sizes => 0,
+        }
+    }
+}
+
+/// Figures by group and name.
+pub type Figures = BTreeMap<(Group, String), f64>;
+
+/// The budget of a file.
+///
+/// # Errors
+///
+/// Returns what is wrong with the file.
+pub fn parse(text: &str) -> Result<Figures, String> {
+    let table: Table = text.parse().map_err(|error| format!("{error}"))?;
+    let mut figures = Figures::new();
+    for (title, entries) in &table {
+        let group = Group::ALL.into_iter().find(|group| group.name() == title);
+        let group = group.ok_or_else(|| format!("no group is called {title}"))?;
+        let entries = entries
+            .as_table()
+            .ok_or_else(|| format!("{title} is no table"))?;
+        for (name, value) in entries {
+            let value = value.clone().try_into::<f64>();
+            let value = value.map_err(|_| format!("{title}.{name} is no number"))?;
+            figures.insert((group, name.clone()), value);
+        }
+    }
+    Ok(figures)
+}
+
+/// The text of a file with these figures.
+pub fn write(figures: &Figures) -> String {
+    let mut text = String::from(
+        "# What a request and what is kept may cost; CONTRIBUTING.md says how to look and how to raise a figure.\n\
+         # Written by `cargo bench --profile dev --bench budget -- --write`.\n",
+    );
+    for group in Group::ALL {
+        // Writing to a string does not fail.
+        let _taken = write!(text, "\n# {}\n[{}]\n", group.comment(), group.name());
+        for ((_, name), value) in figures.iter().filter(|((of, _), _)| *of == group) {
+            let _taken = writeln!(text, "{}", line(group, name, *value));
+        }
+    }
+    text
+}
+
+fn line(group: Group, name: &str, value: f64) -> String {
+    format!("{name} = {value:.*}", group.decimals())
+}
+
+/// How a measured figure compares with its budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Within,
+    /// More than the tolerance above, or without a budget.
+    Above,
+    /// More than the tolerance below.
+    Below,
+}
+
+/// A figure beside its budget.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub group: Group,
+    pub name: String,
+    /// `None` if the file has none.
+    pub budget: Option<f64>,
+    /// `None` if nothing measures it.
+    pub measured: Option<f64>,
+}
+
+impl Row {
+    pub fn verdict(&self) -> Verdict {
+        // A budget that nothing measures, and a figure without one, must be mended in the file.
+        let (Some(budget), Some(measured)) = (self.budget, self.measured) else {
+            return Verdict::Above;
+        };
+        let tolerance = self.group.tolerance(budget);
+        if measured > budget + tolerance {
+            Verdict::Above
+        } else if measured < budget - tolerance {
+            Verdict::Below
+        } else {
+            Verdict::Within
+        }
+    }
+
+    /// The line for the file, with the table that it is in.
+    pub fn line(&self) -> String {
+        let group = self.group;
+        let line = self
+            .measured
+            .map(|measured| line(group, &self.name, measured));
+        format!("[{}] {}", group.name(), line.unwrap_or_default())
+    }
+
+    /// A line of the closing table.
+    pub fn table_line(&self) -> String {
+        let decimals = self.group.decimals();
+        let cell = |figure: Option<f64>| {
+            figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.decimals$}"))
+        };
+        let both = self.budget.zip(self.measured);
+        let percent = both.map(|(budget, measured)| 100.0 * (measured - budget) / budget);
+        let percent = percent.map_or_else(String::new, |percent| format!("{percent:+.2} %"));
+        let verdict = match self.verdict() {
+            Verdict::Within => "",
+            Verdict::Above => "ABOVE",
+            Verdict::Below => "below",
+        };
+        let (budget, measured) = (cell(self.budget), cell(self.measured));
+        let line = format!(
+            "  {:18} {measured:>8} {budget:>8} {percent:>9}  {verdict}",
+            self.name
+        );
+        line.trim_end().to_owned()
+    }
+}
+
+/// Says the figure, and how far it is from its budget.
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = self.group.decimals();
+        write!(f, "{}.{}: ", self.group.name(), self.name)?;
+        match (self.budget, self.measured) {
+            (Some(budget), Some(measured)) => {
+                let by = measured - budget;
+                write!(f, "{measured:.decimals$}, budget {budget:.decimals$}, ")?;
+                write!(f, "{by:+.decimals$} ({:+.2} %)", 100.0 * by / budget)
+            }
+            (None, Some(measured)) => write!(f, "{measured:.decimals$}, no budget"),
+            (_, None) => write!(f, "not measured"),
+        }
+    }
+}
+
+/// The figures of the names that `are_meant` beside their budgets.
+pub fn rows(budget: &Figures, measured: &Figures, are_meant: impl Fn(&str) -> bool) -> Vec<Row> {
+    let mut keys: Vec<_> = budget.keys().chain(measured.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let keys = keys.into_iter().filter(|(_, name)| are_meant(name));
+    let rows = keys.map(|key| Row {
+        group: key.0,
+        name: key.1.clone(),
+        budget: budget.get(key).copied(),
+        measured: measured.get(key).copied(),
+    });
+    rows.collect()
+}

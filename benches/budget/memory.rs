@@ -1,0 +1,235 @@
+//! Bytes of resident memory of connections, waiting requests and keys.
+
+use std::io;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use drip::time::clock;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::Bench;
+use crate::gateway::{Gateway, HELD, HELD_AT_GATE, KEYS, PASS, WITH_ACTOR};
+use crate::limits::{Figures, Group};
+use crate::support::client::{Connection, connect_plain};
+use crate::support::crowd::{Crowd, Keys};
+use crate::support::figures::{Figure, float};
+use crate::support::{http2, within};
+
+/// Rounds of each measurement, of which the median counts.
+const ROUNDS: usize = 3;
+/// How many there are before the memory is read for the first time.
+const FIRST: u64 = 1000;
+/// How many are added.
+const ADDED: u64 = 9000;
+/// How many parked keys are added.
+const PARKED: u64 = 250_000;
+/// How many active keys are added. With more than 4000, idle actors are parked early.
+const ACTIVE: u64 = 2500;
+/// How many connections may wait to be accepted.
+const AT_ONCE: u64 = 100;
+/// Streams of a connection over HTTP/2.
+const STREAMS: u64 = 100;
+/// Timeout for slow events.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often connections come and go, with a pause before each time, until freed memory is back.
+const SETTLING: usize = 4;
+const PAUSE: Duration = Duration::from_millis(100);
+/// The actor of an idle key is parked after two seconds, or up to a second later.
+const UNTIL_PARKED: Duration = Duration::from_millis(3500);
+/// An actor that was used within this time is not parked.
+const ACTIVE_FOR: Duration = Duration::from_millis(1500);
+
+type Measure = fn(&Bench) -> io::Result<f64>;
+
+const KINDS: [(&str, Measure); 6] = [
+    ("idle_connection", idle),
+    ("waiting_http1", |bench| waiting(bench, HELD)),
+    ("waiting_http2", waiting_http2),
+    ("waiting_at_gate", |bench| waiting(bench, HELD_AT_GATE)),
+    ("parked_key", parked),
+    ("active_key", active),
+];
+
+/// Measures what one of each kind holds.
+pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
+    for (name, each) in KINDS {
+        if !bench.arguments.wants(name) {
+            continue;
+        }
+        println!("  {name}");
+        let rounds: io::Result<Vec<f64>> = (0..ROUNDS).map(|_| each(bench)).collect();
+        let rounds = rounds?;
+        println!("    {rounds:.0?}");
+        let figure = Figure::of(&rounds).ok_or(io::ErrorKind::InvalidData)?;
+        figures.insert((Group::Bytes, name.to_owned()), figure.median);
+    }
+    Ok(())
+}
+
+fn start(bench: &Bench) -> io::Result<Gateway> {
+    Gateway::start(Path::new(&bench.program), bench.origins, false)
+}
+
+/// The memory of a gateway that has given back what it freed.
+///
+/// The allocator does that while other pages come and go, so some connections do.
+fn settled(bench: &Bench, gateway: &Gateway) -> io::Result<u64> {
+    for _ in 0..SETTLING {
+        sleep(PAUSE);
+        bench.runtime.block_on(async {
+            let mut open = Vec::new();
+            for _ in 0..AT_ONCE {
+                let mut connection = Connection::new(gateway.plain);
+                connection.ask(&request(PASS, 1)).await?;
+                open.push(connection);
+            }
+            io::Result::Ok(())
+        })?;
+    }
+    sleep(PAUSE);
+    Ok(gateway.memory())
+}
+
+/// The memory that each of `added` holds.
+fn each(now: u64, before: u64, added: u64) -> f64 {
+    (float(now) - float(before)) / float(added)
+}
+
+/// Connections that had a request each.
+fn idle(bench: &Bench) -> io::Result<f64> {
+    let gateway = start(bench)?;
+    let mut open = Vec::new();
+    let mut add = |count| {
+        bench.runtime.block_on(async {
+            for _ in 0..count {
+                let mut connection = Connection::new(gateway.plain);
+                connection.ask(&request(PASS, 1)).await?;
+                open.push(connection);
+            }
+            io::Result::Ok(())
+        })
+    };
+    add(FIRST)?;
+    let before = settled(bench, &gateway)?;
+    add(ADDED)?;
+    Ok(each(settled(bench, &gateway)?, before, ADDED))
+}
+
+/// Requests with a connection each that all wait at one key.
+fn waiting(bench: &Bench, path: &'static str) -> io::Result<f64> {
+    let gateway = start(bench)?;
+    let _kept = first_of_key(bench, &gateway, path)?;
+    let descriptors = gateway.descriptors();
+    let mut open: Vec<TcpStream> = Vec::new();
+    let mut add = |count: u64| {
+        for _ in 0..count / AT_ONCE {
+            bench.runtime.block_on(async {
+                for _ in 0..AT_ONCE {
+                    let mut socket = connect_plain(gateway.plain).await?;
+                    socket.write_all(&request(path, 1)).await?;
+                    open.push(socket);
+                }
+                io::Result::Ok(())
+            })?;
+            let expected = descriptors + open.len();
+            if !within(PATIENCE, || gateway.descriptors() >= expected) {
+                return Err(io::Error::other("not all connections were accepted"));
+            }
+        }
+        Ok(())
+    };
+    add(FIRST)?;
+    let before = settled(bench, &gateway)?;
+    add(ADDED)?;
+    Ok(each(settled(bench, &gateway)?, before, ADDED))
+}
+
+/// Streams that all wait at one key.
+fn waiting_http2(bench: &Bench) -> io::Result<f64> {
+    let gateway = start(bench)?;
+    let _kept = first_of_key(bench, &gateway, HELD)?;
+    let mut open = Vec::new();
+    let mut add = |count: u64| {
+        bench.runtime.block_on(async {
+            for _ in 0..count / STREAMS {
+                let socket = connect_plain(gateway.plain).await?;
+                let mut connection = http2::Connection::over(socket, HELD);
+                (0..STREAMS).for_each(|_| connection.ask(1));
+                // Sends them, and reads the settings.
+                if !connection.outcomes().await?.is_empty() {
+                    return Err(io::Error::other("a stream was answered"));
+                }
+                open.push(connection);
+            }
+            io::Result::Ok(())
+        })
+    };
+    add(FIRST)?;
+    let before = settled(bench, &gateway)?;
+    add(ADDED)?;
+    Ok(each(settled(bench, &gateway)?, before, ADDED))
+}
+
+/// Keys that had a request each, some seconds ago.
+fn parked(bench: &Bench) -> io::Result<f64> {
+    const CLIENTS: usize = 64;
+    let gateway = start(bench)?;
+    let before = settled(bench, &gateway)?;
+    let coming = Crowd::new(gateway.plain, KEYS, Keys::Once(PARKED), CLIENTS).come();
+    within(PATIENCE, || coming.answers().answered() >= PARKED);
+    let answers = coming.answers();
+    drop(coming);
+    if answers.passed != PARKED {
+        return Err(io::Error::other(format!("not all keys came: {answers:?}")));
+    }
+    sleep(UNTIL_PARKED);
+    Ok(each(settled(bench, &gateway)?, before, PARKED))
+}
+
+/// Keys whose actors are there.
+fn active(bench: &Bench) -> io::Result<f64> {
+    let gateway = start(bench)?;
+    let mut connection = Connection::new(gateway.plain);
+    let mut ask = |keys: u64| {
+        let began = clock::now();
+        bench.runtime.block_on(async {
+            for key in 0..keys {
+                connection.ask(&request(WITH_ACTOR, key)).await?;
+            }
+            io::Result::Ok(())
+        })?;
+        Ok(clock::now().since(began))
+    };
+    ask(FIRST)?;
+    let before = settled(bench, &gateway)?;
+    // On a busy machine it takes longer, until only a few of them are new.
+    let mut held = 0.0;
+    let is_soon = |took: io::Result<Duration>| took.map(|took| took < ACTIVE_FOR);
+    for _ in 0..10 {
+        let is_active = is_soon(ask(FIRST + ACTIVE))?;
+        held = each(gateway.memory(), before, ACTIVE);
+        if is_active {
+            return Ok(held);
+        }
+    }
+    Err(io::Error::other(format!(
+        "too slow for active keys ({held})"
+    )))
+}
+
+/// The first request of a key, which does not wait. Returns its connection.
+fn first_of_key(bench: &Bench, gateway: &Gateway, path: &str) -> io::Result<Connection> {
+    let mut connection = Connection::new(gateway.plain);
+    let status = bench.runtime.block_on(connection.ask(&request(path, 1)))?;
+    if status == 200 {
+        Ok(connection)
+    } else {
+        Err(io::Error::other(format!("{path}: answered with {status}")))
+    }
+}
+
+fn request(path: &str, key: u64) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {key}\r\n\r\n").into_bytes()
+}

@@ -1,0 +1,179 @@
+//! Instructions, allocations and clock reads of one request.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::Bench;
+use crate::gateway::{GATE, Gateway, PASS, PLAN, SHUT, WAIT};
+use crate::limits::{Figures, Group};
+use crate::profile::{self, Profile};
+use crate::support::answers::Outcome;
+use crate::support::client::{Connection, Transport, connect_plain};
+use crate::support::figures::float;
+use crate::support::http2;
+
+/// A client that sends one request at a time, so that no two events of a worker come together.
+#[derive(Clone, Copy, Debug)]
+enum Client {
+    Http1(Transport),
+    /// Without TLS, by prior knowledge.
+    Http2,
+}
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    path: &'static str,
+    client: Client,
+    /// Requests of the shorter of two runs.
+    requests: u64,
+    /// The status of all but the first.
+    status: u16,
+}
+
+/// How many times as many requests the longer run has.
+const LONGER: u64 = 5;
+/// The key of all requests, which has a plan.
+const KEY: u64 = 7;
+
+const PLAIN: Client = Client::Http1(Transport::Plain);
+
+const KINDS: [Kind; 7] = [
+    kind("proxied", PASS, PLAIN),
+    Kind {
+        status: 429,
+        ..kind("rejected", SHUT, PLAIN)
+    },
+    Kind {
+        // Each takes 20 ms.
+        requests: 60,
+        ..kind("waits", WAIT, PLAIN)
+    },
+    kind("gate", GATE, PLAIN),
+    kind("http2", PASS, Client::Http2),
+    kind("tls", PASS, Client::Http1(Transport::Tls)),
+    kind("plan_cost_refund", PLAN, PLAIN),
+];
+
+const fn kind(name: &'static str, path: &'static str, client: Client) -> Kind {
+    Kind {
+        name,
+        path,
+        client,
+        requests: 500,
+        status: 200,
+    }
+}
+
+/// Measures one request of each kind, and writes its functions into files.
+pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
+    for kind in KINDS.iter().filter(|kind| bench.arguments.wants(kind.name)) {
+        println!("  {}", kind.name);
+        let few = run(bench, kind, kind.requests)?;
+        let many = run(bench, kind, kind.requests * LONGER)?;
+        let each = Each {
+            few,
+            many,
+            requests: kind.requests * (LONGER - 1),
+        };
+        let counts = [
+            (Group::Instructions, each.of(Profile::instructions)),
+            (
+                Group::Allocations,
+                each.of(|it| it.calls(profile::allocates)),
+            ),
+            (
+                Group::ClockReads,
+                each.of(|it| it.calls(profile::reads_clock)),
+            ),
+        ];
+        for (group, count) in counts {
+            figures.insert((group, kind.name.to_owned()), count);
+        }
+        bench.functions.write(kind.name, &each.functions())?;
+    }
+    Ok(())
+}
+
+/// Two runs that differ in the number of requests.
+struct Each {
+    few: Profile,
+    many: Profile,
+    /// How many more the longer has.
+    requests: u64,
+}
+
+impl Each {
+    /// What one request adds to a count.
+    fn of(&self, count: impl Fn(&Profile) -> u64) -> f64 {
+        let added = float(count(&self.many)) - float(count(&self.few));
+        added / float(self.requests)
+    }
+
+    /// The instructions that one request adds to each function.
+    fn functions(&self) -> Vec<(String, f64)> {
+        let names = self.many.functions().keys();
+        let added = names.map(|name| {
+            let added = self.of(|profile| {
+                let function = profile.functions().get(name);
+                function.map_or(0, |function| function.instructions)
+            });
+            (name.clone(), added)
+        });
+        added.filter(|(_, added)| added.abs() >= 0.5).collect()
+    }
+}
+
+fn run(bench: &Bench, kind: &Kind, requests: u64) -> io::Result<Profile> {
+    let gateway = Gateway::start(Path::new(&bench.program), bench.origins, true)?;
+    let to = match kind.client {
+        Client::Http1(Transport::Tls) => gateway.tls,
+        _ => gateway.plain,
+    };
+    bench.runtime.block_on(ask(kind, to, requests))?;
+    let mut profile = Profile::default();
+    for thread in gateway.into_profiles()? {
+        profile.add(&thread);
+    }
+    Ok(profile)
+}
+
+async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
+    let unexpected = |status| {
+        let Kind { name, .. } = kind;
+        Err(io::Error::other(format!("{name}: answered with {status}")))
+    };
+    match kind.client {
+        Client::Http1(transport) => {
+            let path = kind.path;
+            let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
+            let mut connection = Connection::over(transport, to);
+            for nth in 0..requests {
+                let status = connection.ask(request.as_bytes()).await?;
+                if status != kind.status && nth > 0 {
+                    return unexpected(status);
+                }
+            }
+        }
+        Client::Http2 => {
+            let socket = connect_plain(to).await?;
+            let mut connection = http2::Connection::over(socket, kind.path);
+            for _ in 0..requests {
+                connection.ask(KEY);
+                let outcome = loop {
+                    if let Some(outcome) = connection.outcomes().await?.pop() {
+                        break outcome;
+                    }
+                };
+                match outcome {
+                    Outcome::Answered(status) if status == kind.status => {}
+                    Outcome::Answered(status) => return unexpected(status),
+                    Outcome::Failed | Outcome::GivenUp => return unexpected(0),
+                }
+            }
+        }
+    }
+    Ok(())
+}

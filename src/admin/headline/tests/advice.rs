@@ -1,0 +1,55 @@
+//! Which rate is advised, in numbers.
+
+use super::*;
+
+#[test]
+fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short() {
+    let rejecting = |reason, oldest_wait| {
+        let mut second = fine();
+        second.zones[0].rejected = 15;
+        second.zones[0].oldest_wait = oldest_wait;
+        second.zones[0].rejections = counts(&[(reason, 15)]);
+        second.zones[0].advice = Some(advice());
+        after(&second)
+    };
+    let told = rejecting("burst", 1.0);
+    assert!(
+        told.evidence.as_str().ends_with("All 30 keys are limited."),
+        "{told:?}"
+    );
+    assert_eq!(
+        told.remedy.as_str(),
+        "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none. \
+         Otherwise raise `burst` to let more requests wait."
+    );
+    assert_eq!(
+        told.advised_rate,
+        Some("3r/s".into()),
+        "the rate of the button"
+    );
+    for reason in ["burst", "max_wait"] {
+        let told = rejecting(reason, 20.0);
+        let remedy = told.remedy.as_str();
+        assert!(
+            remedy.contains("at 3r/s none") && remedy.contains("wait 20 s already"),
+            "{remedy}"
+        );
+        assert!(!remedy.contains(&format!("raise `{reason}`")), "{remedy}");
+    }
+}
+
+#[test]
+fn long_waits_are_told_at_a_faster_rate_but_not_while_an_origin_is_slow() {
+    let mut second = fine();
+    second.zones[0].depth = 30;
+    second.zones[0].oldest_wait = 20.0;
+    second.zones[0].advice = Some(advice());
+    let told = after(&second);
+    let part = "at 3r/s 99 % of the waits would have been no longer than 400 ms";
+    assert!(told.remedy.as_str().contains(part), "{told:?}");
+    assert_eq!(told.advised_rate, Some("3r/s".into()));
+    second.origins[0].latency.p95 = Some(1.2);
+    let told = after(&second);
+    assert!(told.remedy.as_str().contains("find out why"), "{told:?}");
+    assert_eq!(told.advised_rate, None);
+}

@@ -1,0 +1,101 @@
+//! Masked names, which are shown in place of keys.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use ring::hmac::{self, HMAC_SHA256};
+use ring::rand::SystemRandom;
+
+use super::{Zone, short_key};
+
+const PREFIX: &str = "key-";
+/// Length of the part behind the prefix, in bytes: two of ten thousand keys have the same name once
+/// in six million starts.
+const SHOWN: usize = 6;
+
+/// The secret of this process; `None` if the system has no random numbers.
+///
+/// Without it, nobody can find a key by trying which one gives a name.
+static SECRET: LazyLock<Option<hmac::Key>> =
+    LazyLock::new(|| hmac::Key::generate(HMAC_SHA256, &SystemRandom::new()).ok());
+
+impl Zone {
+    /// The name that is shown in place of a key, such as `key-3f9a1c02b7e4`; `None` if keys are
+    /// shown as they are.
+    ///
+    /// It is the same for a key and its short form (`short_key`), and another one in another zone or
+    /// after a restart.
+    #[must_use]
+    pub fn masked(&self, key: &[u8]) -> Option<String> {
+        self.mask_keys.then(|| mask_key(&self.name, key))
+    }
+
+    /// Whether a text has the form of a masked name, and the zone masks its keys.
+    #[must_use]
+    pub fn is_masked_name(&self, text: &[u8]) -> bool {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        let digits = text.strip_prefix(PREFIX.as_bytes());
+        self.mask_keys && digits.is_some_and(|it| it.len() == 2 * SHOWN && it.iter().all(is_digit))
+    }
+}
+
+/// The masked name of a key of the zone of this name.
+pub(crate) fn mask_key(zone: &str, key: &[u8]) -> String {
+    let Some(secret) = &*SECRET else {
+        return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));
+    };
+    let mut context = hmac::Context::with_key(secret);
+    context.update(zone.as_bytes());
+    // No zone has it in its name.
+    context.update(&[0]);
+    context.update(&short_key(key));
+    let tag = context.sign();
+    let mut name = PREFIX.to_owned();
+    for byte in tag.as_ref().iter().take(SHOWN) {
+        // Writing to a string does not fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+
+    fn zone(name: &str, more: &str) -> Zone {
+        let text = format!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.{name}]\nkey = \"$host\"\nrate = \"1r/s\"\n{more}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"{name}\" }}]\n"
+        );
+        let settings = parse(&text, std::path::Path::new("gateway.toml"), true);
+        settings.expect("a right file").zones.remove(0)
+    }
+
+    #[test]
+    fn a_masked_name_tells_keys_apart_and_nothing_else() {
+        let masked = zone("z", "mask_keys = true");
+        let name = |key: &[u8]| masked.masked(key).expect("a name");
+        assert_eq!(name(b"alice"), name(b"alice"));
+        assert_ne!(name(b"alice"), name(b"bob"));
+        let elsewhere = zone("y", "mask_keys = true").masked(b"alice");
+        assert_ne!(Some(name(b"alice")), elsewhere, "another zone");
+        assert_eq!(name(b"alice").len(), "key-3f9a1c02b7e4".len());
+        assert!(masked.is_masked_name(name(b"alice").as_bytes()));
+        for other in ["alice", "key-", "key-3f9a1c02b7e", "key-3F9A1C02B7E4"] {
+            assert!(!masked.is_masked_name(other.as_bytes()), "{other}");
+        }
+        let plain = zone("z", "");
+        assert_eq!(plain.masked(b"alice"), None);
+        assert!(!plain.is_masked_name(name(b"alice").as_bytes()));
+    }
+
+    #[test]
+    fn long_keys_that_begin_alike_have_different_names_and_their_short_forms_the_same() {
+        let masked = zone("z", "mask_keys = true");
+        let long = |last: &str| format!("{}{last}", "x".repeat(1_000)).into_bytes();
+        let (one, other) = (long("1"), long("2"));
+        assert_ne!(masked.masked(&one), masked.masked(&other));
+        assert_eq!(masked.masked(&one), masked.masked(&short_key(&one)));
+    }
+}

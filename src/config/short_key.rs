@@ -1,0 +1,39 @@
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+
+/// Maximum length of a key that is kept whole, in bytes.
+///
+/// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
+const LONGEST: usize = 128;
+const KEPT: usize = 110;
+
+/// `key`, or the short form that is kept of it. The short form of a short form is the same.
+pub(crate) fn short_key(key: &[u8]) -> Cow<'_, [u8]> {
+    if key.len() <= LONGEST {
+        return key.into();
+    }
+    // This hasher gives the same result in each run.
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let mut short = key[..KEPT].to_vec();
+    // Writing to memory cannot fail.
+    let _ = write!(short, "~{:016x}", hasher.finish());
+    short.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_key_is_remembered_by_its_begin_and_a_sum() {
+        assert_eq!(*short_key(b"192.0.2.1"), *b"192.0.2.1");
+        let long = |last: &str| format!("{}{last}", "x".repeat(100_000)).into_bytes();
+        let (one, other) = (long("1"), long("2"));
+        assert!(short_key(&one).len() <= LONGEST);
+        assert!(short_key(&one).starts_with(b"xxx"));
+        assert_ne!(short_key(&one), short_key(&other));
+        assert_eq!(short_key(&one), short_key(&long("1")));
+    }
+}
