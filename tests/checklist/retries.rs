@@ -165,7 +165,7 @@ fn line_21_a_connection_that_the_origin_closed_while_it_was_idle_costs_no_post_a
             assert_eq!(origin.request().body.len(), nth + 1, "{}", bed.who);
             origin.send(OK);
             assert_eq!(client.answer().status(), 200, "{}: {nth}", bed.who);
-            drop(origin);
+            origin.close();
             // The proxy has this long to detect it.
             thread::sleep(20 * MS);
         }

@@ -10,6 +10,8 @@ use h2::SendStream;
 use h2::server::{Builder, SendResponse};
 use http::{HeaderMap, Request, Response};
 
+use crate::support::close;
+
 /// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers;
 /// `/hint/SIZE/COUNT` by two interim responses before. Everything else is answered by `ok`.
 pub struct StreamOrigin {
@@ -99,7 +101,7 @@ async fn serve(listener: TcpListener, most: usize, counts: Arc<Counts>) {
             }
         });
     }
-    drop(listener);
+    close(&listener);
     std::future::pending::<()>().await;
 }
 

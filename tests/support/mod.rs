@@ -16,8 +16,11 @@ pub mod rng;
 mod watch;
 pub mod wire;
 
+use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::net::Shutdown;
 
 pub use client::{Client, fetch};
 pub use frame_origin::FrameOrigin;
@@ -60,6 +63,12 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         );
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Ends a connection, or stops listening, before this returns. Dropping the socket is not enough: a process that another
+/// thread starts meanwhile has it too until it runs its program, so that a client still connects there.
+pub fn close(socket: impl AsFd) {
+    rustix::net::shutdown(socket, Shutdown::Both).expect("an open socket");
 }
 
 /// A file with one zone, whose key is the argument `key`, and one route with the limit `limit`.

@@ -1,6 +1,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::wire::Head;
-use super::{SOON, note_pauses, now};
+use super::{SOON, close, note_pauses, now};
 
 /// A request as the origin saw it.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ pub struct Origin {
     pub address: SocketAddr,
     seen: Arc<Seen>,
     stopped: Arc<AtomicBool>,
-    wake: Box<dyn Fn()>,
+    listening: OwnedFd,
     accepting: Option<thread::JoinHandle<()>>,
 }
 
@@ -78,10 +79,10 @@ impl Origin {
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         let listener = UnixListener::bind(path).expect("a socket");
+        let listening = listener.try_clone().expect("a socket");
         let accept = move || Ok(Box::new(listener.accept()?.0) as Box<dyn Stream>);
-        let path = path.to_owned();
-        let wake = move || drop(UnixStream::connect(&path));
-        Self::new(SocketAddr::from(([0; 4], 0)), accept, wake, answer)
+        let address = SocketAddr::from(([0; 4], 0));
+        Self::new(address, accept, listening.into(), answer)
     }
 
     /// The same over TLS.
@@ -105,19 +106,19 @@ impl Origin {
         note_pauses();
         let listener = TcpListener::bind(address).expect("a port");
         let address = listener.local_addr().expect("an address");
+        let listening = listener.try_clone().expect("a socket");
         let accept = move || {
             let (tcp, _) = listener.accept()?;
             tcp.set_nodelay(true)?;
             wrap(tcp)
         };
-        let wake = move || drop(TcpStream::connect(address));
-        Self::new(address, accept, wake, answer)
+        Self::new(address, accept, listening.into(), answer)
     }
 
     fn new(
         address: SocketAddr,
         accept: impl Fn() -> io::Result<Box<dyn Stream>> + Send + 'static,
-        wake: impl Fn() + 'static,
+        listening: OwnedFd,
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         let (seen, stopped) = (Arc::<Seen>::default(), Arc::<AtomicBool>::default());
@@ -137,7 +138,7 @@ impl Origin {
             address,
             seen,
             stopped,
-            wake: Box::new(wake),
+            listening,
             accepting: Some(accepting),
         }
     }
@@ -181,8 +182,8 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        (self.wake)();
-        // Once this returns nothing listens there.
+        // Wakes the thread, too.
+        close(&self.listening);
         let _ended = self.accepting.take().map(thread::JoinHandle::join);
     }
 }

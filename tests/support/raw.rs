@@ -87,6 +87,12 @@ impl Raw {
         open.expect("an open connection");
     }
 
+    /// Ends the connection before this returns, as [`close`](super::close) does: when it is only dropped, a process that
+    /// another thread starts may hold it open.
+    pub fn close(self) {
+        super::close(&self.stream);
+    }
+
     /// Ends the connection with a reset.
     pub fn reset(self) {
         let linger = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));

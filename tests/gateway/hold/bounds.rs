@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{LATE, MS, ask_all, gauge, held, origin_at, reloads, statuses, wait_for_depth};
-use crate::support::{Client, Gateway, eventually, fetch, free_address, now};
+use crate::support::{Client, Gateway, close, eventually, fetch, free_address, now};
 
 #[test]
 fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
@@ -216,7 +216,8 @@ fn no_more_than_max_queue_wait_again() {
         .map(|nth| Client::ask(gateway.address(), &format!("/{nth}")))
         .collect();
     let taken: Vec<_> = asking.iter().map(|_| listener.accept()).collect();
-    drop((taken, listener));
+    close(&listener);
+    drop(taken);
     let mut answers: Vec<u16> = asking
         .into_iter()
         .map(|mut it| it.answer().status)

@@ -15,16 +15,16 @@ use super::{held, origin_at, wait_for_depth};
 use crate::checklist::haproxy::Haproxy;
 use crate::support::frames::{RST_STREAM, frame};
 use crate::support::{
-    Client, Exchange, FrameOrigin, Gateway, Origin, alone, eventually, fetch, free_address, now,
-    python_with,
+    Client, Exchange, FrameOrigin, Gateway, Origin, alone, close, eventually, fetch, free_address,
+    now, python_with,
 };
 
 /// Takes so many requests, each on a connection of its own, and closes each without an answer.
 ///
-/// Its port is closed when it returns.
+/// Its port is closed before the last is lost: whoever sends it again at once finds nobody there.
 fn lose(listener: TcpListener, requests: usize) -> Vec<String> {
     let mut lost = Vec::new();
-    for _ in 0..requests {
+    for nth in 1..=requests {
         let (mut stream, _) = listener.accept().expect("a connection");
         let mut head = Vec::new();
         let mut byte = [0];
@@ -34,8 +34,10 @@ fn lose(listener: TcpListener, requests: usize) -> Vec<String> {
         }
         let head = String::from_utf8(head).expect("ASCII");
         lost.extend(head.lines().next().map(str::to_owned));
+        if nth == requests {
+            close(&listener);
+        }
     }
-    drop(listener);
     lost
 }
 
