@@ -73,6 +73,12 @@ pub enum Answer {
     OneTooMany(Limit),
 }
 
+impl From<Result<Grant, Rejection>> for Answer {
+    fn from(decided: Result<Grant, Rejection>) -> Self {
+        decided.map_or_else(Self::Rejected, Self::Turn)
+    }
+}
+
 /// What a join would be answered.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
@@ -186,15 +192,21 @@ impl Grant {
 }
 
 impl Rejection {
-    /// The rejection for a zone that is closed while its store is unavailable.
+    /// A rejection for which no exact time is known.
     #[must_use]
-    pub(super) fn without_store() -> Self {
+    pub(super) fn soon(reason: Rejected) -> Self {
         Self {
-            reason: Rejected::Store,
+            reason,
             excess: Excess::default(),
             retry_after: RETRY_SOON,
             is_flood: false,
         }
+    }
+
+    /// The rejection for a zone that is closed while its store is unavailable.
+    #[must_use]
+    pub(super) fn without_store() -> Self {
+        Self::soon(Rejected::Store)
     }
 
     /// The rejection in a pause, if no more requests may wait for its end.

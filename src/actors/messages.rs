@@ -45,18 +45,6 @@ pub struct Probe {
     pub reply: oneshot::Sender<Outcome>,
 }
 
-impl Join {
-    /// The request as it is recorded.
-    pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
-        Arrival {
-            time,
-            key: &self.key,
-            limit: self.limit,
-            dry_run: self.dry_run,
-        }
-    }
-}
-
 impl Probe {
     /// The request as it is recorded if it is rejected. Otherwise its join is.
     pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {

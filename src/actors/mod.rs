@@ -43,5 +43,5 @@ pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::{GridLink, SharedBy, StoreHealth, StoreRefusal};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use turn::{HeldPlace, Joining, Probing, RequestTicket, Turn, UsedTurn};
+pub use turn::{HeldPlace, Joined, Joining, Probing, RequestTicket, Turn, UsedTurn};
 pub use zone::Zone;

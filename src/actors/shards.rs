@@ -2,14 +2,14 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::dev::ToEnvelope;
-use actix::{Addr, Context, Handler, Message};
+use actix::Message;
 use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
 
-use super::answer::Rejection;
+use super::answer::{Answer, Rejection};
 use super::messages::Retire;
 use super::restart::Paused;
-use super::supervisor::ZoneSupervisor;
+use super::supervisor::{Handle, JoinRequest, SupervisorAddress, ZoneSupervisor};
 use super::unused::Unused;
 use crate::limit::Moment;
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
@@ -19,7 +19,7 @@ use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 /// A key's hash selects its supervisor. All versions of a zone have the same shards.
 #[derive(Debug)]
 pub(super) struct Shards {
-    supervisors: Box<[Addr<ZoneSupervisor>]>,
+    supervisors: Box<[SupervisorAddress]>,
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
     paused: Paused,
@@ -31,7 +31,7 @@ pub(super) struct Shards {
 
 impl Shards {
     pub(super) fn new(
-        supervisors: Box<[Addr<ZoneSupervisor>]>,
+        supervisors: Box<[SupervisorAddress]>,
         metrics: Arc<ZoneMetrics>,
         paused: Paused,
         started: Moment,
@@ -84,18 +84,26 @@ impl Shards {
         self.metrics.count(plan, why.status());
     }
 
-    /// Sends a message to the supervisor of `key`.
-    pub(super) fn send<M>(&self, key: &[u8], message: M)
-    where
-        M: Message + Send + 'static,
-        M::Result: Send,
-        ZoneSupervisor: Handler<M>,
-        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
-    {
-        self.supervisor(key).do_send(message);
+    /// Asks the supervisor of a request's key for a turn.
+    ///
+    /// Returns the answer, or where it will come.
+    pub(super) fn ask(
+        &self,
+        request: &JoinRequest<'_>,
+    ) -> Result<Answer, oneshot::Receiver<Answer>> {
+        self.supervisor(request.key).ask(request)
     }
 
-    fn supervisor(&self, key: &[u8]) -> &Addr<ZoneSupervisor> {
+    /// Sends a message to the supervisor of `key`. What one thread sends is handled in its order.
+    pub(super) fn send<M>(&self, key: &[u8], message: M)
+    where
+        M: Message<Result = ()> + Send + 'static,
+        ZoneSupervisor: Handle<M>,
+    {
+        self.supervisor(key).send(message);
+    }
+
+    fn supervisor(&self, key: &[u8]) -> &SupervisorAddress {
         &self.supervisors[self.index(key)]
     }
 
@@ -115,12 +123,12 @@ impl Shards {
         parts
     }
 
-    pub(super) fn supervisors(&self) -> &[Addr<ZoneSupervisor>] {
+    pub(super) fn supervisors(&self) -> &[SupervisorAddress] {
         &self.supervisors
     }
 
     /// The supervisors that have not ended.
-    pub(super) fn living(&self) -> impl Iterator<Item = &Addr<ZoneSupervisor>> {
+    pub(super) fn living(&self) -> impl Iterator<Item = &SupervisorAddress> {
         let all = self.supervisors.iter();
         all.filter(|supervisor| supervisor.connected())
     }
@@ -128,11 +136,10 @@ impl Shards {
     pub(super) fn tell_all<M>(&self, message: M)
     where
         M: Message<Result = ()> + Copy + Send + 'static,
-        ZoneSupervisor: Handler<M>,
-        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
+        ZoneSupervisor: Handle<M>,
     {
         for supervisor in &self.supervisors {
-            supervisor.do_send(message);
+            supervisor.post(message);
         }
     }
 }

@@ -7,8 +7,9 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Outcome, RETRY_SOON, Rejection};
-use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
+use super::messages::{FreePlace, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
+use super::supervisor::JoinRequest;
 use super::unused::Unused;
 use crate::limit::{Cost, Excess, Limit, Onward, Ticket};
 use crate::observe::metrics::{PlanMetrics, Rejected};
@@ -63,8 +64,18 @@ impl<'z> Joining<'z> {
         dry_run: bool,
         request: RequestTicket,
     ) -> Self {
-        let answer = ask(shards, &key, limit, dry_run, request);
-        let RequestTicket { ticket, onward } = request;
+        let answer = coming(ask(shards, &key, limit, dry_run, request));
+        Self::answered_by(answer, shards, key, plan, dry_run, request)
+    }
+
+    fn answered_by(
+        answer: oneshot::Receiver<Answer>,
+        shards: &'z Shards,
+        key: Key,
+        plan: Option<&'z PlanMetrics>,
+        dry_run: bool,
+        RequestTicket { ticket, onward }: RequestTicket,
+    ) -> Self {
         Self {
             shards,
             key: Some(key),
@@ -80,28 +91,80 @@ impl<'z> Joining<'z> {
     }
 }
 
-/// Sends a join to the supervisor of `key`.
+/// A request that has asked one zone for a turn.
+#[derive(Debug)]
+pub enum Joined<'z> {
+    /// It has its turn.
+    Turn(Turn<'z>),
+    /// It is rejected. The key is the request's own.
+    Rejected(Key, Rejection),
+    /// It waits.
+    Waiting(Joining<'z>),
+}
+
+impl<'z> Joined<'z> {
+    pub(super) fn ask(
+        shards: &'z Shards,
+        key: Key,
+        plan: Option<&'z PlanMetrics>,
+        limit: Limit,
+        dry_run: bool,
+        request: RequestTicket,
+    ) -> Self {
+        match ask(shards, &key, limit, dry_run, request) {
+            Ok(Answer::Turn(grant)) => Self::Turn(Turn {
+                shards,
+                key,
+                plan,
+                grant,
+                dry_run,
+                is_flood: false,
+                unused: Some(Unused::Cancelled),
+            }),
+            Ok(Answer::Rejected(rejection)) => {
+                shards.count_rejection(plan, &rejection, dry_run);
+                Self::Rejected(key, rejection)
+            }
+            answer => Self::Waiting(Joining::answered_by(
+                coming(answer),
+                shards,
+                key,
+                plan,
+                dry_run,
+                request,
+            )),
+        }
+    }
+}
+
+/// Asks the supervisor of `key` for a turn.
 fn ask(
     shards: &Shards,
     key: &Key,
     limit: Limit,
     dry_run: bool,
-    request: RequestTicket,
-) -> oneshot::Receiver<Answer> {
-    let (reply, answer) = oneshot::channel();
-    let RequestTicket { ticket, onward } = request;
-    shards.send(
+    RequestTicket { ticket, onward }: RequestTicket,
+) -> Result<Answer, oneshot::Receiver<Answer>> {
+    shards.ask(&JoinRequest {
         key,
-        Join {
-            key: Key::clone(key),
-            limit,
-            dry_run,
-            ticket,
-            onward,
-            reply,
+        limit,
+        dry_run,
+        ticket,
+        onward,
+    })
+}
+
+/// Returns where an answer comes that may be here already.
+fn coming(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receiver<Answer> {
+    answer.map_or_else(
+        |coming| coming,
+        |answer| {
+            let (reply, coming) = oneshot::channel();
+            // The receiver is here.
+            let _sent = reply.send(answer);
+            coming
         },
-    );
-    answer
+    )
 }
 
 impl<'z> Joining<'z> {
@@ -112,7 +175,7 @@ impl<'z> Joining<'z> {
         let key = Key::from(NEW_KEYS);
         let (ticket, onward) = (self.ticket, self.onward);
         let request = RequestTicket { ticket, onward };
-        ask(self.shards, &key, limit, self.dry_run, request)
+        coming(ask(self.shards, &key, limit, self.dry_run, request))
     }
 
     /// Returns the request's own key, until its turn has it.

@@ -1,10 +1,11 @@
 //! Panics on demand, for the tests of supervision.
 
-use actix::{Context, Handler, Message};
+use actix::Message;
 
 use super::super::answer::Key;
 use super::super::key::CrashKey;
 use super::ZoneSupervisor;
+use super::here::Handle;
 
 /// What panics.
 #[derive(Debug, Message)]
@@ -16,10 +17,8 @@ pub(crate) enum Crash {
     Supervisor,
 }
 
-impl Handler<Crash> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, crash: Crash, _: &mut Context<Self>) {
+impl Handle<Crash> for ZoneSupervisor {
+    fn handle(&mut self, crash: Crash) {
         match crash {
             Crash::Key(key) => {
                 if let Some(active) = self

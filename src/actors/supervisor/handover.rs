@@ -1,7 +1,6 @@
 //! The end of a process whose successor continues from its keys.
 
-use actix::{Context, Handler};
-
+use super::here::Handle;
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
 use crate::actors::messages::{
@@ -13,10 +12,8 @@ use crate::limit::{Account, Moment};
 /// How many keys one step of saving visits: a fraction of a millisecond.
 const STEP: usize = 1000;
 
-impl Handler<HandOver> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, HandOver { done }: HandOver, _: &mut Context<Self>) {
+impl Handle<HandOver> for ZoneSupervisor {
+    fn handle(&mut self, HandOver { done }: HandOver) {
         if self.phase == Phase::Open {
             self.phase = Phase::HandedOver;
             self.release_leases();
@@ -26,10 +23,8 @@ impl Handler<HandOver> for ZoneSupervisor {
     }
 }
 
-impl Handler<GiveBackLeases> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, GiveBackLeases { done }: GiveBackLeases, _: &mut Context<Self>) {
+impl Handle<GiveBackLeases> for ZoneSupervisor {
+    fn handle(&mut self, GiveBackLeases { done }: GiveBackLeases) {
         self.release_leases();
         let link = self.shard.sharing();
         actix_rt::spawn(async move {
@@ -42,10 +37,8 @@ impl Handler<GiveBackLeases> for ZoneSupervisor {
     }
 }
 
-impl Handler<ListTurnsToCome> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, list: ListTurnsToCome, _: &mut Context<Self>) {
+impl Handle<ListTurnsToCome> for ZoneSupervisor {
+    fn handle(&mut self, list: ListTurnsToCome) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
             if snapshot.pending.get() > 0 || snapshot.depth.get() > 0 {
@@ -55,10 +48,8 @@ impl Handler<ListTurnsToCome> for ZoneSupervisor {
     }
 }
 
-impl Handler<SaveKeys> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, SaveKeys { before, at, reply }: SaveKeys, _: &mut Context<Self>) {
+impl Handle<SaveKeys> for ZoneSupervisor {
+    fn handle(&mut self, SaveKeys { before, at, reply }: SaveKeys) {
         let end = before.min(self.keys.len());
         let (keys, mut next) = self.keys.walk(end, STEP);
         let mut saved = Vec::new();
@@ -94,10 +85,8 @@ impl Handler<SaveKeys> for ZoneSupervisor {
     }
 }
 
-impl Handler<RestoreKeys> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, RestoreKeys { keys, at }: RestoreKeys, _: &mut Context<Self>) {
+impl Handle<RestoreKeys> for ZoneSupervisor {
+    fn handle(&mut self, RestoreKeys { keys, at }: RestoreKeys) {
         let now = self.shard.pacer.now();
         for key in keys {
             self.restore(key, at, now);

@@ -2,21 +2,18 @@
 
 use std::rc::Rc;
 
-use actix::{AsyncContext, Context, Handler};
-
 use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
-use super::super::messages::{Join, Settle};
+use super::super::messages::{Join, Refund, Settle};
 use super::super::store_link::{NoReply, StoreLink, StoreReply};
-use super::ZoneSupervisor;
+use super::here::Handle;
 use super::keys::{Known, State};
+use super::{JoinRequest, ZoneSupervisor};
 use crate::config::OnStoreFailure;
 use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::Rejected;
 
-impl Handler<StoreReply> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, reply: StoreReply, _: &mut Context<Self>) {
+impl Handle<StoreReply> for ZoneSupervisor {
+    fn handle(&mut self, reply: StoreReply) {
         self.asked = self.asked.saturating_sub(1);
         let now = self.shard.pacer.now();
         self.apply_reply(reply, now);
@@ -24,32 +21,36 @@ impl Handler<StoreReply> for ZoneSupervisor {
 }
 
 impl ZoneSupervisor {
-    /// Decides a join.
-    pub(super) fn decide(&mut self, join: Join, now: Moment) {
+    /// Decides a request.
+    pub(super) fn decide(
+        &mut self,
+        request: &JoinRequest<'_>,
+        now: Moment,
+    ) -> Result<Grant, Rejection> {
+        let (key, limit) = (request.key, request.limit);
         // Nothing can wait here for the end of a pause.
-        if let Some(until) = self.tuning.overrides.paused_until(&join.key)
-            && !join.dry_run
+        if let Some(until) = self.tuning.overrides.paused_until(key)
+            && !request.dry_run
         {
-            let rejection = Rejection {
+            return Err(Rejection {
                 retry_after: until.since(now),
                 ..Rejection::in_pause()
-            };
-            return self.tell(join, Err(rejection), now);
+            });
         }
-        let rate = self.rates.wanted(&join.key);
-        let Some(account) = self.account(&join.key, now) else {
-            return self.reject(join, Rejected::Keys, now);
-        };
-        let verdict = account.decide(rate, join.limit, now);
-        let charge = Charge::Own(limit::Charge::of_passing(now, join.limit.cost));
-        let answer = answer(account, rate, join.limit, verdict, charge, now);
-        self.tell(join, answer, now);
+        let rate = self.rates.wanted(key);
+        let account = self.account(key, now);
+        let account = account.ok_or_else(|| Rejection::soon(Rejected::Keys))?;
+        let verdict = account.decide(rate, limit, now);
+        let charge = Charge::Own(limit::Charge::of_passing(now, limit.cost));
+        answer(account, rate, limit, verdict, charge, now)
     }
 
     /// Asks the store to decide a join.
-    pub(super) fn ask(&mut self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
-        self.asked += 1;
-        zone.ask(join, ctx.address().recipient());
+    pub(super) fn ask_store(&mut self, zone: &Rc<StoreLink>, join: Join) {
+        if let Some(replies) = &self.replies {
+            self.asked += 1;
+            zone.ask(join, replies.clone());
+        }
     }
 
     /// Applies the store's decision, or the zone's fallback if there is none.
@@ -69,9 +70,12 @@ impl ZoneSupervisor {
                 if let Some(known) = self.account(&join.key, now) {
                     *known = account;
                 }
-                self.tell(join, answer, now);
+                self.answer(join, answer, now);
             }
-            (Err(NoReply), OnStoreFailure::Local) => self.decide(join, now),
+            (Err(NoReply), OnStoreFailure::Local) => {
+                let decided = self.decide(&join.request(), now);
+                self.answer(join, decided, now);
+            }
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
@@ -79,20 +83,20 @@ impl ZoneSupervisor {
                 let known = self.keys.get(&join.key).and_then(Known::parked);
                 let account = known.unwrap_or(&new);
                 let answer = answer(account, own, join.limit, verdict, charge, now);
-                self.tell(join, answer, now);
+                self.answer(join, answer, now);
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
-                self.tell(join, Err(Rejection::without_store()), now);
+                self.answer(join, Err(Rejection::without_store()), now);
             }
         }
     }
 
     /// Answers a join. If the receiver of a turn has gone, gives the charge back.
-    fn tell(&mut self, join: Join, answer: Result<Grant, Rejection>, now: Moment) {
+    pub(super) fn answer(&mut self, join: Join, answer: Result<Grant, Rejection>, now: Moment) {
         match answer {
             Ok(grant) => {
                 if join.reply.send(Answer::Turn(grant)).is_err() {
-                    self.take_back(&join.key, grant.charge, now);
+                    self.refund(join.key, grant.charge, now);
                 }
             }
             Err(rejection) => {
@@ -103,7 +107,16 @@ impl ZoneSupervisor {
     }
 
     /// Gives back the charge of an unused turn.
-    pub(super) fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
+    pub(super) fn refund(&mut self, key: Key, charge: Charge, now: Moment) {
+        if self.tuning.algorithm.queues() {
+            self.tell_known(&key.clone(), Refund { key, charge }, now);
+        } else {
+            self.take_back(&key, charge, now);
+        }
+    }
+
+    /// Gives back the charge of an unused turn to a key that has no actor.
+    fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
         match charge {
             Charge::Own(charge) => {
                 let rate = self.rates.of(key);

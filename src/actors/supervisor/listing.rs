@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use actix::{Context, Handler};
-
 use super::super::answer::Key;
 use super::super::heavy::{CollectHeavy, HeavyKey, HeavyKeys, HeavyName};
 use super::super::messages::{
     CollectArrivals, CollectStats, FROM_THE_END, FindMasked, Forget, ForgetKey, ListKeys,
 };
 use super::super::stats::KeyState;
+use super::here::Handle;
 use super::keys::{Known, State};
 use super::{Active, ZoneSupervisor};
 use crate::limit::Moment;
@@ -17,10 +16,8 @@ use crate::limit::Moment;
 /// How many keys one step of a query visits: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
 
-impl Handler<CollectStats> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, request: CollectStats, _: &mut Context<Self>) {
+impl Handle<CollectStats> for ZoneSupervisor {
+    fn handle(&mut self, request: CollectStats) {
         let CollectStats {
             mut count,
             before,
@@ -44,10 +41,8 @@ impl Handler<CollectStats> for ZoneSupervisor {
     }
 }
 
-impl Handler<ListKeys> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, request: ListKeys, _: &mut Context<Self>) {
+impl Handle<ListKeys> for ZoneSupervisor {
+    fn handle(&mut self, request: ListKeys) {
         let ListKeys {
             mut top,
             before,
@@ -63,10 +58,8 @@ impl Handler<ListKeys> for ZoneSupervisor {
     }
 }
 
-impl Handler<FindMasked> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, request: FindMasked, _: &mut Context<Self>) {
+impl Handle<FindMasked> for ZoneSupervisor {
+    fn handle(&mut self, request: FindMasked) {
         let FindMasked {
             zone,
             name,
@@ -81,19 +74,15 @@ impl Handler<FindMasked> for ZoneSupervisor {
     }
 }
 
-impl Handler<CollectArrivals> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, request: CollectArrivals, _: &mut Context<Self>) {
+impl Handle<CollectArrivals> for ZoneSupervisor {
+    fn handle(&mut self, request: CollectArrivals) {
         // The caller may have gone.
         let _gone = request.reply.send(self.shard.arrivals());
     }
 }
 
-impl Handler<CollectHeavy> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, request: CollectHeavy, _: &mut Context<Self>) {
+impl Handle<CollectHeavy> for ZoneSupervisor {
+    fn handle(&mut self, request: CollectHeavy) {
         let CollectHeavy {
             measure,
             window,
@@ -140,10 +129,8 @@ impl ZoneSupervisor {
     }
 }
 
-impl Handler<Forget> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, forget: Forget, _: &mut Context<Self>) {
+impl Handle<Forget> for ZoneSupervisor {
+    fn handle(&mut self, forget: Forget) {
         let Forget {
             key,
             waiters,

@@ -1,9 +1,13 @@
 //! The supervisor: owns a zone's keys on one worker.
 
+mod actor;
+mod address;
 #[cfg(test)]
 mod crash;
 mod handover;
+mod here;
 mod immediate;
+mod join;
 mod keys;
 mod listing;
 mod new_keys;
@@ -17,20 +21,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
+use actix::{Addr, Context, Handler, Message, Recipient};
 
-use super::answer::{Answer, Charge, Key, Outcome, RETRY_SOON, Rejection};
+use super::answer::{Charge, Key, Outcome};
 use super::arrivals::ArrivalLog;
 use super::key::KeyActor;
-use super::messages::{End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, Settle};
-use super::restart::{self, Restart};
+use super::messages::{End, FreePlace, Leave, Probe, Refund, RejectAll, Retire, Settle};
+use super::restart;
 use super::snapshot::{Shard, Snapshot};
-use super::store_link::StoreLink;
-use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
-use crate::observe::metrics::{ActorKind, Rejected, ZoneMetrics};
+use super::store_link::{StoreLink, StoreReply};
+use crate::limit::{Account, Bucket, Moment};
+use crate::observe::metrics::ZoneMetrics;
 use crate::time::pacer::{Alarm, Bell, Pacer};
+pub(super) use actor::SupervisorActor;
+pub(super) use address::SupervisorAddress;
 #[cfg(test)]
 pub(crate) use crash::Crash;
+pub(super) use here::{Handle, SupervisorId};
+pub(super) use join::JoinRequest;
 use keys::{Keys, Known, State};
 use rates::Rates;
 pub(super) use tuning::{NewKeys, Retune, Tuning};
@@ -39,8 +47,13 @@ pub(super) use tuning::{NewKeys, Retune, Tuning};
 ///
 /// It wakes an actor for each key whose bucket a request does not find empty, parks the actor when
 /// it is idle, forgets the key when it has drained, and evicts keys when the zone is full.
+///
+/// Its [`SupervisorActor`] hands it what other threads send; requests of its own worker
+/// [ask it in place](here).
 pub(super) struct ZoneSupervisor {
     zone: String,
+    /// Takes the replies of the store. `None` before the actor starts.
+    replies: Option<Recipient<StoreReply>>,
     tuning: Tuning,
     shard: Rc<Shard>,
     keys: Keys<Active>,
@@ -84,6 +97,7 @@ impl ZoneSupervisor {
         let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
         Self {
             zone,
+            replies: None,
             rates: Rates::new(
                 tuning.rate,
                 tuning.plans.clone(),
@@ -154,41 +168,8 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Whether a request is too late: the gateway stops.
-    ///
-    /// After the handover, a dry run still lets requests pass.
-    fn takes_no_more(&self, join: &Join) -> bool {
-        match self.phase {
-            Phase::Open | Phase::Retiring => false,
-            Phase::HandedOver => !join.dry_run,
-            Phase::Stopping => true,
-        }
-    }
-
     fn has_room(&self) -> bool {
         self.keys.len() < self.tuning.max_keys.get()
-    }
-
-    /// Returns why a known key would reject a request, if it would.
-    ///
-    /// Uses the bucket that the key's actor last published, unless a message is pending there that
-    /// may change it. A rejection changes nothing, so a flood of rejections need not take the
-    /// actor's time.
-    fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
-        // Local state of a shared zone may be out of date. In a pause, only the actor knows its
-        // clock.
-        let is_paused = self.tuning.overrides.paused_until(key).is_some();
-        if is_paused || self.shard.sharing().is_some() {
-            return None;
-        }
-        let rate = self.rates.of(key);
-        match &self.keys[index].state {
-            State::Parked(account) | State::Passing(account) => account.refuses(rate, limit, now),
-            State::Active(active) if active.snapshot.pending.get() == 0 => {
-                active.snapshot.bucket.get().refuses(rate, limit, now)
-            }
-            State::Active(_) => None,
-        }
     }
 
     /// Gives back the places that were taken ahead from the store.
@@ -196,17 +177,6 @@ impl ZoneSupervisor {
         if let Some(zone) = self.shard.sharing() {
             zone.release_leases();
         }
-    }
-
-    fn reject(&self, join: Join, reason: Rejected, now: Moment) {
-        let rejection = Rejection {
-            reason,
-            excess: Excess::default(),
-            retry_after: RETRY_SOON,
-            is_flood: false,
-        };
-        let (key, dry_run) = (&join.key, join.dry_run);
-        self.shard.reject(key, join.reply, rejection, dry_run, now);
     }
 }
 
@@ -257,97 +227,8 @@ impl Active {
     }
 }
 
-impl Actor for ZoneSupervisor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Self::Context) {
-        if let Some(bell) = self.bell.take() {
-            Self::add_stream(bell, ctx);
-        }
-        self.alarm.set(Some(self.shard.pacer.now() + sweep::EVERY));
-    }
-}
-
-impl Supervised for ZoneSupervisor {
-    /// Forgets all keys, whose actors end: their waiters are answered.
-    ///
-    /// The settings and the phase stay. Answers of the store that are still to come stay expected.
-    fn restarting(&mut self, _: &mut Self::Context) {
-        let (pacer, metrics) = (
-            Rc::clone(&self.shard.pacer),
-            Arc::clone(&self.shard.metrics),
-        );
-        let (alarm, bell) = pacer.alarm();
-        (self.alarm, self.bell) = (alarm, Some(bell));
-        self.release_leases();
-        self.end_all();
-        let now = pacer.now();
-        self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
-    }
-}
-
-impl Restart for ZoneSupervisor {
-    const KIND: ActorKind = ActorKind::Supervisor;
-}
-
-impl StreamHandler<()> for ZoneSupervisor {
-    fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
-        self.sweep(ctx);
-    }
-}
-
-impl Handler<Join> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
-        let now = self.shard.pacer.now();
-        if self.takes_no_more(&join) {
-            self.shard.count_request(&join.key, now);
-            return self.reject(join, Rejected::Stopping, now);
-        }
-        if self.is_one_too_many(&join.key, now) {
-            // The caller may have gone.
-            let _gone = join.reply.send(Answer::OneTooMany(join.limit));
-            return;
-        }
-        self.shard.count_request(&join.key, now);
-        self.shard.record(join.arrival(now));
-        self.follow_plan(&join.key, now);
-        if !self.tuning.algorithm.queues() {
-            return match self.shard.sharing() {
-                None => self.decide(join, now),
-                Some(zone) => self.ask(&zone, join, ctx),
-            };
-        }
-        let known = self.keys.find(&join.key);
-        let Err(join) = self.pass_at_once(join, known, now) else {
-            return;
-        };
-        if let Some(index) = known
-            && let Some(refusal) = self.refuses(&join.key, index, join.limit, now)
-        {
-            let rejection = refusal.into_rejection(now);
-            let (key, dry_run) = (&join.key, join.dry_run);
-            self.shard.reject(key, join.reply, rejection, dry_run, now);
-            return self.keys.touch(index, now);
-        }
-        if let Some(index) = known
-            && let Some(active) = self.keys[index].active()
-        {
-            active.tell(join);
-            return self.keys.touch(index, now);
-        }
-        match self.wake(&Key::clone(&join.key), now) {
-            Some(active) => active.tell(join),
-            None => self.reject(join, Rejected::Keys, now),
-        }
-    }
-}
-
-impl Handler<Probe> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
+impl Handle<Probe> for ZoneSupervisor {
+    fn handle(&mut self, probe: Probe) {
         let now = self.shard.pacer.now();
         if self.shard.sharing().is_some() {
             // Local state of a shared zone may be out of date and reject what the store accepts.
@@ -374,10 +255,8 @@ impl Handler<Probe> for ZoneSupervisor {
     }
 }
 
-impl Handler<Leave> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
+impl Handle<Leave> for ZoneSupervisor {
+    fn handle(&mut self, leave: Leave) {
         // A request that leaves is waiting or was answered just before. A key that is not active
         // has no waiters.
         if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
@@ -386,10 +265,8 @@ impl Handler<Leave> for ZoneSupervisor {
     }
 }
 
-impl Handler<FreePlace> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, free: FreePlace, _: &mut Context<Self>) {
+impl Handle<FreePlace> for ZoneSupervisor {
+    fn handle(&mut self, free: FreePlace) {
         // A key that is not active has no running requests.
         if let Some(active) = self.keys.get(&free.key).and_then(Known::active) {
             active.tell(free);
@@ -397,23 +274,14 @@ impl Handler<FreePlace> for ZoneSupervisor {
     }
 }
 
-impl Handler<Refund> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
-        let now = self.shard.pacer.now();
-        if !self.tuning.algorithm.queues() {
-            return self.take_back(&refund.key, refund.charge, now);
-        }
-        let key = Key::clone(&refund.key);
-        self.tell_known(&key, refund, now);
+impl Handle<Refund> for ZoneSupervisor {
+    fn handle(&mut self, refund: Refund) {
+        self.refund(refund.key, refund.charge, self.shard.pacer.now());
     }
 }
 
-impl Handler<Settle> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
+impl Handle<Settle> for ZoneSupervisor {
+    fn handle(&mut self, settle: Settle) {
         let now = self.shard.pacer.now();
         if self.phase == Phase::HandedOver && settle.cost > settle.charge.cost() {
             // The next process counts on the times of those who wait.
@@ -433,19 +301,15 @@ impl Handler<Settle> for ZoneSupervisor {
     }
 }
 
-impl Handler<Retire> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, _: Retire, _: &mut Context<Self>) {
+impl Handle<Retire> for ZoneSupervisor {
+    fn handle(&mut self, _: Retire) {
         self.phase = Phase::Retiring;
         self.release_leases();
     }
 }
 
-impl Handler<RejectAll> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, _: RejectAll, _: &mut Context<Self>) {
+impl Handle<RejectAll> for ZoneSupervisor {
+    fn handle(&mut self, _: RejectAll) {
         self.phase = Phase::Stopping;
         self.release_leases();
         for active in self.keys.each_active() {

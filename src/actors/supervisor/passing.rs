@@ -1,9 +1,8 @@
 //! Keys whose requests find an empty bucket: they need no actor.
 
-use super::super::answer::{Answer, Charge, Grant, Outlook};
-use super::super::messages::{Join, Refund};
-use super::ZoneSupervisor;
+use super::super::answer::{Charge, Grant, Outlook};
 use super::keys::State;
+use super::{JoinRequest, ZoneSupervisor};
 use crate::limit::{self, Account, Bucket, Cost, Moment, Verdict};
 
 impl ZoneSupervisor {
@@ -13,31 +12,31 @@ impl ZoneSupervisor {
     /// just this. So an actor is only woken for a request that finds a level, that has a cost or a
     /// place among the running ones, or whose charge is to change.
     ///
-    /// Returns the join if it is for an actor.
+    /// Returns `None` if it is for an actor.
     pub(super) fn pass_at_once(
         &mut self,
-        join: Join,
+        request: &JoinRequest<'_>,
         known: Option<u32>,
         now: Moment,
-    ) -> Result<(), Join> {
-        let limit = join.limit;
+    ) -> Option<Grant> {
+        let (key, limit) = (request.key, request.limit);
         let is_plain = limit.cost == Cost::ONE && limit.in_flight.is_none();
-        let is_paused = || self.tuning.overrides.paused_until(&join.key).is_some();
+        let is_paused = || self.tuning.overrides.paused_until(key).is_some();
         if !is_plain || self.shard.is_shared() || is_paused() {
-            return Err(join);
+            return None;
         }
         let (mut bucket, rate) = match known.map(|index| &self.keys[index]) {
-            None => (Bucket::new(), self.rates.wanted(&join.key)),
+            None => (Bucket::new(), self.rates.wanted(key)),
             Some(known) => match known.parked() {
-                Some(Account::Bucket(bucket)) => (*bucket, self.rates.of(&join.key)),
-                _ => return Err(join),
+                Some(Account::Bucket(bucket)) => (*bucket, self.rates.of(key)),
+                _ => return None,
             },
         };
         if !bucket.is_drained(rate, now) {
-            return Err(join);
+            return None;
         }
         let Verdict::Pass { excess } = bucket.decide(rate, limit, now) else {
-            return Err(join);
+            return None;
         };
         let account = Account::Bucket(bucket);
         // Places for those who are held back are not for whoever comes next.
@@ -49,16 +48,11 @@ impl ZoneSupervisor {
                 self.keys[index].used = now;
             }
             None if self.has_room() || self.evict() => {
-                self.add(&join.key, state, now);
+                self.add(key, state, now);
             }
-            None => return Err(join),
+            None => return None,
         }
         let charge = Charge::Own(limit::Charge::of_passing(now, limit.cost));
-        let grant = Grant::at_once(charge, excess, outlook, now);
-        let Join { key, reply, .. } = join;
-        if reply.send(Answer::Turn(grant)).is_err() {
-            self.tell_known(&key.clone(), Refund { key, charge }, now);
-        }
-        Ok(())
+        Some(Grant::at_once(charge, excess, outlook, now))
     }
 }

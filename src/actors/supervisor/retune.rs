@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use actix::{Context, Handler};
-
+use super::here::Handle;
 use super::keys::{Known, State};
 use super::{Active, Retune, ZoneSupervisor, shared};
 use crate::actors::answer::{Key, NEW_KEYS};
@@ -11,10 +10,8 @@ use crate::actors::messages::{ChangeInFlight, PauseKey, RetuneKey};
 use crate::actors::overrides::Overrides;
 use crate::limit::{Moment, Rate};
 
-impl Handler<Retune> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, Retune { tuning, in_flight }: Retune, _: &mut Context<Self>) {
+impl Handle<Retune> for ZoneSupervisor {
+    fn handle(&mut self, Retune { tuning, in_flight }: Retune) {
         let now = self.shard.pacer.now();
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use actix::{ActorContext, Context};
-
 use super::keys::State;
 use super::tuning::Tuning;
 use super::{Phase, ZoneSupervisor};
@@ -161,17 +159,18 @@ impl ZoneSupervisor {
         (0..MOST).any(|_| self.keys.len() <= max_keys || !self.evict())
     }
 
-    pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
+    /// Handles the keys that are unused. Returns whether the supervisor is at its end.
+    pub(super) fn sweep(&mut self) -> bool {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now) && self.shrink();
         self.shard.forget_old_arrivals(now);
         self.show_keys();
         self.shard.forget_old(now);
-        if self.phase == Phase::Retiring && self.is_quiet() {
+        let is_over = self.phase == Phase::Retiring && self.is_quiet();
+        if is_over {
             self.release_leases();
             self.end_all();
-            ctx.stop();
         }
         let pause = if all_parked && all_forgotten {
             EVERY
@@ -179,6 +178,7 @@ impl ZoneSupervisor {
             AGAIN
         };
         self.alarm.set(Some(now + pause));
+        is_over
     }
 
     /// Whether nothing waits at any key.

@@ -62,7 +62,7 @@ fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
         first.take();
         let waiting = bench.join("a", burst(1));
         Bench::settle().await;
-        drop(bench.join("a", burst(1)));
+        drop(bench.join("a", burst(9)));
         let (a, b) = (Key::from(&b"a"[..]), Key::from(&b"b"[..]));
         let dry = bench.zone.join(Key::clone(&a), None, burst(0), true).await;
         assert!(dry.is_err(), "it would be rejected");

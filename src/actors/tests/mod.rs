@@ -4,6 +4,7 @@ mod handover;
 mod heavy;
 mod held;
 mod in_flight;
+mod in_place;
 mod listing;
 mod model;
 mod new_keys;
@@ -23,8 +24,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::answer::Rejection;
-use super::restart;
-use super::supervisor::{Tuning, ZoneSupervisor};
+
+use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
 use super::{Joining, Key, Order, Turn, Waiters, Zone};
 use crate::config;
 use crate::limit::{
@@ -47,7 +48,7 @@ impl Bench {
         let (settings, tuning) = settings(rate, max_keys);
         let pacer = Pacer::standing_at(START);
         let metrics = Arc::new(ZoneMetrics::of("test"));
-        let supervisor = restart::start(ZoneSupervisor::new(
+        let supervisor = SupervisorActor::start(ZoneSupervisor::new(
             "test".to_owned(),
             tuning,
             metrics,

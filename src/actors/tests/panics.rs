@@ -3,6 +3,7 @@
 use super::super::messages::Retire;
 use super::super::restart::{Paused, start_on};
 use super::super::supervisor::Crash;
+use super::super::supervisor::{SupervisorAddress, SupervisorId};
 use super::*;
 use crate::time::clock;
 
@@ -136,14 +137,18 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
         let (settings, tuning) = settings("1r/s", 9);
         let (paused, metrics) = (Paused::default(), Arc::new(ZoneMetrics::of("test")));
         let worker = actix_rt::Arbiter::current();
+        let id = SupervisorId::new();
         let supervisor = start_on(&worker, paused.clone(), move || {
-            ZoneSupervisor::new("test".to_owned(), tuning, metrics, Pacer::here())
+            let name = "test".to_owned();
+            let supervisor = ZoneSupervisor::new(name, tuning, metrics, Pacer::here());
+            SupervisorActor::new(id, supervisor)
         });
+        let supervisor = SupervisorAddress::new(id, supervisor);
         let zone = Zone::on_this_thread(settings, supervisor.clone());
-        supervisor.do_send(Crash::Supervisor);
+        supervisor.post(Crash::Supervisor);
         Bench::settle().await;
         assert!(!paused.any(), "the first time it starts again at once");
-        supervisor.do_send(Crash::Supervisor);
+        supervisor.post(Crash::Supervisor);
         Bench::settle().await;
         assert!(paused.any());
         let began = clock::now();
@@ -152,6 +157,6 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
         let took = clock::now().since(began);
         assert!(took >= Duration::from_millis(400), "{took:?}");
         assert!(!paused.any());
-        supervisor.do_send(Retire);
+        supervisor.post(Retire);
     });
 }

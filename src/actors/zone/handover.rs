@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix::{Addr, Handler, Message};
+use actix::Message;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -11,7 +11,7 @@ use crate::actors::messages::{
     FROM_THE_END, GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys,
 };
 use crate::actors::saved_key::{SavedKey, TurnToCome};
-use crate::actors::supervisor::ZoneSupervisor;
+use crate::actors::supervisor::{Handle, SupervisorAddress, ZoneSupervisor};
 use crate::config::StoreKind;
 use crate::limit::Moment;
 use crate::time::clock;
@@ -53,7 +53,7 @@ impl Zone {
         // At most a part for each key that has waiters.
         let (to, mut parts) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
-            supervisor.do_send(ListTurnsToCome { to: to.clone() });
+            supervisor.post(ListTurnsToCome { to: to.clone() });
         }
         drop(to);
         let mut all = Vec::new();
@@ -73,7 +73,7 @@ impl Zone {
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
                 let began = clock::now();
-                supervisor.do_send(SaveKeys { before, at, reply });
+                supervisor.post(SaveKeys { before, at, reply });
                 // Without an answer it has panicked: it knows no keys any more.
                 let Ok(step) = answer.await else {
                     break;
@@ -111,7 +111,7 @@ impl Zone {
         let parts = self.shards.split(keys, |saved| &saved.key);
         for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {
             if !keys.is_empty() {
-                supervisor.do_send(RestoreKeys { keys, at });
+                supervisor.post(RestoreKeys { keys, at });
             }
         }
     }
@@ -119,16 +119,16 @@ impl Zone {
 
 /// Tells supervisors something at once. Each answers when it has done it, or ends.
 fn tell<'z, M>(
-    supervisors: impl Iterator<Item = &'z Addr<ZoneSupervisor>>,
+    supervisors: impl Iterator<Item = &'z SupervisorAddress>,
     message: impl Fn(oneshot::Sender<()>) -> M,
 ) -> Vec<oneshot::Receiver<()>>
 where
     M: Message<Result = ()> + Send + 'static,
-    ZoneSupervisor: Handler<M>,
+    ZoneSupervisor: Handle<M>,
 {
-    let tell = |supervisor: &Addr<ZoneSupervisor>| {
+    let tell = |supervisor: &SupervisorAddress| {
         let (done, told) = oneshot::channel();
-        supervisor.do_send(message(done));
+        supervisor.post(message(done));
         told
     };
     supervisors.map(tell).collect()

@@ -7,8 +7,6 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
-#[cfg(test)]
-use actix::Addr;
 use actix_rt::ArbiterHandle;
 use tokio::sync::oneshot;
 
@@ -22,8 +20,8 @@ use super::steering::{Steering, Told};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
-use super::supervisor::{Retune, ZoneSupervisor};
-use super::turn::{Joining, Probing, RequestTicket};
+use super::supervisor::{Retune, SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
+use super::turn::{Joined, Joining, Probing, RequestTicket};
 use super::unused::Unused;
 use crate::config;
 use crate::limit::{Limit, Moment, NewKeyBudget};
@@ -75,9 +73,12 @@ impl Zone {
             let overrides = Arc::default();
             let tuning = tuning(&settings, of_shard, sharing.clone(), &new_keys, overrides);
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
-            restart::start_on(worker, paused.clone(), move || {
-                ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
-            })
+            let id = SupervisorId::new();
+            let actor = restart::start_on(worker, paused.clone(), move || {
+                let supervisor = ZoneSupervisor::new(name, tuning, metrics, Pacer::here());
+                SupervisorActor::new(id, supervisor)
+            });
+            SupervisorAddress::new(id, actor)
         });
         let supervisors = supervisors.collect();
         Self {
@@ -93,7 +94,7 @@ impl Zone {
 
     /// A zone with one supervisor, on this thread.
     #[cfg(test)]
-    pub(super) fn on_this_thread(settings: config::Zone, supervisor: Addr<ZoneSupervisor>) -> Self {
+    pub(super) fn on_this_thread(settings: config::Zone, supervisor: SupervisorAddress) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         Self {
             name: settings.name.as_str().into(),
@@ -130,7 +131,7 @@ impl Zone {
             sharing: sharing.clone(),
             steering: Arc::new(Steering::new(settings.clone(), sharing)),
             new_keys,
-            ..Self::on_this_thread(settings, restart::start(supervisor))
+            ..Self::on_this_thread(settings, SupervisorActor::start(supervisor))
         }
     }
 
@@ -197,7 +198,7 @@ impl Zone {
         for (shard, supervisor) in supervisors.iter().enumerate() {
             let (sharing, overrides) = (told.sharing.clone(), Arc::clone(&told.overrides));
             let (settings, of_shard) = (&told.settings, (shard, shards));
-            supervisor.do_send(Retune {
+            supervisor.post(Retune {
                 tuning: tuning(settings, of_shard, sharing, &self.new_keys, overrides),
                 in_flight: Arc::clone(in_flight),
             });
@@ -315,6 +316,19 @@ impl Zone {
         dry_run: bool,
     ) -> Joining<'_> {
         Joining::new(&self.shards, key, self.plan(plan), limit, dry_run, request)
+    }
+
+    /// As [`Zone::join_as`], for a request that joins no other zone: it may be decided at once.
+    #[must_use]
+    pub fn ask(
+        &self,
+        request: RequestTicket,
+        key: Key,
+        plan: Option<usize>,
+        limit: Limit,
+        dry_run: bool,
+    ) -> Joined<'_> {
+        Joined::ask(&self.shards, key, self.plan(plan), limit, dry_run, request)
     }
 
     /// Asks whether a join would be accepted now.

@@ -25,7 +25,7 @@ impl Zone {
             let mut before = FROM_THE_END;
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
-                supervisor.do_send(CollectStats {
+                supervisor.post(CollectStats {
                     count,
                     before,
                     reply,
@@ -53,7 +53,7 @@ impl Zone {
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
                 let began = clock::now();
-                supervisor.do_send(ListKeys { top, before, reply });
+                supervisor.post(ListKeys { top, before, reply });
                 let Ok(step) = answer.await else {
                     top = Top::new(order, limit);
                     break;
@@ -89,7 +89,7 @@ impl Zone {
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
                 let began = clock::now();
-                supervisor.do_send(FindMasked {
+                supervisor.post(FindMasked {
                     zone: Arc::clone(&zone),
                     name: Arc::clone(&name),
                     before,
@@ -113,7 +113,7 @@ impl Zone {
         let mut heavy = HeavyKeys::default();
         for supervisor in self.shards.living() {
             let (reply, answer) = oneshot::channel();
-            supervisor.do_send(CollectHeavy {
+            supervisor.post(CollectHeavy {
                 measure,
                 window,
                 limit,
@@ -132,7 +132,7 @@ impl Zone {
         let mut all = Arrivals::none(self.shards.started());
         for supervisor in self.shards.living() {
             let (reply, answer) = oneshot::channel();
-            supervisor.do_send(CollectArrivals { reply });
+            supervisor.post(CollectArrivals { reply });
             if let Ok(arrivals) = answer.await {
                 all.add(arrivals);
             }

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::cost;
 use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
-use super::limits::{self, LimitOutcome, Limited, Turns};
+use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::record::RequestRecord;
 use super::reply::{Reply, poll_send_all};
 use super::request_info::RequestInfo;
@@ -45,9 +45,9 @@ impl RequestService for Worker {
             let info = RequestInfo::new(&head, context.peer(), server);
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
-            let decided = {
-                let admission = pin!(admission(self, &gateway, &info, &mut record));
-                unless_gone(&*client, admission).await
+            let decided = match admission(self, &gateway, &info, &mut record) {
+                Ok(decision) => Ok(decision),
+                Err(admission) => unless_gone(&*client, pin!(admission)).await,
             };
             self.finish(decided, &info, context, client, &mut record, priority)
                 .await
@@ -133,23 +133,19 @@ impl Worker {
 /// What a request is to get: it goes on to its origin, or gets this response.
 type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
 
-/// Finds the route of a request, and waits for its turns.
+/// Finds the route of a request, and joins its zones.
+///
+/// Returns `Err` with what is left to do if the request waits for its turns or for its origin's
+/// gate.
 fn admission<'w, 'a: 'w>(
     worker: &'w Worker,
     gateway: &'a Gateway,
     info: &'a RequestInfo<'a>,
     record: &'w mut RequestRecord<'a>,
-) -> impl Future<Output = Decision<'a>> {
+) -> Result<Decision<'a>, impl Future<Output = Decision<'a>>> {
     match find(gateway, info, record) {
-        Ok(arrival) => Either::Left(admit(worker, info, arrival, record)),
-        Err(reply) => {
-            // `ready` would have room for a whole decision.
-            let mut reply = Some(reply);
-            Either::Right(poll_fn(move |_| match reply.take() {
-                Some(reply) => Poll::Ready(Err(reply)),
-                None => Poll::Pending,
-            }))
-        }
+        Ok(arrival) => admit(worker, info, arrival, record),
+        Err(reply) => Ok(Err(reply)),
     }
 }
 
@@ -224,43 +220,68 @@ fn find<'a>(
     })
 }
 
-/// Waits for the turn of a request in its zones and at its origin's gate.
+/// Joins the zones of a request.
 ///
-/// Returns `Err` with the response if the request goes no further.
-///
-/// This is not an `async fn`, which has room for its arguments twice.
+/// Returns `Err` with what is left to do if the request waits for its turns or for its origin's
+/// gate.
 fn admit<'w, 'a: 'w>(
     worker: &'w Worker,
-    info: &'w RequestInfo<'_>,
+    info: &'w RequestInfo<'w>,
     arrival: Arrival<'a>,
     record: &'w mut RequestRecord<'a>,
-) -> impl Future<Output = Decision<'a>> {
+) -> Result<Decision<'a>, impl Future<Output = Decision<'a>>> {
     let Arrival {
         route,
         origin,
         gate,
     } = arrival;
-    async move {
-        let turns = limits::wait(route, info, record).await;
-        let outcome = record.outcome();
-        if let Some(reason) = outcome.and_then(|outcome| outcome.rejected) {
-            let decisive = outcome.and_then(LimitOutcome::decisive);
-            let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
-            return Err(Reply::rejected(route, reason, retry_after));
-        }
-        let (place, turns) = match gate {
-            None => (None, turns),
+    match limits::begin(route, info, record) {
+        Begun::Decided(turns) => {
+            if let Some(reply) = rejected(route, record) {
+                return Ok(Err(reply));
+            }
+            let Some(gate) = gate else {
+                return Ok(Ok(admitted(route, origin, None, turns)));
+            };
             // Boxed, because most origins have no gate.
-            Some(gate) => Box::pin(pass_gate(worker, route, origin, gate, turns, record)).await?,
-        };
-        let (used, held) = turns.take(route);
-        Ok(Admitted {
-            route,
-            origin,
-            place,
-            used,
-            held,
-        })
+            let passing = pass_gate(worker, route, origin, gate, turns, record);
+            Err(Either::Left(Box::pin(passing)))
+        }
+        Begun::Waiting(several) => Err(Either::Right(async move {
+            let turns = limits::wait(route, info, record, several).await;
+            if let Some(reply) = rejected(route, record) {
+                return Err(reply);
+            }
+            match gate {
+                None => Ok(admitted(route, origin, None, turns)),
+                Some(gate) => Box::pin(pass_gate(worker, route, origin, gate, turns, record)).await,
+            }
+        })),
+    }
+}
+
+/// Returns the response to a request that its limits rejected.
+fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
+    let outcome = record.outcome()?;
+    let decisive = outcome.decisive();
+    let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+    Some(Reply::rejected(route, outcome.rejected?, retry_after))
+}
+
+/// Uses the turns of a request.
+fn admitted<'a>(
+    route: &'a Route,
+    origin: usize,
+    place: Option<Place>,
+    turns: Turns<'a>,
+) -> Admitted<'a> {
+    let (used, held) = turns.take(route);
+    Admitted {
+        route,
+        origin,
+        place,
+        used,
+        held,
     }
 }
 
@@ -272,8 +293,9 @@ async fn pass_gate<'a>(
     gate: Box<GateRequest<'a>>,
     turns: Turns<'a>,
     record: &mut RequestRecord<'a>,
-) -> Result<(Option<Place>, Turns<'a>), Reply<'a>> {
-    let origin = record.gateway.origin(origin);
+) -> Decision<'a> {
+    let index = origin;
+    let origin = record.gateway.origin(index);
     let waited = record.waited();
     let gate = gate.after(&turns, record.outcome());
     // Nobody waits for an origin that cannot be asked, unless it has `hold`.
@@ -283,7 +305,7 @@ async fn pass_gate<'a>(
         Err(error) => Err(NoTurn::Outage(error)),
     };
     match passed {
-        Ok(place) => Ok((Some(place), turns)),
+        Ok(place) => Ok(admitted(route, index, Some(place), turns)),
         Err(NoTurn::Outage(error)) => {
             let _used = turns.take(route);
             origin.tell_unanswered(&error, worker.pacer.now());

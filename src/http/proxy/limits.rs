@@ -10,7 +10,7 @@ mod wait;
 use self::pending::AskedLimit;
 pub(super) use self::turns::{HeldPlaces, Turns};
 pub(super) use self::verdict::{AppliedLimit, LimitOutcome, LimitVerdict};
-pub(super) use self::wait::wait;
+pub(super) use self::wait::{Begun, begin, wait};
 use crate::actors::Key;
 
 /// How far a request is with the limits of its route.

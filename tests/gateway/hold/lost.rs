@@ -22,7 +22,7 @@ use crate::support::{
 /// Takes so many requests, each on a connection of its own, and closes each without an answer.
 ///
 /// Its port is closed before the last is lost: whoever sends it again at once finds nobody there.
-fn lose(listener: TcpListener, requests: usize) -> Vec<String> {
+fn lose(listener: &TcpListener, requests: usize) -> Vec<String> {
     let mut lost = Vec::new();
     for nth in 1..=requests {
         let (mut stream, _) = listener.accept().expect("a connection");
@@ -35,7 +35,7 @@ fn lose(listener: TcpListener, requests: usize) -> Vec<String> {
         let head = String::from_utf8(head).expect("ASCII");
         lost.extend(head.lines().next().map(str::to_owned));
         if nth == requests {
-            close(&listener);
+            close(listener);
         }
     }
     lost
@@ -51,7 +51,7 @@ fn listener() -> (TcpListener, SocketAddr) {
 fn a_get_that_was_lost_waits_for_the_server_and_is_sent_once_more() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
-    let losing = thread::spawn(move || lose(listener, 1));
+    let losing = thread::spawn(move || lose(&listener, 1));
     let mut client = Client::ask(gateway.address(), "/1");
     assert_eq!(losing.join().expect("no panic"), ["GET /1 HTTP/1.1"]);
     wait_for_depth(&gateway, 1);
@@ -70,7 +70,7 @@ fn a_get_that_was_lost_waits_for_the_server_and_is_sent_once_more() {
 fn what_was_lost_twice_is_a_502() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
-    let losing = thread::spawn(move || lose(listener, 2));
+    let losing = thread::spawn(move || lose(&listener, 2));
     assert_eq!(fetch(gateway.address(), "/1").status, 502);
     assert_eq!(losing.join().expect("no panic").len(), 2);
 }
@@ -85,7 +85,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
     ] {
         let (listener, address) = listener();
         let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
-        let losing = thread::spawn(move || lose(listener, 1));
+        let losing = thread::spawn(move || lose(&listener, 1));
         let mut client = Client::connect(gateway.address());
         client.send(request.as_bytes());
         assert_eq!(client.answer().status, 502, "{request}");
@@ -104,7 +104,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
 fn without_hold_a_get_that_was_lost_on_a_new_connection_is_a_502() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "rate = \"100r/s\"", ""));
-    let losing = thread::spawn(move || lose(listener, 1));
+    let losing = thread::spawn(move || lose(&listener, 1));
     assert_eq!(fetch(gateway.address(), "/1").status, 502);
     assert_eq!(losing.join().expect("no panic").len(), 1);
 }
@@ -113,7 +113,7 @@ fn without_hold_a_get_that_was_lost_on_a_new_connection_is_a_502() {
 fn it_waits_no_longer_than_hold_from_the_loss_on() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "hold = \"500ms\"", ""));
-    let losing = thread::spawn(move || lose(listener, 1));
+    let losing = thread::spawn(move || lose(&listener, 1));
     let began = now();
     let mut client = Client::ask(gateway.address(), "/1");
     losing.join().expect("no panic");

@@ -3,7 +3,7 @@
 use super::super::key::{self, NotLimited};
 use super::super::request_info::RequestInfo;
 use super::verdict::{AppliedLimit, LimitVerdict};
-use crate::actors::{Joining, Key, Probing, Rejection, RequestTicket, Turn};
+use crate::actors::{Joined, Joining, Key, Probing, Rejection, RequestTicket, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::Cost;
@@ -27,6 +27,9 @@ pub(in super::super) struct AskedLimit<'r> {
     pub(super) limit: AppliedLimit,
     pub(super) joining: Joining<'r>,
 }
+
+/// The decision of a request's only limit.
+pub(super) type DecidedLimit<'r> = Result<(LimitVerdict, Turn<'r>), (LimitVerdict, Rejection)>;
 
 /// Returns the limits that count the request.
 pub(super) fn pending<'p>(
@@ -82,12 +85,20 @@ impl AskedLimit<'_> {
 }
 
 impl PendingLimit {
-    /// Asks the zone for a turn.
-    pub(super) fn ask(self, gateway: &Gateway) -> AskedLimit<'_> {
-        let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
-        AskedLimit {
-            limit: AppliedLimit::from(&self.wanted),
-            joining: zone.join_as(self.request, self.key, self.plan, limit, self.dry_run),
+    /// Asks the zone for a turn. Returns its decision, or the limit at which the request waits.
+    pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, AskedLimit<'_>> {
+        let (zone, limit) = (
+            gateway.zone(self.wanted.zone),
+            AppliedLimit::from(&self.wanted),
+        );
+        let (plan, dry_run) = (self.plan, self.dry_run);
+        match zone.ask(self.request, self.key, plan, self.wanted.limit, dry_run) {
+            Joined::Turn(turn) => Ok(Ok((LimitVerdict::granted(limit, &turn, dry_run), turn))),
+            Joined::Rejected(key, rejection) => {
+                let verdict = LimitVerdict::rejected(limit, key, &rejection, dry_run);
+                Ok(Err((verdict, rejection)))
+            }
+            Joined::Waiting(joining) => Err(AskedLimit { limit, joining }),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A request waits for its turns.
+//! A request joins its zones, and waits for its turns.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
 use super::Limited;
-use super::pending::{PendingLimit, pending};
+use super::pending::{DecidedLimit, PendingLimit, pending};
 use super::several::join_all;
 use super::trial::{set_apart, try_out};
 use super::turns::Turns;
@@ -23,67 +23,83 @@ use crate::observe::metrics::LimitStatus;
 use crate::time::pacer::Pacer;
 
 /// What the limits have decided: all their verdicts and turns, or the first rejection.
-type Decided<'r> = Result<(Verdicts, Turns<'r>), (LimitVerdict, Rejection)>;
+pub(in super::super) type Decided<'r> = Result<(Verdicts, Turns<'r>), (LimitVerdict, Rejection)>;
 
-/// Joins all zones of the route for a request of this cost.
+/// How far a request is that has joined the zones of its route.
+pub(in super::super) enum Begun<'r, F> {
+    /// It has all its turns; none if it is rejected. The outcome is in its record.
+    Decided(Turns<'r>),
+    /// It waits: at its only limit, which is in its record, or at several.
+    Waiting(Option<Pin<Box<F>>>),
+}
+
+/// Joins all zones of the route for a request.
 ///
-/// Waits for all turns or the first rejection. All zones are joined at once, but those that bound
-/// the running requests of a key: they come after the others, one after another in the order of the
-/// zones' names, which no reload changes. So a request that holds a place in one of them only waits
-/// for zones further on, and no two requests can wait for each other.
+/// All zones are joined at once, but those that bound the running requests of a key: they come
+/// after the others, one after another in the order of the zones' names, which no reload changes.
+/// So a request that holds a place in one of them only waits for zones further on, and no two
+/// requests can wait for each other.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// several zones are joined at once, they are probed first, so that this is rare. While the request
 /// waits, its record says where, and then the outcome.
+pub(in super::super) fn begin<'i, 'r>(
+    route: &'r Route,
+    info: &'i RequestInfo<'i>,
+    record: &mut RequestRecord<'r>,
+) -> Begun<'r, impl Future<Output = Decided<'r>> + use<'i, 'r>> {
+    let (gateway, pacer, began) = (record.gateway, record.pacer, record.began);
+    let mut pending = pending(gateway, route, info, record.cost);
+    let (first, second) = (pending.next(), pending.next());
+    match (first, second) {
+        (None, _) => {
+            record.limited = Limited::Decided(LimitOutcome::default());
+            Begun::Decided(Turns::default())
+        }
+        (Some(first), None) => match first.ask(gateway) {
+            Ok(decided) => {
+                // It was decided as it came.
+                Begun::Decided(record_one(route, info, record, decided, began))
+            }
+            Err(asked) => {
+                record.limited = Limited::Asked(asked);
+                Begun::Waiting(None)
+            }
+        },
+        (Some(first), Some(second)) => {
+            record.limited = Limited::Several(first.wanted.zone, Key::clone(&first.key));
+            let all = [first, second].into_iter().chain(pending).collect();
+            // Boxed: most routes have one limit.
+            let several = all_of(pacer, gateway, route, info, all, began);
+            Begun::Waiting(Some(Box::pin(several)))
+        }
+    }
+}
+
+/// Waits for all turns of a request, or the first rejection.
 ///
 /// This is not an `async fn`: a waiting request should hold no more than it needs.
 pub(in super::super) fn wait<'w, 'r: 'w>(
     route: &'r Route,
     info: &'w RequestInfo<'_>,
     record: &'w mut RequestRecord<'r>,
+    mut several: Option<Pin<Box<impl Future<Output = Decided<'r>>>>>,
 ) -> impl Future<Output = Turns<'r>> {
-    let (gateway, pacer, began) = (record.gateway, record.pacer, record.began);
-    let mut pending = pending(gateway, route, info, record.cost);
-    let (first, second) = (pending.next(), pending.next());
-    let mut several = match (first, second) {
-        (None, _) => {
-            record.limited = Limited::Decided(LimitOutcome::default());
-            None
-        }
-        (Some(first), None) => {
-            record.limited = Limited::Asked(first.ask(gateway));
-            None
-        }
-        (Some(first), Some(second)) => {
-            record.limited = Limited::Several(first.wanted.zone, Key::clone(&first.key));
-            let all = [first, second].into_iter().chain(pending).collect();
-            // Boxed: most routes have one limit.
-            Some(Box::pin(all_of(pacer, gateway, route, info, all, began)))
-        }
-    };
     poll_fn(move |cx| {
-        let (gateway, began) = (record.gateway, record.began);
-        let decided = match (&mut several, &mut record.limited) {
-            (Some(several), _) => ready!(several.as_mut().poll(cx)),
-            (None, Limited::Asked(one)) => match ready!(Pin::new(&mut one.joining).poll(cx)) {
-                Ok(turn) => {
-                    let verdicts = smallvec![one.granted(&turn)];
-                    let turns = Turns::from_iter([turn]);
-                    tell_delays(gateway, &verdicts, info, turns.granted_at(began));
-                    Ok((verdicts, turns))
-                }
-                Err(rejection) => Err((one.rejected(&rejection), rejection)),
-            },
-            // Nothing limits it.
-            (None, _) => return Poll::Ready(Turns::default()),
+        if let Some(several) = &mut several {
+            let decided = ready!(several.as_mut().poll(cx));
+            let now = record.pacer.now();
+            return Poll::Ready(record_outcome(route, info, record, decided, now));
+        }
+        let Limited::Asked(one) = &mut record.limited else {
+            return Poll::Pending;
         };
-        let now = match &decided {
-            Ok((_, turns)) => turns.granted_at(began),
-            Err(_) => record.pacer.now(),
+        let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {
+            Ok(turn) => Ok((one.granted(&turn), turn)),
+            Err(rejection) => Err((one.rejected(&rejection), rejection)),
         };
-        let (outcome, turns) = outcome(gateway, route, info, (began, now), decided);
-        record.limited = Limited::Decided(outcome);
-        Poll::Ready(turns)
+        let now = record.pacer.now();
+        Poll::Ready(record_one(route, info, record, decided, now))
     })
 }
 
@@ -124,30 +140,56 @@ fn tell_delays(gateway: &Gateway, verdicts: &[LimitVerdict], info: &RequestInfo<
     }
 }
 
-/// Logs the rejection, if there is one.
-fn outcome<'r>(
-    gateway: &'r Gateway,
+/// Records what the only limit of a request has decided. If it is rejected, that was `now`.
+fn record_one<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
-    (began, now): (Moment, Moment),
+    record: &mut RequestRecord<'r>,
+    decided: DecidedLimit<'r>,
+    now: Moment,
+) -> Turns<'r> {
+    let decided = decided.map(|(verdict, turn)| {
+        let (verdicts, turns) = (smallvec![verdict], Turns::from_iter([turn]));
+        tell_delays(
+            record.gateway,
+            &verdicts,
+            info,
+            turns.granted_at(record.began),
+        );
+        (verdicts, turns)
+    });
+    record_outcome(route, info, record, decided, now)
+}
+
+/// Records what the limits of a request have decided, and logs the rejection, if there is one: it
+/// was `now`.
+fn record_outcome<'r>(
+    route: &Route,
+    info: &RequestInfo<'_>,
+    record: &mut RequestRecord<'r>,
     decided: Decided<'r>,
-) -> (LimitOutcome, Turns<'r>) {
-    let (verdicts, turns, rejected) = match decided {
-        Ok((verdicts, turns)) => (verdicts, turns, None),
+    now: Moment,
+) -> Turns<'r> {
+    let (gateway, began) = (record.gateway, record.began);
+    let (verdicts, turns, rejected, now) = match decided {
+        Ok((verdicts, turns)) => {
+            let granted_at = turns.granted_at(began);
+            (verdicts, turns, None, granted_at)
+        }
         Err((verdict, rejection)) => {
             verdict.tell_rejection(gateway, route, &rejection);
             note_forwarder(gateway, verdict.limit.zone, info, now);
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
-            (smallvec![verdict], Turns::default(), rejected)
+            (smallvec![verdict], Turns::default(), rejected, now)
         }
     };
-    let outcome = LimitOutcome {
+    record.limited = Limited::Decided(LimitOutcome {
         verdicts,
         waited: now.since(began),
         rejected,
-    };
-    (outcome, turns)
+    });
+    turns
 }
 
 /// Notes whom the peer of a limited request names as its client, if only trust would let it.
