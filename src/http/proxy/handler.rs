@@ -1,6 +1,6 @@
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::pin::pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -45,9 +45,9 @@ impl RequestService for Worker {
             let info = RequestInfo::new(&head, context.peer(), server);
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
-            let decided = match admission(self, &gateway, &info, &mut record) {
-                Ok(decision) => Ok(decision),
-                Err(admission) => unless_gone(&*client, pin!(admission)).await,
+            let decided = {
+                let admission = pin!(admission(self, &gateway, &info, &mut record));
+                unless_gone(&*client, admission).await
             };
             self.finish(decided, &info, context, client, &mut record, priority)
                 .await
@@ -94,7 +94,7 @@ impl Worker {
                 Either::Right(Either::Left(refusing))
             }
             Err(_gone) => {
-                let gone = std::future::ready(Err(Aborted::ClientGone));
+                let gone = ready(Err(Aborted::ClientGone));
                 Either::Right(Either::Right(gone))
             }
         }
@@ -119,7 +119,7 @@ impl Worker {
                     is_drained = true;
                 }
                 // A flood's rejections become ready many at once: departures go before each.
-                ready!(self.pacer.poll_departures_first(&mut priority, cx));
+                std::task::ready!(self.pacer.poll_departures_first(&mut priority, cx));
                 sending = Ok(reply.begin(client, record));
             }
             match &mut sending {
@@ -133,19 +133,16 @@ impl Worker {
 /// What a request is to get: it goes on to its origin, or gets this response.
 type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
 
-/// Finds the route of a request, and joins its zones.
-///
-/// Returns `Err` with what is left to do if the request waits for its turns or for its origin's
-/// gate.
+/// Finds the route of a request, and waits for its turns.
 fn admission<'w, 'a: 'w>(
     worker: &'w Worker,
     gateway: &'a Gateway,
     info: &'a RequestInfo<'a>,
     record: &'w mut RequestRecord<'a>,
-) -> Result<Decision<'a>, impl Future<Output = Decision<'a>>> {
+) -> impl Future<Output = Decision<'a>> {
     match find(gateway, info, record) {
-        Ok(arrival) => admit(worker, info, arrival, record),
-        Err(reply) => Ok(Err(reply)),
+        Ok(arrival) => Either::Left(admit(worker, info, arrival, record)),
+        Err(reply) => Either::Right(ready(Err(reply))),
     }
 }
 
@@ -220,16 +217,13 @@ fn find<'a>(
     })
 }
 
-/// Joins the zones of a request.
-///
-/// Returns `Err` with what is left to do if the request waits for its turns or for its origin's
-/// gate.
+/// Waits for the turn of a request in its zones and at its origin's gate.
 fn admit<'w, 'a: 'w>(
     worker: &'w Worker,
     info: &'w RequestInfo<'w>,
     arrival: Arrival<'a>,
     record: &'w mut RequestRecord<'a>,
-) -> Result<Decision<'a>, impl Future<Output = Decision<'a>>> {
+) -> impl Future<Output = Decision<'a>> {
     let Arrival {
         route,
         origin,
@@ -238,16 +232,16 @@ fn admit<'w, 'a: 'w>(
     match limits::begin(route, info, record) {
         Begun::Decided(turns) => {
             if let Some(reply) = rejected(route, record) {
-                return Ok(Err(reply));
+                return Either::Left(ready(Err(reply)));
             }
             let Some(gate) = gate else {
-                return Ok(Ok(admitted(route, origin, None, turns)));
+                return Either::Left(ready(Ok(admitted(route, origin, None, turns))));
             };
             // Boxed, because most origins have no gate.
             let passing = pass_gate(worker, route, origin, gate, turns, record);
-            Err(Either::Left(Box::pin(passing)))
+            Either::Right(Either::Left(Box::pin(passing)))
         }
-        Begun::Waiting(several) => Err(Either::Right(async move {
+        Begun::Waiting(several) => Either::Right(Either::Right(async move {
             let turns = limits::wait(route, info, record, several).await;
             if let Some(reply) = rejected(route, record) {
                 return Err(reply);

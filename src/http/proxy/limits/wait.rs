@@ -88,7 +88,7 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
     poll_fn(move |cx| {
         if let Some(several) = &mut several {
             let decided = ready!(several.as_mut().poll(cx));
-            let now = record.pacer.now();
+            let now = rejected_at(record, &decided);
             return Poll::Ready(record_outcome(route, info, record, decided, now));
         }
         let Limited::Asked(one) = &mut record.limited else {
@@ -98,9 +98,17 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
             Ok(turn) => Ok((one.granted(&turn), turn)),
             Err(rejection) => Err((one.rejected(&rejection), rejection)),
         };
-        let now = record.pacer.now();
+        let now = rejected_at(record, &decided);
         Poll::Ready(record_one(route, info, record, decided, now))
     })
+}
+
+/// Returns when a request that has waited is rejected. A turn knows its own time.
+fn rejected_at<T, E>(record: &RequestRecord<'_>, decided: &Result<T, E>) -> Moment {
+    match decided {
+        Ok(_) => record.began,
+        Err(_) => record.pacer.now(),
+    }
 }
 
 /// Returns the verdicts of several limits.
