@@ -115,7 +115,11 @@ impl Bucket {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
         let room = Ceiling::new(rate, limit.for_one()).accepted - level;
-        let requests = room.max(0).checked_div(request);
+        let requests = match (u64::try_from(room.max(0)), u64::try_from(request)) {
+            // The processor divides these itself.
+            (Ok(room), Ok(request)) => room.checked_div(request).map(i128::from),
+            _ => room.max(0).checked_div(request),
+        };
         requests.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX))
     }
 

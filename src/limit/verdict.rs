@@ -114,12 +114,11 @@ pub enum Delay {
 pub struct Excess(f64);
 
 impl Excess {
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn from_ticks(ticks: i128, rate: Rate) -> Self {
         if ticks <= 0 {
             return Self::default();
         }
-        Self(ticks as f64 / rate.ticks_per_request() as f64)
+        Self(float(ticks) / float(rate.ticks_per_request()))
     }
 
     /// A level of this many requests.
@@ -137,6 +136,13 @@ impl Excess {
     pub fn requests(self) -> f64 {
         self.0
     }
+}
+
+/// The nearest floating-point number.
+#[allow(clippy::cast_precision_loss)]
+fn float(ticks: i128) -> f64 {
+    // No processor converts 128 bits, and most numbers of ticks have fewer than 64.
+    i64::try_from(ticks).map_or_else(|_| ticks as f64, |few| few as f64)
 }
 
 /// The decision about one request at one bucket.

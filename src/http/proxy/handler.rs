@@ -140,10 +140,8 @@ fn admission<'w, 'a: 'w>(
     info: &'a RequestInfo<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> {
-    match find(gateway, info, record) {
-        Ok(arrival) => Either::Left(admit(worker, info, arrival, record)),
-        Err(reply) => Either::Right(ready(Err(reply))),
-    }
+    let found = find(gateway, info, record);
+    admit(worker, info, found, record)
 }
 
 /// A request whose route is found.
@@ -221,14 +219,17 @@ fn find<'a>(
 fn admit<'w, 'a: 'w>(
     worker: &'w Worker,
     info: &'w RequestInfo<'w>,
-    arrival: Arrival<'a>,
+    found: Result<Arrival<'a>, Reply<'a>>,
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> {
     let Arrival {
         route,
         origin,
         gate,
-    } = arrival;
+    } = match found {
+        Ok(arrival) => arrival,
+        Err(reply) => return Either::Left(ready(Err(reply))),
+    };
     match limits::begin(route, info, record) {
         Begun::Decided(turns) => {
             if let Some(reply) = rejected(route, record) {

@@ -144,7 +144,7 @@ impl Upload {
                     self.phase = match ready!(origin.poll_send(cx, piece, then)) {
                         Ok(()) if is_last => Phase::Over,
                         Ok(()) => Phase::Reading,
-                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::new())),
+                        Err(_) => Phase::Refused(std::mem::take(piece)),
                     };
                 }
             }

@@ -148,9 +148,6 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.stream.is_silent(cx) {
-            return Poll::Pending;
-        }
         let mut buffer = self.received.take().unwrap_or_default();
         let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
         if !buffer.is_empty() {
@@ -167,9 +164,6 @@ impl Http1Connection {
         if self.decoder.is_over() {
             // Received bytes belong to no response.
             return Poll::Ready(Ok(Buffer::new()));
-        }
-        if self.received.is_none() && self.stream.is_silent(cx) {
-            return Poll::Pending;
         }
         let mut piece = self.received.take().unwrap_or_else(|| {
             let mut fresh = Buffer::new();

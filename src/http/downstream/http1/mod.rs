@@ -237,9 +237,6 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
         loop {
-            if self.socket.is_silent(cx) {
-                return self.poll_no_head(cx);
-            }
             let mut buffer = Buffer::new();
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
