@@ -85,7 +85,7 @@ fn encode(body: &Decoded, cuts: &[u8]) -> Vec<u8> {
             break;
         }
         let (data, behind) = rest.split_at(rest.len().min(usize::from(cut) + 1));
-        let mut piece = Buffer::new();
+        let mut piece = Buffer::take();
         if cut % 2 == 0 {
             piece.clear_for_body();
         }
@@ -94,7 +94,7 @@ fn encode(body: &Decoded, cuts: &[u8]) -> Vec<u8> {
         sent.extend(piece.filled());
         rest = behind;
     }
-    let mut end = Buffer::new();
+    let mut end = Buffer::take();
     encoder.finish(body.trailers.as_ref(), &mut end);
     sent.extend(end.filled());
     sent

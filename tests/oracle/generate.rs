@@ -78,7 +78,7 @@ pub fn sent(rng: &mut Rng) -> (Reading, Vec<u8>) {
                 .cycle()
                 .take(*size)
                 .collect();
-            let mut piece = Buffer::new();
+            let mut piece = Buffer::take();
             piece.clear_for_body();
             piece.put(&data);
             let then = if nth + 1 == sizes.len() {

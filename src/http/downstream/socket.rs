@@ -16,6 +16,11 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
     /// Ready when the kernel has bytes to read, or the end of the connection.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()>;
 
+    /// Returns whether there is surely nothing to read, not even the end of the connection.
+    ///
+    /// If so, the task is woken when there is. Saves taking a buffer in vain.
+    fn is_silent(&self, cx: &mut Context<'_>) -> bool;
+
     /// Ready when the peer has closed, reset, or shut its sending side.
     ///
     /// This sees the end even if earlier bytes are still unread.
@@ -67,6 +72,10 @@ impl Socket for TcpStream {
         self.as_fd()
     }
 
+    fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+        self.poll_read_ready(cx).is_pending()
+    }
+
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_read_ready(cx).map(|_ready| ())
     }
@@ -81,6 +90,10 @@ impl Socket for UnixStream {
         self.as_fd()
     }
 
+    fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+        self.poll_read_ready(cx).is_pending()
+    }
+
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_read_ready(cx).map(|_ready| ())
     }
@@ -93,6 +106,11 @@ impl Socket for UnixStream {
 impl Socket for TlsStream<TcpStream> {
     fn fd(&self) -> BorrowedFd<'_> {
         self.get_ref().0.as_fd()
+    }
+
+    fn is_silent(&self, _: &mut Context<'_>) -> bool {
+        // Decrypted bytes may wait in the TLS session.
+        false
     }
 
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {

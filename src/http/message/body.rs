@@ -186,7 +186,7 @@ impl BodyEncoder {
             buffer.put_before(&size[..length]);
             buffer.put(b"\r\n");
         } else {
-            let mut framed = Buffer::new();
+            let mut framed = Buffer::take();
             self.put(buffer.filled(), &mut framed);
             std::mem::swap(buffer, &mut framed);
         }

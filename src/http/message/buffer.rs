@@ -1,4 +1,4 @@
-//! A worker's buffers: their memory is taken while bytes are in transit.
+//! A worker's buffers: taken while bytes are in transit, returned as soon as they are empty.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -105,21 +105,20 @@ pub fn stats() -> BufferStats {
 
 /// Bytes between a read and a write.
 ///
-/// A buffer holds [`READ_SIZE`] bytes and a little more, or as many as a large head needs. It takes
-/// its memory from its thread's pool with the first bytes, and gives it back when dropped.
+/// A buffer holds [`READ_SIZE`] bytes and a little more, or as many as a large head needs. When
+/// dropped, it returns to its pool.
 pub struct Buffer {
-    /// Empty until the first bytes come.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
 }
 
 impl Buffer {
-    /// An empty buffer.
+    /// Takes an empty buffer from this thread's pool.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn take() -> Self {
         Self {
-            bytes: Vec::new(),
+            bytes: POOL.with(Pool::take),
             start: 0,
             end: 0,
         }
@@ -128,12 +127,12 @@ impl Buffer {
     /// Returns the bytes in the buffer.
     #[must_use]
     pub fn filled(&self) -> &[u8] {
-        self.bytes.get(self.start..self.end).unwrap_or_default()
+        &self.bytes[self.start..self.end]
     }
 
     /// Returns the bytes in the buffer, mutable.
     pub fn filled_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.start..self.end).unwrap_or_default()
+        &mut self.bytes[self.start..self.end]
     }
 
     /// Returns the number of bytes in the buffer.
@@ -201,15 +200,9 @@ impl Buffer {
         self.end = end;
     }
 
-    /// Makes room up to `end`.
     #[cold]
     fn grow(&mut self, end: usize) {
-        if self.bytes.is_empty() {
-            self.bytes = POOL.with(Pool::take);
-        }
-        if end > self.bytes.len() {
-            self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
-        }
+        self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
     }
 
     /// Returns whether `count` more bytes fit without growing.
@@ -222,9 +215,6 @@ impl Buffer {
     ///
     /// There must be [room](Self::clear_for_body) for them.
     pub(super) fn put_before(&mut self, bytes: &[u8]) {
-        if self.bytes.is_empty() {
-            self.grow(self.end);
-        }
         let start = self.start - bytes.len();
         self.bytes[start..self.start].copy_from_slice(bytes);
         self.start = start;
@@ -254,7 +244,8 @@ impl Buffer {
             (self.start, self.end) = (0, self.len());
         }
         if !self.has_room_for(1) {
-            self.grow(self.end + 1);
+            let grown = self.bytes.len() + CAPACITY;
+            self.bytes.resize(grown, 0);
         }
         let until = self.bytes.len().min(self.end + limit);
         let mut room = ReadBuf::new(&mut self.bytes[self.end..until]);
@@ -285,17 +276,8 @@ impl Buffer {
     }
 }
 
-impl Default for Buffer {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.bytes.is_empty() {
-            return;
-        }
         let bytes = std::mem::take(&mut self.bytes);
         // A thread that is ending has no pool any more.
         let _ended = POOL.try_with(|pool| pool.give_back(bytes));

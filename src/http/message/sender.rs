@@ -48,7 +48,7 @@ impl Default for Sender {
 impl Sender {
     /// Returns the buffer that the next head is written to.
     pub fn head(&mut self) -> &mut Buffer {
-        self.out.get_or_insert_with(Buffer::new)
+        self.out.get_or_insert_with(Buffer::take)
     }
 
     /// Begins the body of this length, after its head is written.

@@ -236,7 +236,7 @@ impl<'a> Reply<'a> {
             upgrade: None,
             fields: &fields,
         });
-        Buffer::new()
+        Buffer::take()
     }
 
     /// Begins the response, with the fields for the limits, and returns the body to send.
@@ -277,7 +277,7 @@ impl<'a> Reply<'a> {
         let length = self.text.len() as u64;
         let known = StatusCode::from_u16(self.status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
-        let mut body = Buffer::new();
+        let mut body = Buffer::take();
         body.clear_for_body();
         if !to_head {
             body.put(self.text.as_bytes());

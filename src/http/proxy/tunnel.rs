@@ -63,7 +63,7 @@ impl Way {
                 }
                 return Poll::Ready(Ok(()));
             }
-            let mut buffer = Buffer::new();
+            let mut buffer = Buffer::take();
             match buffer.poll_fill(cx, from, usize::MAX)? {
                 Poll::Pending => {
                     ready!(Pin::new(&mut *to).poll_flush(cx))?;

@@ -85,7 +85,7 @@ impl Upload {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Refused(piece) => Phase::Sending(piece),
             // The end is to be sent again.
-            Phase::Over => Phase::Sending(Buffer::new()),
+            Phase::Over => Phase::Sending(Buffer::take()),
             phase => phase,
         };
     }
@@ -106,10 +106,10 @@ impl Upload {
             match &mut self.phase {
                 Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
                 Phase::Reading if client.body_is_over() => {
-                    self.phase = Phase::Sending(Buffer::new());
+                    self.phase = Phase::Sending(Buffer::take());
                 }
                 Phase::Reading => {
-                    let mut piece = Buffer::new();
+                    let mut piece = Buffer::take();
                     if client.poll_body(cx, &mut piece)?.is_pending() {
                         // The head does not wait for the body.
                         if let Poll::Ready(Err(_)) = origin.poll_flush(cx) {
@@ -144,7 +144,7 @@ impl Upload {
                     self.phase = match ready!(origin.poll_send(cx, piece, then)) {
                         Ok(()) if is_last => Phase::Over,
                         Ok(()) => Phase::Reading,
-                        Err(_) => Phase::Refused(std::mem::take(piece)),
+                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::take())),
                     };
                 }
             }

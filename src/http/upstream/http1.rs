@@ -148,7 +148,10 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut buffer = self.received.take().unwrap_or_default();
+        if self.stream.is_silent(cx) {
+            return Poll::Pending;
+        }
+        let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
         let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
         if !buffer.is_empty() {
             self.received = Some(buffer);
@@ -163,10 +166,10 @@ impl Http1Connection {
         }
         if self.decoder.is_over() {
             // Received bytes belong to no response.
-            return Poll::Ready(Ok(Buffer::new()));
+            return Poll::Ready(Ok(Buffer::take()));
         }
         let mut piece = self.received.take().unwrap_or_else(|| {
-            let mut fresh = Buffer::new();
+            let mut fresh = Buffer::take();
             fresh.clear_for_body();
             fresh
         });
@@ -192,7 +195,7 @@ impl Http1Connection {
             };
             if used < piece.len() {
                 // Bytes after the response belong to no request.
-                let mut rest = Buffer::new();
+                let mut rest = Buffer::take();
                 rest.put(&piece.filled()[used..]);
                 self.received = Some(rest);
             }

@@ -26,6 +26,18 @@ impl OriginStream {
         }
     }
 
+    /// Returns whether there is surely nothing to read, not even the end of the connection.
+    ///
+    /// If so, the task is woken when there is. Saves taking a buffer in vain.
+    pub(super) fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.poll_read_ready(cx).is_pending(),
+            Self::Unix(stream) => stream.poll_read_ready(cx).is_pending(),
+            // Decrypted bytes may wait in the TLS session.
+            Self::Tls(_) => false,
+        }
+    }
+
     /// Returns whether the server has sent bytes that were not read yet, or has closed.
     ///
     /// For TLS only the close counts, because session tickets arrive unasked.

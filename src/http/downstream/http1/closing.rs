@@ -72,7 +72,7 @@ impl<S: Socket> Http1Connection<S> {
         let socket = &mut self.socket;
         poll_fn(|cx| {
             loop {
-                let read = Buffer::new().poll_fill(cx, socket, usize::MAX);
+                let read = Buffer::take().poll_fill(cx, socket, usize::MAX);
                 match read {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                     Poll::Ready(Ok(count)) => {

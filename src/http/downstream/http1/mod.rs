@@ -237,7 +237,10 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
         loop {
-            let mut buffer = Buffer::new();
+            if self.socket.is_silent(cx) {
+                return self.poll_no_head(cx);
+            }
+            let mut buffer = Buffer::take();
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),

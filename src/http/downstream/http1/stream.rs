@@ -93,7 +93,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         }
         let mut drained = 0;
         while !self.decoder.is_over() && drained < MAX_DRAINED {
-            let mut piece = Buffer::new();
+            let mut piece = Buffer::take();
             match self.poll_body(cx, &mut piece) {
                 Poll::Ready(Ok(())) => drained += piece.len(),
                 Poll::Ready(Err(_)) | Poll::Pending => return,
@@ -183,7 +183,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
     }
 
     fn take_ahead(&mut self) -> Buffer {
-        let mut ahead = Buffer::new();
+        let mut ahead = Buffer::take();
         ahead.put(&std::mem::take(&mut self.kept));
         ahead
     }

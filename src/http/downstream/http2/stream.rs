@@ -127,7 +127,7 @@ impl<'a> Http2Stream<'a> {
             put(b"content-type", b"text/plain; charset=utf-8");
         };
         let text = format!("{why}\n");
-        let mut piece = Buffer::new();
+        let mut piece = Buffer::take();
         piece.put(text.as_bytes());
         self.begin(&Response {
             status,
@@ -328,7 +328,7 @@ impl ClientStream for Http2Stream<'_> {
     }
 
     fn take_ahead(&mut self) -> Buffer {
-        Buffer::new()
+        Buffer::take()
     }
 
     fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {

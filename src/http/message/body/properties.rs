@@ -56,7 +56,7 @@ fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Traile
     let encoder = BodyEncoder::new(length);
     let mut sent = Vec::new();
     for (data, how) in pieces {
-        let mut piece = Buffer::new();
+        let mut piece = Buffer::take();
         match how {
             0 => encoder.put(data, &mut piece),
             1 => {
@@ -72,7 +72,7 @@ fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Traile
         }
         sent.extend(piece.filled());
     }
-    let mut end = Buffer::new();
+    let mut end = Buffer::take();
     encoder.finish(trailers, &mut end);
     sent.extend(end.filled());
     sent

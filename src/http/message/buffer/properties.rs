@@ -179,7 +179,7 @@ proptest! {
 
     #[test]
     fn it_is_a_queue_of_bytes(steps in prop::collection::vec(step(), 0..30)) {
-        let (mut buffer, mut model, mut source) = (Buffer::new(), Vec::new(), Source(0));
+        let (mut buffer, mut model, mut source) = (Buffer::take(), Vec::new(), Source(0));
         for step in steps {
             let shown = format!("{step:?}");
             apply(step, &mut buffer, &mut model, &mut source)?;
@@ -196,7 +196,7 @@ proptest! {
     fn it_does_not_grow_while_it_is_emptied(
         steps in prop::collection::vec((1..READ_SIZE, 0..CHUNK_HEADROOM), 1..50),
     ) {
-        let (mut buffer, mut source) = (Buffer::new(), Source(0));
+        let (mut buffer, mut source) = (Buffer::take(), Source(0));
         let mut cx = Context::from_waker(Waker::noop());
         buffer.clear_for_body();
         for (most, kept) in steps {
@@ -218,15 +218,7 @@ fn buffers_are_counted_and_come_back() {
                 (in_use, pool.stats.pooled.load(Ordering::Relaxed))
             })
         };
-        let filled = || {
-            let mut buffer = Buffer::new();
-            buffer.put(b"x");
-            buffer
-        };
-        let empty = Buffer::new();
-        assert_eq!(own(), (0, 0), "no byte has come");
-        drop(empty);
-        let (mut one, other) = (filled(), filled());
+        let (mut one, other) = (Buffer::take(), Buffer::take());
         assert_eq!(own(), (2, 0));
         drop(other);
         assert_eq!(own(), (1, 1));
@@ -235,9 +227,9 @@ fn buffers_are_counted_and_come_back() {
         one.put(&vec![0; CAPACITY + 1]);
         drop(one);
         assert_eq!(own(), (0, 1));
-        drop(filled());
+        drop(Buffer::take());
         assert_eq!(own(), (0, 1));
-        let many: Vec<_> = (0..=MAX_POOLED).map(|_| filled()).collect();
+        let many: Vec<_> = (0..=MAX_POOLED).map(|_| Buffer::take()).collect();
         drop(many);
         assert_eq!(own(), (0, MAX_POOLED));
     });
@@ -247,7 +239,7 @@ fn buffers_are_counted_and_come_back() {
 #[test]
 fn the_end_and_an_error_are_told() {
     let mut cx = Context::from_waker(Waker::noop());
-    let mut buffer = Buffer::new();
+    let mut buffer = Buffer::take();
     buffer.put(b"a");
     let end = buffer.poll_fill(&mut cx, &mut &b""[..], usize::MAX);
     assert!(matches!(end, Poll::Ready(Ok(0))));

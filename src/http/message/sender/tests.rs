@@ -73,7 +73,7 @@ fn send(sender: &mut Sender, to: &mut Writer, piece: &mut Buffer, then: Then<'_>
 }
 
 fn piece_of(data: &[u8]) -> Buffer {
-    let mut piece = Buffer::new();
+    let mut piece = Buffer::take();
     piece.clear_for_body();
     piece.put(data);
     piece
@@ -203,7 +203,7 @@ fn errors_are_told() {
     let mut sender = Sender::default();
     sender.head().put(b"head");
     sender.begin_body(BodyLength::None);
-    let mut piece = Buffer::new();
+    let mut piece = Buffer::take();
     let sent = sender.poll_send(&mut cx, &mut ours, &mut piece, Then::End(None));
     assert!(matches!(sent, Poll::Ready(Err(_))));
 }

@@ -15,7 +15,7 @@ fn connection() -> (Http1Connection, UnixStream) {
 fn reading(pieces: &[&[u8]]) -> Option<Result<(String, usize), InvalidResponse>> {
     let (mut connection, _far) = connection();
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-        let received = connection.received.get_or_insert_with(Buffer::new);
+        let received = connection.received.get_or_insert_with(Buffer::take);
         received.put(piece);
         match connection.head(false, usize::MAX) {
             Ok(None) => {}

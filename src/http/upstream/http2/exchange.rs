@@ -126,7 +126,7 @@ impl Http2Exchange {
             sent.extend(rest.filled());
         }
         if !sent.is_empty() {
-            let mut again = Buffer::new();
+            let mut again = Buffer::take();
             again.put(&sent);
             self.again = Some(again);
         }
@@ -303,7 +303,7 @@ impl Http2Exchange {
     }
 
     pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
-        let mut piece = Buffer::new();
+        let mut piece = Buffer::take();
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));
         };

@@ -59,7 +59,7 @@ impl Model {
                 self.waiting.extend(bytes);
             }
             Step::Take => {
-                let mut piece = Buffer::new();
+                let mut piece = Buffer::take();
                 piece.clear_for_body();
                 let count = self.ahead.take(&mut piece);
                 // What is here is taken: a piece is empty only if nothing is.
