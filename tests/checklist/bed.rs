@@ -4,10 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::checklist::haproxy::Haproxy;
+pub use crate::support::MS;
 use crate::support::nginx::Nginx;
 use crate::support::{Gateway, Message, Raw, RawOrigin};
 
-pub const MS: Duration = Duration::from_millis(1);
 pub const MB: usize = 1 << 20;
 
 /// The shortest response that an origin can send.

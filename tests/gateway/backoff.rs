@@ -6,9 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Exchange, Gateway, Origin, alone, eventually, fetch, now};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, alone, eventually, fetch, now};
 
-const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const WORK: Duration = Duration::from_millis(50);
 

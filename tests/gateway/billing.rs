@@ -2,11 +2,9 @@
 
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{Client, Exchange, Gateway, Origin, best_of_three, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Exchange, Gateway, MS, Origin, best_of_three, now};
 
 const RATE: f64 = 40.0;
 const BURST: u32 = 30;

@@ -1,14 +1,10 @@
 //! Requests that cost more than one, and charges that an answer changes.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::support::{
-    Answer, Client, Exchange, Gateway, Origin, best_of_three, eventually, fetch, now,
+    Answer, Client, Exchange, Gateway, MS, Origin, best_of_three, eventually, fetch, now,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// A file with routes for these paths, each with these fields; all are limited by the argument `key`.
 fn file(origin: &Origin, rate: &str, limit: &str, routes: &[(&str, &str)]) -> String {

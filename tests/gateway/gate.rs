@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, Origin, alone, best_of_three, check_gaps, eventually, fetch, now,
+    Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, eventually, fetch, now,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// A file whose origin has a gate that the keys of `$arg_key` share, if `share` is true.
 fn gated(origin: &Origin, gate: &str, share: bool) -> String {

@@ -2,15 +2,12 @@
 
 use std::io::Read;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::{
-    Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, fetch, now, one_zone,
+    Client, Exchange, Gateway, HoldingOrigin, MS, Origin, eventually, fetch, now, one_zone,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// A file with four workers whose key `$arg_key` is limited so, in a zone of this rate.
 fn file(origin: &Origin, rate: &str, limit: &str) -> String {

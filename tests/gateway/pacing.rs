@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Answer, Client, Gateway, Origin, alone, best_of_three, check_gaps, fetch, gaps, now, one_zone,
+    Answer, Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, fetch, gaps, now,
+    one_zone,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// Sends `count` requests for `target` at once, each on a connection of its own.
 fn at_once(gateway: &Gateway, count: usize, target: &str) -> Vec<Answer> {

@@ -3,17 +3,14 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::gateway::live::Listener;
 use crate::gateway::operator::json;
 use crate::support::{
-    Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, now, one_zone,
+    Answer, Client, Gateway, MS, Origin, Site, drip, eventually, fetch, now, one_zone,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// A zone of one request an hour, `burst` 4, with these plans.
 fn file(origin: &Origin, plans: &str) -> String {

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::{
-    Arrival, Client, Gateway, MARGIN, Origin, Site, check_pace, eventually, fetch, longest_pause,
-    now, one_zone,
+    Arrival, Client, Gateway, MARGIN, MS, Origin, Site, check_pace, eventually, fetch,
+    longest_pause, now, one_zone,
 };
-
-const MS: Duration = Duration::from_millis(1);
 
 /// How long after the last write the file comes into force.
 const IN_FORCE: Duration = Duration::from_millis(100);

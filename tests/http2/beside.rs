@@ -8,9 +8,8 @@ use std::time::Duration;
 use crate::http2::slow_readers::{STREAM_WINDOW, wait_until_stuck, without_window};
 use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::support::frames::{DATA, Frames, frame, head, window_update};
-use crate::support::{Client, Done, Gateway, Origin, Raw, alone, best_of_three, now};
+use crate::support::{Client, Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
 
-const MS: Duration = Duration::from_millis(1);
 /// Requests of the client at each gateway; the p99 is the third longest.
 const REQUESTS: usize = 300;
 /// The client reads 64 KB, more than a window that others used up would let through.

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use crate::support::nginx::{Nginx, start_drip, zone};
-use crate::support::{BUSY, Client, Gateway, Origin, alone, now, watching};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{BUSY, Client, Gateway, MS, Origin, alone, now, watching};
 
 /// No request is sent this close to a time at which its verdict would change: there nginx's millisecond decides.
 const MARGIN: Duration = Duration::from_millis(3);

@@ -2,12 +2,9 @@
 
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
 
 use crate::support::nginx::{Nginx, start_drip, zone};
-use crate::support::{Client, Origin, fetch, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, MS, Origin, fetch, now};
 
 /// Runs nginx, then drip, each in front of an origin of its own that answers with `size` bytes.
 fn ask_both(

@@ -1,12 +1,9 @@
 //! `max_wait`: better rejected on arrival than after a long wait.
 
 use std::thread;
-use std::time::Duration;
 
 use crate::support::nginx::{start_drip, zone};
-use crate::support::{Client, Gateway, Origin, fetch, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Gateway, MS, Origin, fetch, now};
 
 fn rejections(gateway: &Gateway, reason: &str) -> i64 {
     let labels = [("zone", "z"), ("reason", reason)];

@@ -2,12 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use crate::support::nginx::{start_drip, zone};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, now};
 
 fn counted(gateway: &Gateway, zone: &str, status: &str) -> i64 {
     let labels = [("zone", zone), ("status", status)];

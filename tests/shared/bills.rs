@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::shared::{count_within, file, under_load};
 use crate::support::redis::Redis;
-use crate::support::{Client, Exchange, Gateway, Origin, alone, best_of_three, fetch, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Exchange, Gateway, MS, Origin, alone, best_of_three, fetch, now};
 
 /// Answers after 50 ms, and says that the request has cost what its target says in `says=`.
 fn billing() -> Origin {

@@ -7,9 +7,10 @@ use rustix::process::Signal;
 
 use crate::shared::file;
 use crate::support::redis::Redis;
-use crate::support::{Client, Exchange, Gateway, Origin, best_of_three, eventually, fetch, now};
+use crate::support::{
+    Client, Exchange, Gateway, MS, Origin, best_of_three, eventually, fetch, now,
+};
 
-const MS: Duration = Duration::from_millis(1);
 /// The longest lease. Whatever is back sooner was given back for another reason.
 const LEASE: Duration = Duration::from_secs(1);
 /// How many requests pass: none is added for an hour.

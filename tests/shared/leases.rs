@@ -5,14 +5,13 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::shared::file;
 use crate::shared::relay::Relay;
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, now};
+use crate::support::{Client, Gateway, MS, Origin, alone, best_of_three, eventually, now};
 
-const MS: Duration = Duration::from_millis(1);
 const RATE: usize = 500;
 const BURST: usize = 200;
 /// Clients of each gateway.

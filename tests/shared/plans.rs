@@ -3,15 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::shared::file;
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, check_pace, eventually, fetch, now};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Gateway, MS, Origin, check_pace, eventually, fetch, now};
 
 /// How many of twelve requests pass, sent to gateways in turn, and what the last one was told to wait.
 fn passed(gateways: &[Gateway; 2], key: &str) -> (u32, Option<u64>) {

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use crate::shared::most_above;
 use crate::support::redis::Redis;
 use crate::support::{
-    Client, Done, Gateway, Origin, alone, best_of_three, gaps, longest_pause, now,
+    Client, Done, Gateway, MS, Origin, alone, best_of_three, gaps, longest_pause, now,
 };
 
 const GATEWAYS: usize = 10;
-const MS: Duration = Duration::from_millis(1);
 /// Requests a second of the one key.
 const RATE: f64 = 500.0;
 /// Keys that come in by several gateways, and requests a second of each.

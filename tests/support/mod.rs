@@ -33,6 +33,8 @@ pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use watch::{BUSY, Done, all_pauses, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
 
+pub const MS: Duration = Duration::from_millis(1);
+
 /// How long to wait for what should happen at once. Only a failing test waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
 

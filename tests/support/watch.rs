@@ -5,9 +5,7 @@ use std::sync::{Mutex, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::now;
-
-const MS: Duration = Duration::from_millis(1);
+use super::{MS, now};
 
 /// An unexpected pause of this length means that the machine is busy with something else.
 pub const BUSY: Duration = Duration::from_millis(3);

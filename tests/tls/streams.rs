@@ -9,10 +9,9 @@ use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, SendStream};
 use hyper::{HeaderMap, Request, Response};
 
-use crate::support::{Gateway, Raw, RawOrigin, now};
+use crate::support::{Gateway, MS, Raw, RawOrigin, now};
 use crate::tls::secure::{connect, gateway};
 
-const MS: Duration = Duration::from_millis(1);
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -9,9 +9,7 @@ mod servers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::support::{Client, Exchange, Gateway, Origin, eventually};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually};
 
 /// How much longer than `hold` an answer may take on a busy machine.
 const LATE: Duration = Duration::from_secs(2);

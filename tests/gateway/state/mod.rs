@@ -14,9 +14,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::handover::start_on;
-use crate::support::{Gateway, Origin, Site, alone, free_address, one_zone};
-
-const MS: Duration = Duration::from_millis(1);
+use crate::support::{Gateway, MS, Origin, Site, alone, free_address, one_zone};
 
 /// What the processes have in common that follow each other.
 struct Chain {
