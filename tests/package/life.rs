@@ -204,7 +204,7 @@ fn the_tarball_has_the_files_of_the_package() {
     let root = Root::new();
     root.install("1.0.0");
     let out = build("1.0.0", "tar");
-    let archives = files(out.path());
+    let archives = files(&out);
     let [archive] = &archives[..] else {
         panic!("{archives:?}")
     };

@@ -9,10 +9,11 @@ mod life;
 mod root;
 mod unit;
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-use tempfile::TempDir;
+use std::sync::{Mutex, PoisonError};
 
 /// A file of the repository.
 fn source(path: &str) -> PathBuf {
@@ -32,13 +33,20 @@ fn output(command: &mut Command) -> Output {
     output.unwrap_or_else(|error| panic!("{command:?}: {error}; tests/run.sh installs it"))
 }
 
-/// Builds a package of the tested program with the script. Returns the folder that has it.
-fn build(version: &str, what: &str) -> TempDir {
-    let out = TempDir::new().expect("a folder");
-    let binary = env!("CARGO_BIN_EXE_drip");
-    run(Command::new(source("packaging/build"))
-        .args(["--binary", binary, "--version", version, "--out"])
-        .arg(out.path())
-        .arg(what));
+/// Builds a package of the tested program with the script, once for all tests. Returns the folder that has it.
+fn build(version: &str, what: &str) -> PathBuf {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{version}-{what}"));
+    if !built.contains(&out) {
+        // That of an earlier program.
+        let _absent = fs::remove_dir_all(&out);
+        let binary = env!("CARGO_BIN_EXE_drip");
+        run(Command::new(source("packaging/build"))
+            .args(["--binary", binary, "--version", version, "--out"])
+            .arg(&out)
+            .arg(what));
+        built.insert(out.clone());
+    }
     out
 }

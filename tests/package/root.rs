@@ -58,7 +58,7 @@ impl Root {
     /// Builds the package of this version, and installs it or upgrades to it.
     pub(super) fn install(&self, version: &str) {
         let out = build(version, "deb");
-        let packages = files(out.path());
+        let packages = files(&out);
         let [package] = &packages[..] else {
             panic!("{packages:?}")
         };
