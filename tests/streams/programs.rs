@@ -46,6 +46,21 @@ fn go() -> PathBuf {
     program
 }
 
+/// The folder of the compiled program of Java, made once.
+fn java() -> PathBuf {
+    static MAKING: Mutex<bool> = Mutex::new(false);
+    let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upload-java");
+    if !*is_made {
+        let mut command = Command::new("javac");
+        command.arg("-d").arg(&folder);
+        let output = command.arg(source("Upload.java")).output().expect("javac");
+        assert!(output.status.success(), "{output:?}");
+        *is_made = true;
+    }
+    folder
+}
+
 impl Program {
     /// Uploads `file` so many times, each on a new connection, and returns what came of each.
     ///
@@ -75,7 +90,7 @@ impl Program {
             Self::Java => {
                 let mut command = Command::new("java");
                 command.arg("-Djdk.internal.httpclient.disableHostnameVerification=true");
-                command.arg(source("Upload.java"));
+                command.arg("-cp").arg(java()).arg("Upload");
                 command
             }
             Self::Go => Command::new(go()),
