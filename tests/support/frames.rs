@@ -67,7 +67,7 @@ impl Frame {
     /// The status of a head whose first field is one: drip's, and those of this file.
     ///
     /// It reads no dynamic table, so the reader's setting for its size must be zero.
-    fn status(&self) -> Option<u16> {
+    pub fn status(&self) -> Option<u16> {
         let mut bytes = self
             .payload
             .iter()
