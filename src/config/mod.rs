@@ -16,6 +16,7 @@ mod history;
 mod key;
 mod mask;
 mod named_file;
+mod of_table;
 mod pattern;
 mod problem;
 mod read;
@@ -32,6 +33,7 @@ mod state;
 mod state_file;
 mod suggest;
 mod table_header;
+mod tables;
 pub mod target;
 mod toml_string;
 mod unclosed;
@@ -54,12 +56,11 @@ pub use regular_file::read_regular;
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
-    ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
-    Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
-    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, RequestInputs, Route, RouteAction,
-    RouteIndex, RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind,
-    Tls, Trouble, Zone,
+    Access, CertPair, CostRule, FieldEdit, FieldEdits, Format, ForwardedHeader, Host, Level,
+    Listen, ListenAddress, ListenService, Log, OnStoreFailure, PathPattern, PathRegex,
+    PathRegexError, PathRewrite, PeerPattern, Peers, Plan, Plans, Precedence, RatelimitHeaders,
+    Redis, RequestInputs, Route, RouteAction, RouteIndex, RouteLimit, Scheme, Server, ServerUrl,
+    Settings, SocketMode, Statuses, StoreKind, Tls, Zone,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -67,5 +68,8 @@ pub(crate) use size::show_size;
 pub(crate) use spelling::{is_field, is_same_variable};
 pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
+pub use tables::backoff::{Backoff, BackoffMode, Trouble};
+pub use tables::health::Health;
+pub use tables::origin::{HostRule, Http2, Origin};
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -23,7 +23,11 @@ pub(super) struct Node<'r> {
 }
 
 impl<'r> Node<'r> {
-    fn new(name: &'r str, value: &'r Spanned<DeValue<'r>>, report: &'r Report<'r>) -> Self {
+    pub(super) fn new(
+        name: &'r str,
+        value: &'r Spanned<DeValue<'r>>,
+        report: &'r Report<'r>,
+    ) -> Self {
         Self {
             name,
             value: value.get_ref(),
@@ -224,9 +228,11 @@ pub(super) struct Fields<'r> {
     /// Whether messages do not show its values and unknown names.
     hidden: bool,
     /// All fields that it may have.
-    all: &'static Table,
+    all: Table,
     /// The fields that have been asked for.
     asked: Vec<&'static str>,
+    /// The fields that are wrong, or missing.
+    wrong: Vec<&'static str>,
     /// Fields of other tables that are looked for here, and why this one lacks them.
     lacking: Vec<(&'static str, &'static str)>,
 }
@@ -240,8 +246,9 @@ impl<'r> Fields<'r> {
             table: Some(file.get_ref()),
             report,
             hidden: false,
-            all: &schema::FILE,
+            all: schema::FILE,
             asked: Vec::new(),
+            wrong: Vec::new(),
             lacking: Vec::new(),
         }
     }
@@ -250,13 +257,13 @@ impl<'r> Fields<'r> {
     pub(super) fn included(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
         Self {
             title: INCLUDED_FILE.to_owned(),
-            all: &schema::INCLUDED,
+            all: schema::INCLUDED,
             ..Self::root(file, report)
         }
     }
 
     /// The table in a node. Reports a problem if the value is not a table.
-    pub(super) fn of(node: Node<'r>, title: String, all: &'static Table) -> Option<Self> {
+    pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() && node.name == INCLUDE && node.value.is_array() {
             node.tell(MISPLACED_INCLUDE);
@@ -273,12 +280,13 @@ impl<'r> Fields<'r> {
             hidden: node.hidden,
             all,
             asked: Vec::new(),
+            wrong: Vec::new(),
             lacking: Vec::new(),
         })
     }
 
     /// The table of this name, or one without fields.
-    pub(super) fn section(&mut self, name: &'static str, all: &'static Table) -> Self {
+    pub(super) fn section(&mut self, name: &'static str, all: Table) -> Self {
         let title = format!("[{name}]");
         let given = self.get(name);
         let given = given.and_then(|node| Fields::of(node, title, all));
@@ -290,8 +298,15 @@ impl<'r> Fields<'r> {
             hidden: self.hidden,
             all,
             asked: Vec::new(),
+            wrong: Vec::new(),
             lacking: Vec::new(),
         })
+    }
+
+    /// The table of this name in this one, if the file has it.
+    pub(super) fn table(&mut self, name: &'static str, all: Table) -> Option<Self> {
+        let title = format!("{}.{name}]", self.title.trim_end_matches(']'));
+        self.get(name).and_then(|node| Fields::of(node, title, all))
     }
 
     /// Says why there is no such field, if the table has it nevertheless.
@@ -323,6 +338,42 @@ impl<'r> Fields<'r> {
         Some(if self.hidden { node.hidden() } else { node })
     }
 
+    /// The value of a field that has been read, if the file has it and it is right.
+    pub(super) fn right(&self, name: &'static str) -> Option<Node<'r>> {
+        self.value(name).filter(|_| !self.is_wrong(name))
+    }
+
+    /// Whether a field that has been read is wrong, or required and missing.
+    pub(super) fn is_wrong(&self, name: &'static str) -> bool {
+        debug_assert!(self.asked.contains(&name), "{name} is not read yet");
+        self.wrong.contains(&name)
+    }
+
+    /// The value of a field of this table as `read` has it; `None` if it is wrong or not there.
+    ///
+    /// Reports a required field that is missing: the field then has an example.
+    pub(super) fn read_given<T>(
+        &mut self,
+        name: &'static str,
+        example: Option<&str>,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        let value = match (self.get(name), example) {
+            (None, None) => return None,
+            (None, Some(example)) => self.lacks_required(name, example),
+            (Some(node), _) => read(node),
+        };
+        if value.is_none() {
+            self.wrong.push(name);
+        }
+        value
+    }
+
+    /// The report of the text that the table is in.
+    pub(super) fn report(&self) -> &'r Report<'r> {
+        self.report
+    }
+
     /// The value of an optional field. Returns the default for a wrong value too.
     pub(super) fn or<T>(
         &mut self,
@@ -352,13 +403,17 @@ impl<'r> Fields<'r> {
         example: &str,
         read: impl FnOnce(Node<'r>) -> Option<T>,
     ) -> Option<T> {
-        let node = self.get(name);
-        if node.is_none() {
-            let title = &self.title;
-            let message = format!("{title} has no {name}; add one such as {name} = {example}");
-            self.report.missing(self.at, message);
+        match self.get(name) {
+            Some(node) => read(node),
+            None => self.lacks_required(name, example),
         }
-        node.and_then(read)
+    }
+
+    fn lacks_required<T>(&self, name: &str, example: &str) -> Option<T> {
+        let title = &self.title;
+        let message = format!("{title} has no {name}; add one such as {name} = {example}");
+        self.report.missing(self.at, message);
+        None
     }
 
     /// Reports unknown fields. All known ones must have been asked for.

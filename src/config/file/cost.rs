@@ -15,9 +15,9 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     }
     let has = |name| node.field(name).is_some();
     let all = match ["header", "body_per", "response_header"].map(has) {
-        [true, false, false] => &schema::COST_HEADER,
-        [false, true, false] => &schema::COST_BODY,
-        [false, false, true] => &schema::COST_RESPONSE,
+        [true, false, false] => schema::COST_HEADER,
+        [false, true, false] => schema::COST_BODY,
+        [false, false, true] => schema::COST_RESPONSE,
         _ => {
             node.wrong(&format!(
                 "expected {FORM}; found a table with none or several of these"

@@ -18,7 +18,7 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     let mut taken = Vec::new();
     let mut limits = Vec::new();
     for item in items {
-        let fields = Fields::of(item, "this limit".to_owned(), &schema::LIMIT);
+        let fields = Fields::of(item, "this limit".to_owned(), schema::LIMIT);
         let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
         if let Some(name) = zone
             .filter(|zone| taken.contains(zone))

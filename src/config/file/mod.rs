@@ -1,6 +1,5 @@
 //! Reads the file. Each table has a module here.
 
-mod backoff;
 mod cost;
 mod environment;
 mod header_fields;
@@ -8,7 +7,6 @@ mod include;
 mod limits;
 mod listen;
 mod log;
-mod origins;
 mod plans;
 mod redis;
 mod reread;
@@ -16,8 +14,6 @@ mod rewrite;
 mod routes;
 mod server;
 mod tls;
-mod url;
-mod values;
 mod warnings;
 mod zones;
 
@@ -38,8 +34,9 @@ use self::environment::Written;
 use super::read::{Fields, Node};
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
-use super::schema::{self, Table};
-use super::suggest::nearest;
+use super::schema;
+use super::tables::names::{NO_NAME, Names, index, is_name, list, named};
+use super::tables::{origin, values};
 use super::unclosed::Closed;
 use super::{LoadError, Origin, Problem, Problems, RequestInputs, Settings};
 
@@ -200,7 +197,7 @@ fn settings<'r>(
         }
     }
     let server_node = file.value("server");
-    let server = server::read(file.section("server", &schema::SERVER), admin_token);
+    let server = server::read(file.section("server", schema::SERVER), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
         let first = file.get(name);
         let others = others.iter_mut().map(|other| other.get(name));
@@ -209,11 +206,11 @@ fn settings<'r>(
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
     let (zone_names, zones, classes) = zones::read(&zone_nodes);
-    let (origin_names, origins) = origins::read(&origin_nodes, &zone_names);
+    let (origin_names, origins) = origin::read(&origin_nodes, &zone_names);
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = redis::read(file.section("redis", &schema::REDIS));
+    let redis = redis::read(file.section("redis", schema::REDIS));
     let tables = in_all(&mut file, "routes");
     let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
@@ -229,7 +226,7 @@ fn settings<'r>(
         },
     };
     let routes = routes::read(&route_nodes, &known);
-    let log = log::read(file.section("log", &schema::LOG));
+    let log = log::read(file.section("log", schema::LOG));
 
     if file.is_empty() {
         report.missing(
@@ -273,9 +270,6 @@ fn settings<'r>(
     Some(settings)
 }
 
-/// The names of origins or zones, in the order of the file.
-type Names<'r> = Vec<&'r str>;
-
 /// The entries of tables of named things, such as `[origins]` of each file.
 ///
 /// Reports a name that two files have.
@@ -302,42 +296,6 @@ fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
     all
 }
 
-/// Reads the entries of a table of named things, such as `[origins]`.
-///
-/// A thing that is wrong still has its name in the result, so that a route that uses it is not
-/// reported too.
-fn named<'r, T>(
-    table: &str,
-    all: &'static Table,
-    entries: &[Node<'r>],
-    read: impl Fn(Fields<'r>, String) -> Option<T>,
-) -> (Names<'r>, Vec<Option<T>>) {
-    let things = entries.iter().map(|entry| {
-        let name = entry.name.to_owned();
-        check_name(*entry);
-        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
-    });
-    (
-        entries.iter().map(|entry| entry.name).collect(),
-        things.collect(),
-    )
-}
-
-/// Whether a text can be the name of an origin, a zone or a plan.
-fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    !text.is_empty() && text.chars().all(fits)
-}
-
-const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
-
-/// Reports a problem if the name of this entry is none.
-fn check_name(entry: Node) {
-    if !is_name(entry.name) {
-        entry.tell(NO_NAME);
-    }
-}
-
 /// Reports a problem if no origin has the class that this value names.
 fn is_class(node: Node, origins: &[Option<Origin>]) {
     let Some(name) = node.value.as_str() else {
@@ -353,32 +311,4 @@ fn is_class(node: Node, origins: &[Option<Origin>]) {
         };
         node.missing(&format!("no origin has a class {name}; {known}"));
     }
-}
-
-/// A list of names for a message, shortened because a file may have thousands.
-fn list(names: &[&str]) -> String {
-    const MOST: usize = 20;
-    let shown = names[..names.len().min(MOST)].join(", ");
-    match names.len().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
-/// The index of the name in `node`. Reports a problem if no such name exists.
-fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
-    let name = values::text(node)?;
-    let index = names.iter().position(|known| *known == name);
-    if index.is_none() {
-        let known = match (nearest(name, names), names) {
-            (_, []) => format!("the file has none; add [{table}.{name}]"),
-            (Some(near), [_]) => format!("did you mean \"{near}\"?"),
-            (Some(near), _) => {
-                format!("did you mean \"{near}\"? The file has {}", list(names))
-            }
-            (None, _) => format!("the file has {}", list(names)),
-        };
-        node.missing(&format!("there is no [{table}.{name}]; {known}"));
-    }
-    index
 }

@@ -65,7 +65,7 @@ pub(super) fn read<'r>(
         }
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
-        let fields = Fields::of(entry, title, &schema::PLAN);
+        let fields = Fields::of(entry, title, schema::PLAN);
         plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
     }
     // After all lists: of a key that is in two plans, the line in a file is the harder to find.

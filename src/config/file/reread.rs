@@ -57,7 +57,7 @@ pub fn warnings_of_files(
 #[must_use]
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
-        let admin = root.section("server", &schema::SERVER).get("admin")?;
+        let admin = root.section("server", schema::SERVER).get("admin")?;
         match admin.value.as_str()? {
             "off" => Some(None),
             address => address.parse().ok().map(Some),
@@ -85,8 +85,8 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
 fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     let mut tls = |name, index| {
         let node = root
-            .section("server", &schema::SERVER)
-            .section("tls", &schema::TLS)
+            .section("server", schema::SERVER)
+            .section("tls", schema::TLS)
             .get(name)?;
         let items = node.items();
         let item = items.and_then(|items| items.get::<usize>(index).copied());
@@ -95,9 +95,9 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     match field {
         FileField::Cert(index) => tls("cert", index),
         FileField::Key(index) => tls("key", index),
-        FileField::AccessLog => root.section("log", &schema::LOG).get("access"),
+        FileField::AccessLog => root.section("log", schema::LOG).get("access"),
         FileField::MaxConnections => root
-            .section("server", &schema::SERVER)
+            .section("server", schema::SERVER)
             .get("max_connections"),
     }
 }

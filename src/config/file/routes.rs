@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::limits::{self, Zones};
 use super::{Fields, Node, cost, header_fields, index, rewrite, values};
 use crate::config::suggest::nearest;
+use crate::config::tables::kinds::DURATION_OR_NONE;
 use crate::config::{
     CostRule, FieldEdits, Origin, PathPattern, PathRegex, RatelimitHeaders, RequestInputs, Route,
     RouteAction, Statuses, schema,
@@ -38,7 +39,7 @@ pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     let mut earlier: HashMap<Taken, usize> = HashMap::new();
     let mut routes = Vec::new();
     for (index, table) in tables.iter().enumerate() {
-        let mut fields = Fields::of(*table, "this route".to_owned(), &schema::ROUTE);
+        let mut fields = Fields::of(*table, "this route".to_owned(), schema::ROUTE);
         let taken = fields.as_mut().and_then(taken);
         let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
         if let Some(twin) = twin {
@@ -121,7 +122,8 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
     }
     let refund = values::list("[\"2xx\"]", statuses);
     let refund = fields.or("refund", Vec::new(), refund);
-    let max_wait = fields.get("max_wait").and_then(values::patience);
+    let max_wait = fields.get("max_wait");
+    let max_wait = max_wait.and_then(DURATION_OR_NONE.read).flatten();
     let dry_run = fields.or("dry_run", false, values::boolean);
     let reject_status = fields.or("reject_status", 429, values::whole(400..=599));
     let reject_body = fields.or("reject_body", "Too many requests\n".to_owned(), |node| {

@@ -61,7 +61,10 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
         body_timeout: fields.or("body_timeout", seconds(30), values::timeout),
         min_body_rate: fields
             .get("min_body_rate")
-            .map_or(Some(ByteRate::MIN_BODY), values::byte_rate),
+            .map_or(Some(ByteRate::MIN_BODY), |node| match node.value.as_str() {
+                Some("0") => None,
+                _ => values::byte_rate(node),
+            }),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_body_size: NonZeroU64::new(fields.or("max_body_size", 0, values::size)),
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),

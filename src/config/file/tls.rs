@@ -5,7 +5,7 @@ use crate::config::{CertPair, Tls, schema};
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(node: Node) -> Option<Tls> {
-    let mut fields = Fields::of(node, "[server.tls]".to_owned(), &schema::TLS)?;
+    let mut fields = Fields::of(node, "[server.tls]".to_owned(), schema::TLS)?;
     let certs = fields.required("cert", "\"server.pem\"", |node| {
         let certs = files(node, "\"server.pem\"")?;
         twice(&certs);

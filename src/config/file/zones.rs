@@ -15,7 +15,7 @@ const MOST_KEYS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
 /// Also returns the values that name classes of origins.
 pub(super) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
     let classes = RefCell::new(Vec::new());
-    let (names, zones) = named("zones", &schema::ZONE, entries, |fields, name| {
+    let (names, zones) = named("zones", schema::ZONE, entries, |fields, name| {
         zone(fields, name, &mut classes.borrow_mut())
     });
     (names, zones, classes.into_inner())

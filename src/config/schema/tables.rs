@@ -1,26 +1,21 @@
 //! The fields of each table.
 
 use super::form::{
-    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, LEASE,
-    NETWORK, NOT_EMPTY, PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT,
-    TIMEOUT_OR_NONE, words,
+    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE_FORM, HEAD_SIZE_FORM, HEADER_NAME,
+    LEASE, NETWORK_FORM, NOT_EMPTY, PEER, RATE_FORM, SIZE_ABOVE_ZERO, SIZE_FORM, TIMEOUT_FORM,
 };
 use super::{Field, Form, Table};
+use crate::config::of_table::OfTable;
 use crate::config::{
-    BackoffMode, Format, ForwardedHeader, Http2, Level, OnStoreFailure, RatelimitHeaders, StoreKind,
+    Format, ForwardedHeader, Level, OnStoreFailure, Origin, RatelimitHeaders, StoreKind,
 };
-use crate::limit::{Algorithm, MAX_CLASS_WEIGHT, MAX_WEIGHT};
+use crate::limit::{Algorithm, MAX_WEIGHT};
 
 const U32: u64 = u32::MAX as u64;
 
-const FORWARDED_HEADERS: [&str; 2] = words(&ForwardedHeader::NAMED);
-const ALGORITHMS: [&str; 5] = words(&Algorithm::NAMED);
-const STORES: [&str; 2] = words(&StoreKind::NAMED);
-const ON_STORE_FAILURE: [&str; 3] = words(&OnStoreFailure::NAMED);
-const BACKOFF_MODES: [&str; 2] = words(&BackoffMode::NAMED);
-const HTTP2: [&str; 2] = words(&Http2::NAMED);
-const LEVELS: [&str; 5] = words(&Level::NAMED);
-const FORMATS: [&str; 2] = words(&Format::NAMED);
+fn words<T>(named: &[(&'static str, T)]) -> Vec<&'static str> {
+    named.iter().map(|(word, _)| *word).collect()
+}
 
 /// The whole file.
 pub(in crate::config) const FILE: Table = Table {
@@ -32,66 +27,66 @@ pub(in crate::config) const FILE: Table = Table {
         ),
         Field::new(
             "server",
-            Form::Table(&SERVER),
+            Form::Table(SERVER),
             "The client side: addresses, threads, timeouts and size limits.",
         ),
         Field::new(
             "origins",
-            Form::Named(&ORIGIN),
+            Form::Named(Origin::TABLE),
             "Backends: each is one or more servers.",
         ),
         Field::new(
             "zones",
-            Form::Named(&ZONE),
+            Form::Named(ZONE),
             "Sets of buckets: one bucket for each value of a key.",
         ),
         Field::new(
             "redis",
-            Form::Table(&REDIS),
+            Form::Table(REDIS),
             "Where the buckets are that several gateways share.",
         ),
         Field::new(
             "routes",
-            Form::AnyList(&Form::Table(&ROUTE), 0),
+            Form::AnyList(&Form::Table(ROUTE), 0),
             "Which requests go to which origin, and which zones limit them.",
         ),
-        Field::new("log", Form::Table(&LOG), "What is logged, and where."),
+        Field::new("log", Form::Table(LOG), "What is logged, and where."),
     ],
 };
 
 /// A file that another one includes.
 pub(in crate::config) const INCLUDED: Table = Table {
     fields: &[
-        Field::new("origins", Form::Named(&ORIGIN), ""),
-        Field::new("zones", Form::Named(&ZONE), ""),
-        Field::new("routes", Form::AnyList(&Form::Table(&ROUTE), 0), ""),
+        Field::new("origins", Form::Named(Origin::TABLE), ""),
+        Field::new("zones", Form::Named(ZONE), ""),
+        Field::new("routes", Form::AnyList(&Form::Table(ROUTE), 0), ""),
     ],
 };
 
 pub(in crate::config) const SERVER: Table = Table {
     fields: &[
-        Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(&LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
+        Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
         Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
         Field::new("admin_hosts", Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0), "Names by which the admin port may be asked, besides those of the host.").or("[]"),
         Field::new("name", Form::Like("[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?"), "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
         Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
         Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
         Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
-        Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
+        Field::new("forwarded_header", Form::Word(|| words(&ForwardedHeader::NAMED)), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
         Field::new("max_concurrent_streams", Form::Whole(1, u16::MAX as u64), "Requests at once on one connection over HTTP/2.").or("128"),
         Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
         Field::new("underscores_in_headers", Form::Boolean, "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.").or("false"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
         Field::new("tcp_keepalive", Form::Keepalive, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
-        Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
-        Field::new("body_timeout", TIMEOUT, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
+        Field::new("header_timeout", TIMEOUT_FORM, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
+        Field::new("body_timeout", TIMEOUT_FORM, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
         Field::new("min_body_rate", BYTE_RATE, "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.").or("\"8KB/30s\""),
-        Field::new("max_header_size", HEAD_SIZE, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
-        Field::new("max_body_size", SIZE, "Largest request body; \"0\": no limit.").or("\"0\""),
+        Field::new("max_header_size", HEAD_SIZE_FORM, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
+        Field::new("max_body_size", SIZE_FORM, "Largest request body; \"0\": no limit.").or("\"0\""),
         Field::new("shutdown_timeout", DURATION_FORM, "How long a stop lets waiting requests drain.").or("\"30s\""),
         Field::new("state", NOT_EMPTY, "File in which levels and schedules outlive the process: the next one starts from it."),
-        Field::new("tls", Form::Table(&TLS), "Certificates for TLS connections of clients."),
+        Field::new("tls", Form::Table(TLS), "Certificates for TLS connections of clients."),
     ],
 };
 
@@ -142,115 +137,21 @@ pub(in crate::config) const TLS: Table = Table {
     ],
 };
 
-pub(in crate::config) const ORIGIN: Table = Table {
-    fields: &[
-        Field::new("servers", Form::List(&Form::Like("(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".").required(),
-        Field::new("connect_timeout", TIMEOUT, "Time to open a connection, with name lookup and TLS handshake.").or("\"1s\""),
-        Field::new("response_timeout", TIMEOUT, "Time until the whole response head.").or("\"60s\""),
-        Field::new("body_timeout", TIMEOUT, "Longest pause in a body.").or("\"5m\""),
-        Field::new("tunnel_timeout", TIMEOUT, "Longest silence in both directions on an upgraded connection, such as a WebSocket.").or("\"1h\""),
-        Field::new("max_header_size", HEAD_SIZE, "Largest response head: \"1KB\" to \"1MB\".").or("\"64KB\""),
-        Field::new("rate", RATE_OR_NONE, "The gate: requests that leave for the origin, all clients together; \"none\": no pace.").or("\"none\""),
-        Field::new("store", Form::Word(&STORES), "The gate: where its schedule is; with \"redis\" all gateways together keep to rate.").or("\"memory\""),
-        Field::new("gateways", Form::Whole(1, 1024), "The gate: how many gateways share rate in Redis, until Redis has told."),
-        Field::new("max_in_flight", Form::Whole(0, 1_000_000_000), "The gate: requests at the origin at once; 0: no limit.").or("0"),
-        Field::new("classes", Form::ByName(&Form::Whole(1, MAX_CLASS_WEIGHT as u64), 8), "The gate: classes of traffic and their weights; the first is that of every route that names none."),
-        Field::new("share", Form::Text, "The gate: the zone whose keys share it fairly."),
-        Field::new("queue", Form::Whole(1, 10_000_000), "The gate: requests of one key that may wait; only with share.").or("100"),
-        Field::new("max_queue", Form::Whole(1, 10_000_000), "The gate: requests of all keys that may wait.").or("10000"),
-        Field::new("queue_timeout", DURATION_FORM, "The gate: a request that has waited this long gets 503; \"0\": no request waits.").or("\"5s\""),
-        Field::new("hold", DURATION_FORM, "The gate: how long a request waits for an origin that cannot be reached; \"0\": it is answered at once.").or("\"0\""),
-        Field::new("max_fails", Form::Whole(1, U32), "Failures in a row that take one of several servers out.").or("3"),
-        Field::new("fail_timeout", TIMEOUT, "How long that server stays out.").or("\"10s\""),
-        Field::new("keep_alive", Form::Whole(0, U32), "Idle connections kept, for each worker and server.").or("256"),
-        Field::new("host", Form::Like("[0-9A-Za-z._:\\[\\]-]+"), "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.").or("\"preserve\""),
-        Field::new("http2", Form::Word(&HTTP2), "Whether servers over TLS are offered HTTP/2.").or("\"auto\""),
-        Field::new("backoff", Form::Table(&BACKOFF), "Lowers rate and places while the origin is in trouble."),
-        Field::new("health", Form::Table(&HEALTH), "Checks of the servers."),
-    ],
-};
-
-pub(in crate::config) const BACKOFF: Table = Table {
-    fields: &[
-        Field::new(
-            "mode",
-            Form::Word(&BACKOFF_MODES),
-            "\"shadow\": compute, count and show, but slow nothing down.",
-        )
-        .or("\"on\""),
-        Field::new(
-            "on",
-            Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
-            "What counts as trouble: statuses, \"timeout\", \"connect\".",
-        )
-        .or("[\"503\", \"timeout\", \"connect\"]"),
-        Field::new(
-            "slow",
-            TIMEOUT_OR_NONE,
-            "A response whose head takes longer is slow.",
-        )
-        .or("\"none\""),
-        Field::new(
-            "trip",
-            PERCENT,
-            "The share of trouble in a window that cuts the rate.",
-        )
-        .or("\"10%\""),
-        Field::new(
-            "floor",
-            PERCENT,
-            "The rate is never below this share of rate, nor places below that of max_in_flight.",
-        )
-        .or("\"10%\""),
-        Field::new(
-            "max_pause",
-            TIMEOUT,
-            "The longest pause; a longer Retry-After of the origin is cut to it.",
-        )
-        .or("\"30s\""),
-    ],
-};
-
-pub(in crate::config) const HEALTH: Table = Table {
-    fields: &[
-        Field::new(
-            "path",
-            Form::Like("/[!-\"$-~]*"),
-            "What each server is asked for.",
-        )
-        .required(),
-        Field::new("interval", TIMEOUT, "Time between two checks of a server.").or("\"5s\""),
-        Field::new("timeout", TIMEOUT, "From connecting to the response head.").or("\"1s\""),
-        Field::new(
-            "unhealthy_after",
-            Form::Whole(1, U32),
-            "Failures in a row that take a server out.",
-        )
-        .or("3"),
-        Field::new(
-            "healthy_after",
-            Form::Whole(1, U32),
-            "Successes in a row that bring it back.",
-        )
-        .or("1"),
-    ],
-};
-
 pub(in crate::config) const ZONE: Table = Table {
     fields: &[
         Field::new("key", Form::Template("(.|\\n)+"), "What tells one bucket from another: variables such as \"$remote_addr\", and text.").required(),
-        Field::new("rate", RATE_OR_NONE, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(),
-        Field::new("algorithm", Form::Word(&ALGORITHMS), "How requests are counted.").or("\"leaky_bucket\""),
-        Field::new("store", Form::Word(&STORES), "Where the buckets are.").or("\"memory\""),
-        Field::new("on_store_failure", Form::Word(&ON_STORE_FAILURE), "What happens while Redis does not answer.").or("\"local\""),
+        Field::new("rate", RATE_FORM, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(),
+        Field::new("algorithm", Form::Word(|| words(&Algorithm::NAMED)), "How requests are counted.").or("\"leaky_bucket\""),
+        Field::new("store", Form::Word(|| words(&StoreKind::NAMED)), "Where the buckets are.").or("\"memory\""),
+        Field::new("on_store_failure", Form::Word(|| words(&OnStoreFailure::NAMED)), "What happens while Redis does not answer.").or("\"local\""),
         Field::new("lease", LEASE, "How long ahead this gateway takes places of busy keys from Redis, up to 1s.").or("\"0\""),
         Field::new("max_keys", Form::Whole(1, U32), "Remembered keys, over all workers.").or("100000"),
-        Field::new("new_keys", RATE_OR_NONE, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
+        Field::new("new_keys", RATE_FORM, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
         Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),
         Field::new("ipv6_prefix", Form::Whole(0, 128), "IPv6 addresses in keys are cut to this many bits.").or("64"),
-        Field::new("exempt", Form::List(&NETWORK, 0), "Clients that this zone never limits.").or("[]"),
+        Field::new("exempt", Form::List(&NETWORK_FORM, 0), "Clients that this zone never limits.").or("[]"),
         Field::new("mask_keys", Form::Boolean, "The page, the API, metrics and logs show masked names in place of keys.").or("false"),
-        Field::new("plans", Form::Named(&PLAN), "Other numbers for some keys."),
+        Field::new("plans", Form::Named(PLAN), "Other numbers for some keys."),
     ],
 };
 
@@ -260,7 +161,7 @@ pub(in crate::config) const PLAN: Table = Table {
         Field::new("file", NOT_EMPTY, "A file with one key a line."),
         Field::new(
             "rate",
-            RATE_OR_NONE,
+            RATE_FORM,
             "Rate of each of these keys. Default: the zone's.",
         ),
         Field::new(
@@ -292,7 +193,7 @@ pub(in crate::config) const REDIS: Table = Table {
         .or("\"redis://127.0.0.1:6379/0\""),
         Field::new(
             "timeout",
-            TIMEOUT,
+            TIMEOUT_FORM,
             "How long a request waits for Redis; then on_store_failure decides.",
         )
         .or("\"50ms\""),
@@ -307,9 +208,9 @@ pub(in crate::config) const REDIS: Table = Table {
 
 const COSTS: Form = Form::OneOf(&[
     COST,
-    Form::Table(&COST_HEADER),
-    Form::Table(&COST_BODY),
-    Form::Table(&COST_RESPONSE),
+    Form::Table(COST_HEADER),
+    Form::Table(COST_BODY),
+    Form::Table(COST_RESPONSE),
 ]);
 
 pub(in crate::config) const ROUTE: Table = Table {
@@ -376,7 +277,7 @@ pub(in crate::config) const ROUTE: Table = Table {
         ),
         Field::new(
             "limits",
-            Form::AnyList(&Form::Table(&LIMIT), 0),
+            Form::AnyList(&Form::Table(LIMIT), 0),
             "The zones that limit these requests; without limits a route only forwards.",
         )
         .or("[]"),
@@ -389,7 +290,7 @@ pub(in crate::config) const ROUTE: Table = Table {
         .or("[]"),
         Field::new(
             "max_wait",
-            DURATION_OR_NONE,
+            DURATION_OR_NONE_FORM,
             "A request that would wait longer is rejected on arrival.",
         )
         .or("\"none\""),
@@ -409,7 +310,7 @@ pub(in crate::config) const ROUTE: Table = Table {
             .or("\"Too many requests\\n\""),
         Field::new(
             "headers",
-            Form::List(&Form::Word(&RatelimitHeaders::NAMES), 0),
+            Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
             "Fields that tell the client about its limits.",
         )
         .or("[\"x-ratelimit\"]"),
@@ -480,11 +381,16 @@ pub(in crate::config) const LOG: Table = Table {
     fields: &[
         Field::new(
             "level",
-            Form::Word(&LEVELS),
+            Form::Word(|| words(&Level::NAMED)),
             "Least severe message in the error log.",
         )
         .or("\"info\""),
-        Field::new("format", Form::Word(&FORMATS), "Format of both logs.").or("\"text\""),
+        Field::new(
+            "format",
+            Form::Word(|| words(&Format::NAMED)),
+            "Format of both logs.",
+        )
+        .or("\"text\""),
         Field::new(
             "access",
             NOT_EMPTY,

@@ -1,8 +1,6 @@
-mod backoff;
 mod cost;
 mod field_edits;
 mod listen;
-mod origin;
 mod path_pattern;
 mod peers;
 mod plan;
@@ -11,6 +9,7 @@ mod rewrite;
 mod route;
 mod route_index;
 mod server;
+mod server_url;
 mod status;
 mod store;
 
@@ -23,11 +22,9 @@ use std::time::Duration;
 use http::Uri;
 use ipnet::IpNet;
 
-pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
 pub use path_pattern::{PathPattern, PathRegex, PathRegexError, Precedence};
 pub use peers::{PeerPattern, Peers};
 pub use plan::{Plan, Plans};
@@ -36,10 +33,11 @@ pub use rewrite::PathRewrite;
 pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
 pub use route_index::RouteIndex;
 pub use server::{CertPair, ForwardedHeader, Server, Tls};
+pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::{KeyTemplate, NamedFile, Problem};
+use super::{KeyTemplate, NamedFile, Origin, Problem};
 use crate::limit::{Algorithm, Delay, Limit, Rate};
 
 /// The checked settings from a gateway's file.

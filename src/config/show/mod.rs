@@ -2,15 +2,16 @@
 mod tests;
 
 use std::fmt::{Display, Write as _};
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::path::Path;
 
+use super::of_table::{OfTable, Rows, Shown};
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    Access, Backoff, CostRule, FieldEdit, Format, ForwardedHeader, HostRule, Http2, Level,
-    ListenAddress, ListenService, Origin, PathRewrite, Plan, RatelimitHeaders, Redis, Route,
-    RouteAction, RouteLimit, Server, Settings, Zone,
+    Access, CostRule, FieldEdit, Format, ForwardedHeader, Level, ListenAddress, ListenService,
+    PathRewrite, Plan, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit, Server, Settings,
+    Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -24,7 +25,7 @@ pub fn show(settings: &Settings) -> String {
     };
     server(&mut out, settings);
     for origin in &settings.origins {
-        show_origin(&mut out, origin, &settings.zones);
+        out.rows(&["origins", &origin.name], origin.shown(settings));
     }
     for zone in &settings.zones {
         show_zone(&mut out, zone);
@@ -49,6 +50,22 @@ impl Page<'_> {
     fn table(&mut self, path: &[&str]) {
         let names = path.iter().map(|name| key(name));
         self.title(&format!("[{}]", names.collect::<Vec<_>>().join(".")), path);
+    }
+
+    /// Writes a table, and then those that are in it.
+    fn rows(&mut self, path: &[&str], rows: Rows) {
+        let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
+        let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
+        if tables.is_empty() || !fields.is_empty() {
+            self.table(path);
+        }
+        for (name, shown) in fields.into_iter().chain(tables) {
+            match shown {
+                Shown::Value(value) => self.field(&key(&name), value),
+                Shown::Comment(comment) => self.comment(comment),
+                Shown::Table(rows) => self.rows(&[path, &[&name]].concat(), rows),
+            }
+        }
     }
 
     fn title(&mut self, title: &str, path: &[&str]) {
@@ -149,92 +166,6 @@ fn listen(server: &Server) -> String {
         }
     });
     list(items)
-}
-
-fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
-    out.table(&["origins", &origin.name]);
-    out.field("servers", quoted(&origin.servers));
-    out.field(
-        "connect_timeout",
-        toml_text(&show_duration(origin.connect_timeout)),
-    );
-    out.field(
-        "response_timeout",
-        toml_text(&show_duration(origin.response_timeout)),
-    );
-    out.field(
-        "body_timeout",
-        toml_text(&show_duration(origin.body_timeout)),
-    );
-    out.field(
-        "tunnel_timeout",
-        toml_text(&show_duration(origin.tunnel_timeout)),
-    );
-    out.field("max_header_size", head_size(origin.max_header_size));
-    let rate = origin
-        .rate
-        .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("rate", toml_text(&rate));
-    out.field("store", toml_text(origin.store.name()));
-    if let Some(gateways) = origin.gateways {
-        out.field("gateways", gateways);
-    }
-    out.field(
-        "max_in_flight",
-        origin.max_in_flight.map_or(0, NonZeroUsize::get),
-    );
-    if let Some(share) = origin.share {
-        out.field("share", toml_text(&zones[share].name));
-    }
-    out.field("queue", origin.queue);
-    out.field("max_queue", origin.max_queue);
-    out.field(
-        "queue_timeout",
-        toml_text(&show_duration(origin.queue_timeout)),
-    );
-    out.field("hold", toml_text(&show_duration(origin.hold)));
-    out.field("max_fails", origin.max_fails);
-    out.field(
-        "fail_timeout",
-        toml_text(&show_duration(origin.fail_timeout)),
-    );
-    out.field("keep_alive", origin.keep_alive);
-    let host = match &origin.host {
-        HostRule::Preserve => "preserve",
-        HostRule::Origin => "origin",
-        HostRule::Literal(name) => name,
-    };
-    out.field("host", toml_text(host));
-    let http2 = match origin.http2 {
-        Http2::Auto => "auto",
-        Http2::Off => "off",
-    };
-    out.field("http2", toml_text(http2));
-    if !origin.classes.is_empty() {
-        out.table(&["origins", &origin.name, "classes"]);
-        for class in &origin.classes {
-            out.field(&key(&class.name), class.weight);
-        }
-    }
-    if let Some(backoff) = &origin.backoff {
-        let Backoff { mode, on, limits } = backoff;
-        out.table(&["origins", &origin.name, "backoff"]);
-        out.field("mode", toml_text(mode.name()));
-        out.field("on", quoted(on));
-        let slow = limits.slow.map_or("none".to_owned(), show_duration);
-        out.field("slow", toml_text(&slow));
-        out.field("trip", toml_text(&limits.trip.to_string()));
-        out.field("floor", toml_text(&limits.floor.to_string()));
-        out.field("max_pause", toml_text(&show_duration(limits.max_pause)));
-    }
-    if let Some(health) = &origin.health {
-        out.table(&["origins", &origin.name, "health"]);
-        out.field("path", toml_text(health.path.as_str()));
-        out.field("interval", toml_text(&show_duration(health.interval)));
-        out.field("timeout", toml_text(&show_duration(health.timeout)));
-        out.field("unhealthy_after", health.unhealthy_after);
-        out.field("healthy_after", health.healthy_after);
-    }
 }
 
 fn show_zone(out: &mut Page, zone: &Zone) {

@@ -1,25 +1,27 @@
 //! Two mistakes in any table or list are two problems.
 
 use super::*;
+use crate::config::of_table::OfTable;
 use crate::config::schema::{self as tables, Table};
+use crate::config::{Backoff, Health};
 
 /// The lines that begin each table, and its fields.
-const TABLES: &[(&str, &Table)] = &[
-    ("[server]", &tables::SERVER),
-    ("[[server.listen]]", &tables::LISTEN),
-    ("[server.tls]", &tables::TLS),
-    ("[origins.o]", &tables::ORIGIN),
-    ("[origins.o.backoff]", &tables::BACKOFF),
-    ("[origins.o.health]", &tables::HEALTH),
-    ("[zones.z]", &tables::ZONE),
-    ("[zones.z.plans.gold]", &tables::PLAN),
-    ("[redis]", &tables::REDIS),
-    ("[[routes]]", &tables::ROUTE),
-    ("[[routes]]\n[[routes.limits]]", &tables::LIMIT),
-    ("[[routes]]\n[routes.cost]", &tables::COST_HEADER),
-    ("[[routes]]\n[routes.cost]", &tables::COST_BODY),
-    ("[[routes]]\n[routes.cost]", &tables::COST_RESPONSE),
-    ("[log]", &tables::LOG),
+const TABLES: &[(&str, Table)] = &[
+    ("[server]", tables::SERVER),
+    ("[[server.listen]]", tables::LISTEN),
+    ("[server.tls]", tables::TLS),
+    ("[origins.o]", Origin::TABLE),
+    ("[origins.o.backoff]", Backoff::TABLE),
+    ("[origins.o.health]", Health::TABLE),
+    ("[zones.z]", tables::ZONE),
+    ("[zones.z.plans.gold]", tables::PLAN),
+    ("[redis]", tables::REDIS),
+    ("[[routes]]", tables::ROUTE),
+    ("[[routes]]\n[[routes.limits]]", tables::LIMIT),
+    ("[[routes]]\n[routes.cost]", tables::COST_HEADER),
+    ("[[routes]]\n[routes.cost]", tables::COST_BODY),
+    ("[[routes]]\n[routes.cost]", tables::COST_RESPONSE),
+    ("[log]", tables::LOG),
 ];
 
 /// The places of all problems of a text.

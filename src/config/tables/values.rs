@@ -12,33 +12,32 @@ use toml::de::DeValue;
 use crate::config::PeerPattern;
 use crate::config::byte_rate::ByteRate;
 use crate::config::read::Node;
-use crate::config::size::parse_size;
+use crate::config::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
+use crate::config::size::{parse_size, show_size};
 use crate::config::suggest::nearest;
 use crate::config::toml_string::toml_string;
-use crate::limit::{Rate, parse_duration};
-
-const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+use crate::limit::{Rate, parse_duration, show_duration};
 
 /// Any text.
-pub(super) fn text(node: Node<'_>) -> Option<&str> {
+pub(in crate::config) fn text(node: Node<'_>) -> Option<&str> {
     let text = node.value.as_str();
     text.or_else(|| node.expected("a text in quotes"))
 }
 
 /// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
-pub(super) fn is_token(text: &str) -> bool {
+pub(in crate::config) fn is_token(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
 }
 
 /// The name of a class of an origin, which need not exist.
-pub(super) fn class(node: Node<'_>) -> Option<&str> {
+pub(in crate::config) fn class(node: Node<'_>) -> Option<&str> {
     let name = node.value.as_str().filter(|name| !name.is_empty());
     name.or_else(|| node.expected("the name of a class such as \"batch\""))
 }
 
 /// A text that `parse` reads; `what` says in a message what it should be.
-pub(super) fn parsed<T, E: Display>(
+pub(in crate::config) fn parsed<T, E: Display>(
     node: Node,
     what: &str,
     parse: impl FnOnce(&str) -> Result<T, E>,
@@ -55,7 +54,7 @@ pub(super) fn parsed<T, E: Display>(
 }
 
 /// Reports a text that is right without its blanks, such as `"16 r/s"`. Returns whether it is one.
-pub(super) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
+pub(in crate::config) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
     let is_spaced = !node.is_secret() && tight != text && !is_right(text) && is_right(&tight);
@@ -67,14 +66,14 @@ pub(super) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
 }
 
 /// `true` or `false`.
-pub(super) fn boolean(node: Node) -> Option<bool> {
+pub(in crate::config) fn boolean(node: Node) -> Option<bool> {
     node.value
         .as_bool()
         .or_else(|| node.expected("true or false"))
 }
 
 /// A whole number in a range.
-pub(super) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
+pub(in crate::config) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -90,19 +89,19 @@ where
 }
 
 /// A duration, zero included.
-pub(super) fn duration(node: Node) -> Option<Duration> {
+pub(in crate::config) fn duration(node: Node) -> Option<Duration> {
     if is_spaced(node, |text| parse_duration(text).is_some()) {
         return None;
     }
     let span = node.value.as_str().and_then(parse_duration);
-    let span = span.filter(|span| *span <= LONGEST_DURATION);
+    let span = span.filter(|span| *span <= Duration::from_nanos(MAX_DURATION));
     span.or_else(|| {
         node.expected("a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d")
     })
 }
 
 /// A duration that is never zero, because nothing can be done in no time.
-pub(super) fn timeout(node: Node) -> Option<Duration> {
+pub(in crate::config) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
         return node.expected("a duration above 0");
@@ -111,20 +110,21 @@ pub(super) fn timeout(node: Node) -> Option<Duration> {
 }
 
 /// A time after which the kernel probes a silent TCP connection; zero: never.
-///
-/// Linux counts it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
-pub(super) fn tcp_keepalive(node: Node) -> Option<Duration> {
-    const RANGE: RangeInclusive<Duration> =
-        Duration::from_secs(1)..=Duration::from_secs(9 * 60 * 60);
+pub(in crate::config) fn tcp_keepalive(node: Node) -> Option<Duration> {
+    let (least, most) = KEEPALIVE;
+    let range = Duration::from_secs(least)..=Duration::from_secs(most);
     let span = duration(node)?;
-    if !span.is_zero() && !RANGE.contains(&span) {
-        return node.expected("a duration from 1s to 9h, or \"0\" for none");
+    if !span.is_zero() && !range.contains(&span) {
+        let (least, most) = (show_duration(*range.start()), show_duration(*range.end()));
+        return node.expected(&format!(
+            "a duration from {least} to {most}, or \"0\" for none"
+        ));
     }
     Some(span)
 }
 
 /// A size in bytes, zero included.
-pub(super) fn size(node: Node) -> Option<u64> {
+pub(in crate::config) fn size(node: Node) -> Option<u64> {
     if is_spaced(node, |text| parse_size(text).is_some()) {
         return None;
     }
@@ -139,9 +139,9 @@ pub(super) fn size(node: Node) -> Option<u64> {
     })
 }
 
-/// Bytes over a span, or `"0"`, which gives `None`.
-pub(super) fn byte_rate(node: Node) -> Option<ByteRate> {
-    if node.value.as_str() == Some("0") || is_spaced(node, |text| ByteRate::parse(text).is_some()) {
+/// Bytes over a span where `"0"` could be instead.
+pub(in crate::config) fn byte_rate(node: Node) -> Option<ByteRate> {
+    if is_spaced(node, |text| ByteRate::parse(text).is_some()) {
         return None;
     }
     let Some((bytes, span)) = node.value.as_str().and_then(ByteRate::parse) else {
@@ -152,23 +152,22 @@ pub(super) fn byte_rate(node: Node) -> Option<ByteRate> {
 }
 
 /// A size in bytes that is never zero.
-pub(super) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
+pub(in crate::config) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
     let bytes = NonZeroU64::new(size(node)?);
     bytes.or_else(|| node.expected("a size above 0"))
 }
 
 /// The largest allowed size of a head, in bytes.
-pub(super) fn head_size(node: Node) -> Option<usize> {
-    let bytes = usize::try_from(size(node)?).ok();
-    let fits = bytes.filter(|bytes| (1024..=1024 * 1024).contains(bytes));
-    fits.or_else(|| node.expected("a size from 1KB to 1MB"))
+pub(in crate::config) fn head_size(node: Node) -> Option<usize> {
+    let (least, most) = HEAD_SIZES;
+    let bytes = Some(size(node)?).filter(|bytes| (least..=most).contains(bytes));
+    let fits = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    let (least, most) = (show_size(least), show_size(most));
+    fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
 }
 
-/// A duration, or `"none"`, which gives `None`.
-pub(super) fn patience(node: Node) -> Option<Duration> {
-    if node.value.as_str() == Some("none") {
-        return None;
-    }
+/// A duration where `"none"` could be instead.
+pub(in crate::config) fn duration_beside_none(node: Node) -> Option<Duration> {
     let is_duration = |text: &str| parse_duration(text).is_some();
     if is_spaced(node, is_duration) {
         return None;
@@ -179,13 +178,8 @@ pub(super) fn patience(node: Node) -> Option<Duration> {
     duration(node)
 }
 
-/// A duration above zero, or `"none"`, which gives `None`.
-pub(super) fn timeout_or_none(node: Node) -> Option<Duration> {
-    patience(node).and_then(|_| timeout(node))
-}
-
 /// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
-pub(super) fn rate_or_unlimited(node: Node) -> Option<Rate> {
+pub(in crate::config) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return Some(Rate::UNLIMITED);
     }
@@ -200,7 +194,7 @@ fn rate(node: Node) -> Option<Rate> {
 }
 
 /// One of a few words.
-pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
+pub(in crate::config) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
     move |node| {
         let given = node.value.as_str();
         let word = words.iter().find(|(word, _)| given == Some(word));
@@ -220,7 +214,7 @@ pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
 }
 
 /// A list without duplicates; `example` shows in a message how to write it.
-pub(super) fn list<T: PartialEq>(
+pub(in crate::config) fn list<T: PartialEq>(
     example: &str,
     mut read: impl FnMut(Node) -> Option<T>,
 ) -> impl FnOnce(Node) -> Option<Vec<T>> {
@@ -241,7 +235,7 @@ pub(super) fn list<T: PartialEq>(
 }
 
 /// The items of a list that must not be empty.
-pub(super) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
+pub(in crate::config) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
     let items = node.items();
     if items.is_none() {
         return node.expected(&format!("a list such as {example}"));
@@ -256,7 +250,7 @@ pub(super) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
 ///
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.
-pub(super) fn network(node: Node) -> Option<IpNet> {
+pub(in crate::config) fn network(node: Node) -> Option<IpNet> {
     let network = node.value.as_str().and_then(network_of);
     network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
 }
@@ -275,7 +269,7 @@ fn network_of(text: &str) -> Option<IpNet> {
 }
 
 /// A network, a single address, or `unix:` for all programs that connect to a socket file.
-pub(super) fn peer(node: Node) -> Option<PeerPattern> {
+pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
     if node.value.as_str() == Some("unix:") {
         return Some(PeerPattern::Unix);
     }
@@ -287,6 +281,8 @@ pub(super) fn peer(node: Node) -> Option<PeerPattern> {
 }
 
 /// A whole number from 1 to `most`.
-pub(super) fn at_least_one(most: NonZeroUsize) -> impl FnOnce(Node) -> Option<NonZeroUsize> {
+pub(in crate::config) fn at_least_one(
+    most: NonZeroUsize,
+) -> impl FnOnce(Node) -> Option<NonZeroUsize> {
     move |node| whole(1..=most.get())(node).and_then(NonZeroUsize::new)
 }

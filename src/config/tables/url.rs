@@ -4,9 +4,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
 
-use super::{Node, values};
+use super::values;
+use crate::config::read::Node;
+use crate::config::schema::Form;
 use crate::config::toml_string::toml_string;
 use crate::config::{Host, Scheme, ServerUrl};
+
+pub(super) const FORM: Form = Form::Like(
+    "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?|unix:(.|\\n)+",
+);
 
 const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path, query or user";
 
