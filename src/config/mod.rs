@@ -56,11 +56,10 @@ pub use regular_file::read_regular;
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, CertPair, CostRule, FieldEdit, FieldEdits, Format, ForwardedHeader, Host, Level,
-    Listen, ListenAddress, ListenService, Log, OnStoreFailure, PathPattern, PathRegex,
-    PathRegexError, PathRewrite, PeerPattern, Peers, Plan, Plans, Precedence, RatelimitHeaders,
-    Redis, RequestInputs, Route, RouteAction, RouteIndex, RouteLimit, Scheme, Server, ServerUrl,
-    Settings, SocketMode, Statuses, StoreKind, Tls, Zone,
+    CostRule, FieldEdit, FieldEdits, Host, Listen, ListenAddress, ListenService, PathPattern,
+    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plan, Plans, Precedence,
+    RatelimitHeaders, RequestInputs, Route, RouteAction, RouteIndex, RouteLimit, Scheme, ServerUrl,
+    Settings, SocketMode, Statuses, Zone,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -70,6 +69,10 @@ pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::health::Health;
+pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, Origin};
+pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
+pub use tables::server::{ForwardedHeader, Server};
+pub use tables::tls::{CertPair, Tls};
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -3,10 +3,14 @@
 //! [`table!`] makes of one list of fields the settings' struct, the table that messages, the JSON
 //! Schema and the pages have, the reader with its defaults, and what `show` and `changes` need.
 
+use std::cell::OnceCell;
+use std::path::Path;
+
 use toml::de::DeValue;
 
 use super::Settings;
 use super::read::{Fields, Node};
+use super::report::{Parsed, Report, Shared, Source};
 use super::schema::{Effect, Field, Form, Table};
 
 /// Settings with the fields of a table.
@@ -127,7 +131,7 @@ impl<V> Typed<V> {
     }
 
     /// The same field, which is shown behind those of a lower place.
-    pub(super) const fn shown_at(mut self, place: u8) -> Self {
+    pub(super) const fn shown_at(mut self, place: i8) -> Self {
         self.field.shown_at = place;
         self
     }
@@ -140,14 +144,45 @@ impl<V> Typed<V> {
     }
 
     fn absent(&self, fields: &Fields) -> V {
-        let parse = |text| {
-            let value = DeValue::parse(text).ok()?;
-            (self.read)(Node::new("", &value, fields.report()))
-        };
         let written = self.field.default.or(self.field.example);
-        let value = written.and_then(parse).or_else(|| Some(self.absent?()));
+        let value = written.and_then(|text| read_text(text, fields, self.read));
+        let value = value.or_else(|| Some(self.absent?()));
         value.expect("a default or an example that the reader of its field takes")
     }
+}
+
+/// Reads a text of the program as a value of a field.
+fn read_text<T>(text: &str, fields: &Fields, read: impl FnOnce(Node) -> Option<T>) -> Option<T> {
+    let value = DeValue::parse(text).ok()?;
+    read(Node::new("", &value, fields.report()))
+}
+
+/// Reads a field that is not of the settings alone, or its default.
+pub(super) fn read_or_default<T: Default>(
+    fields: &mut Fields,
+    name: &'static str,
+    read: impl Fn(Node) -> T,
+) -> T {
+    if let Some(node) = fields.get(name) {
+        return read(node);
+    }
+    let default = fields.default_of(name);
+    let value = default.and_then(|text| read_text(text, fields, |node| Some(read(node))));
+    value.unwrap_or_default()
+}
+
+/// The settings of a table that no file has.
+pub(super) fn defaults<T: OfTable>() -> T {
+    let (shared, closed) = (Shared::default(), OnceCell::new());
+    let file = Parsed::of("", &closed);
+    let nowhere = Path::new("");
+    let source = Source {
+        file: nowhere,
+        is_included: false,
+        folder: nowhere,
+        shared: &shared,
+    };
+    T::of(Fields::absent(T::TABLE, &Report::new(&file, source)))
 }
 
 /// A field whose values must be of the type of the settings.
@@ -204,6 +239,8 @@ macro_rules! table {
             )*];
 
             fn read(fields: &mut $crate::config::read::Fields) -> Self {
+                // A table may have no field that is a value of the settings.
+                let _ = &fields;
                 Self {
                     $( $field: table!(@read fields, $field: $type $(= $typed)?), )*
                 }

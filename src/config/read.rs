@@ -290,17 +290,22 @@ impl<'r> Fields<'r> {
         let title = format!("[{name}]");
         let given = self.get(name);
         let given = given.and_then(|node| Fields::of(node, title, all));
-        given.unwrap_or(Self {
+        given.unwrap_or_else(|| Fields::absent(all, self.report))
+    }
+
+    /// A table that the file leaves out.
+    pub(super) fn absent(all: Table, report: &'r Report<'r>) -> Self {
+        Self {
             title: String::new(),
             at: 0,
             table: None,
-            report: self.report,
-            hidden: self.hidden,
+            report,
+            hidden: false,
             all,
             asked: Vec::new(),
             wrong: Vec::new(),
             lacking: Vec::new(),
-        })
+        }
     }
 
     /// The table of this name in this one, if the file has it.
@@ -367,6 +372,17 @@ impl<'r> Fields<'r> {
             self.wrong.push(name);
         }
         value
+    }
+
+    /// Whether a field that has been read is wrong.
+    pub(super) fn has_wrong(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
+    /// The default of a field, as JSON.
+    pub(super) fn default_of(&self, name: &str) -> Option<&'static str> {
+        let field = self.all.fields.iter().find(|field| field.name == name);
+        field.and_then(|field| field.default)
     }
 
     /// The report of the text that the table is in.

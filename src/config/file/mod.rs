@@ -5,15 +5,10 @@ mod environment;
 mod header_fields;
 mod include;
 mod limits;
-mod listen;
-mod log;
 mod plans;
-mod redis;
 mod reread;
 mod rewrite;
 mod routes;
-mod server;
-mod tls;
 mod warnings;
 mod zones;
 
@@ -31,14 +26,15 @@ use std::path::Path;
 use std::{env, fs, io};
 
 use self::environment::Written;
+use super::of_table::OfTable;
 use super::read::{Fields, Node};
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::schema;
 use super::tables::names::{NO_NAME, Names, index, is_name, list, named};
-use super::tables::{origin, values};
+use super::tables::{origin, server, values};
 use super::unclosed::Closed;
-use super::{LoadError, Origin, Problem, Problems, RequestInputs, Settings};
+use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
 /// Reads and checks a file.
 ///
@@ -191,13 +187,13 @@ fn settings<'r>(
     const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
-    for name in schema::SERVER.names() {
+    for name in Server::TABLE.names() {
         if !schema::FILE.has(name) {
             file.lacks(name, "this belongs to [server]; move it below that line");
         }
     }
     let server_node = file.value("server");
-    let server = server::read(file.section("server", schema::SERVER), admin_token);
+    let server = server::read(file.section("server", Server::TABLE), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
         let first = file.get(name);
         let others = others.iter_mut().map(|other| other.get(name));
@@ -210,7 +206,7 @@ fn settings<'r>(
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = redis::read(file.section("redis", schema::REDIS));
+    let redis = Redis::of(file.section("redis", Redis::TABLE));
     let tables = in_all(&mut file, "routes");
     let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
@@ -226,7 +222,7 @@ fn settings<'r>(
         },
     };
     let routes = routes::read(&route_nodes, &known);
-    let log = log::read(file.section("log", schema::LOG));
+    let log = Log::of(file.section("log", Log::TABLE));
 
     if file.is_empty() {
         report.missing(

@@ -3,7 +3,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
-use crate::config::{Problem, Problems, schema};
+use crate::config::of_table::OfTable;
+use crate::config::{Log, Problem, Problems, Server, Tls};
 
 /// A value of a file whose trouble lies outside of the file: mostly, it names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub fn warnings_of_files(
 #[must_use]
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
-        let admin = root.section("server", schema::SERVER).get("admin")?;
+        let admin = root.section("server", Server::TABLE).get("admin")?;
         match admin.value.as_str()? {
             "off" => Some(None),
             address => address.parse().ok().map(Some),
@@ -85,8 +86,8 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
 fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     let mut tls = |name, index| {
         let node = root
-            .section("server", schema::SERVER)
-            .section("tls", schema::TLS)
+            .section("server", Server::TABLE)
+            .section("tls", Tls::TABLE)
             .get(name)?;
         let items = node.items();
         let item = items.and_then(|items| items.get::<usize>(index).copied());
@@ -95,10 +96,8 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     match field {
         FileField::Cert(index) => tls("cert", index),
         FileField::Key(index) => tls("key", index),
-        FileField::AccessLog => root.section("log", schema::LOG).get("access"),
-        FileField::MaxConnections => root
-            .section("server", schema::SERVER)
-            .get("max_connections"),
+        FileField::AccessLog => root.section("log", Log::TABLE).get("access"),
+        FileField::MaxConnections => root.section("server", Server::TABLE).get("max_connections"),
     }
 }
 

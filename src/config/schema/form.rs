@@ -58,9 +58,9 @@ pub(in crate::config) const SIZE_FORM: Form = Form::Size(0, u64::MAX);
 pub(in crate::config) const HEAD_SIZE_FORM: Form = Form::Size(HEAD_SIZES.0, HEAD_SIZES.1);
 /// The least and the greatest largest size of a head, in bytes.
 pub(in crate::config) const HEAD_SIZES: (u64, u64) = (1024, 1024 * 1024);
-pub(in crate::config) const SIZE_ABOVE_ZERO: Form = Form::Size(1, u64::MAX);
+pub(in crate::config) const SIZE_ABOVE_ZERO_FORM: Form = Form::Size(1, u64::MAX);
 /// Bytes over a span, or none.
-pub(in crate::config) const BYTE_RATE: Form =
+pub(in crate::config) const BYTE_RATE_FORM: Form =
     Form::Like("0|[0-9]+(GB|MB|KB|B)/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))");
 pub(in crate::config) const PERCENT_FORM: Form = Form::Like(
     "0{0,6}100([.]0{1,4})?%|0{0,8}[1-9]([.][0-9]{1,4})?%|0{0,7}[1-9][0-9]([.][0-9]{1,4})?%|0{1,9}[.]([0-9]{0,3}[1-9]|[0-9]{0,2}[1-9]0|[0-9]?[1-9]00|[1-9]000)%",
@@ -69,16 +69,16 @@ pub(in crate::config) const NETWORK_FORM: Form = Form::Like(
     "((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(/(0?[0-9]|[12][0-9]|3[0-2]))?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(/(12[0-8]|1[01][0-9]|0?[0-9]{1,2}))?",
 );
 /// A network, or all programs that connect to a socket file.
-pub(in crate::config) const PEER: Form = Form::Like(
+pub(in crate::config) const PEER_FORM: Form = Form::Like(
     "unix:|((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(/(0?[0-9]|[12][0-9]|3[0-2]))?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(/(12[0-8]|1[01][0-9]|0?[0-9]{1,2}))?",
 );
 /// An address for clients.
-pub(in crate::config) const ADDRESS: Form = Form::Like(
+pub(in crate::config) const ADDRESS_FORM: Form = Form::Like(
     "unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])",
 );
 /// A text that is not empty.
-pub(in crate::config) const NOT_EMPTY: Form = Form::Like("(.|\\n)+");
-pub(in crate::config) const HEADER_NAME: Form = Form::Like(TOKEN);
+pub(in crate::config) const NOT_EMPTY_FORM: Form = Form::Like("(.|\\n)+");
+pub(in crate::config) const HEADER_NAME_FORM: Form = Form::Like(TOKEN);
 /// A name of a header field.
 pub(in crate::config) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
 /// A value of a header field.

@@ -14,8 +14,7 @@ pub(super) use form::*;
 pub use json::schema;
 pub(super) use rules::NOT_REFUSED;
 pub(super) use tables::{
-    COST_BODY, COST_HEADER, COST_RESPONSE, FILE, INCLUDED, LIMIT, LISTEN, LOG, PLAN, REDIS, ROUTE,
-    SERVER, TLS, ZONE,
+    COST_BODY, COST_HEADER, COST_RESPONSE, FILE, INCLUDED, LIMIT, PLAN, ROUTE, ZONE,
 };
 
 /// A table with a fixed set of fields, in the order in which messages list them.
@@ -38,7 +37,7 @@ pub(super) struct Field {
     /// What it means, for people who write a file.
     pub(super) about: &'static str,
     /// Its place when settings are shown: behind all fields of a lower one.
-    pub(super) shown_at: u8,
+    pub(super) shown_at: i8,
 }
 
 /// What a change of a field in the file takes effect on.
@@ -98,9 +97,17 @@ impl Field {
     }
 
     /// The same field, required. Messages show how the example is written.
-    pub(super) const fn required(self) -> Self {
+    pub(super) const fn required(self, example: &'static str) -> Self {
         Self {
-            example: Some(""),
+            example: Some(example),
+            ..self
+        }
+    }
+
+    /// The same field, which is shown behind those of a lower place.
+    pub(super) const fn shown_at(self, place: i8) -> Self {
+        Self {
+            shown_at: place,
             ..self
         }
     }

@@ -1,14 +1,12 @@
 //! The fields of each table.
 
 use super::form::{
-    ADDRESS, BYTE_RATE, COST, DURATION_FORM, DURATION_OR_NONE_FORM, HEAD_SIZE_FORM, HEADER_NAME,
-    LEASE, NETWORK_FORM, NOT_EMPTY, PEER, RATE_FORM, SIZE_ABOVE_ZERO, SIZE_FORM, TIMEOUT_FORM,
+    COST, DURATION_FORM, DURATION_OR_NONE_FORM, HEADER_NAME_FORM, LEASE, NETWORK_FORM,
+    NOT_EMPTY_FORM, RATE_FORM, SIZE_ABOVE_ZERO_FORM,
 };
 use super::{Field, Form, Table};
 use crate::config::of_table::OfTable;
-use crate::config::{
-    Format, ForwardedHeader, Level, OnStoreFailure, Origin, RatelimitHeaders, StoreKind,
-};
+use crate::config::{Log, OnStoreFailure, Origin, RatelimitHeaders, Redis, Server, StoreKind};
 use crate::limit::{Algorithm, MAX_WEIGHT};
 
 const U32: u64 = u32::MAX as u64;
@@ -27,7 +25,7 @@ pub(in crate::config) const FILE: Table = Table {
         ),
         Field::new(
             "server",
-            Form::Table(SERVER),
+            Form::Table(Server::TABLE),
             "The client side: addresses, threads, timeouts and size limits.",
         ),
         Field::new(
@@ -42,7 +40,7 @@ pub(in crate::config) const FILE: Table = Table {
         ),
         Field::new(
             "redis",
-            Form::Table(REDIS),
+            Form::Table(Redis::TABLE),
             "Where the buckets are that several gateways share.",
         ),
         Field::new(
@@ -50,7 +48,7 @@ pub(in crate::config) const FILE: Table = Table {
             Form::AnyList(&Form::Table(ROUTE), 0),
             "Which requests go to which origin, and which zones limit them.",
         ),
-        Field::new("log", Form::Table(LOG), "What is logged, and where."),
+        Field::new("log", Form::Table(Log::TABLE), "What is logged, and where."),
     ],
 };
 
@@ -63,84 +61,10 @@ pub(in crate::config) const INCLUDED: Table = Table {
     ],
 };
 
-pub(in crate::config) const SERVER: Table = Table {
-    fields: &[
-        Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
-        Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
-        Field::new("admin_hosts", Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0), "Names by which the admin port may be asked, besides those of the host.").or("[]"),
-        Field::new("name", Form::Like("[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?"), "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
-        Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
-        Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
-        Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
-        Field::new("forwarded_header", Form::Word(|| words(&ForwardedHeader::NAMED)), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
-        Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
-        Field::new("max_concurrent_streams", Form::Whole(1, u16::MAX as u64), "Requests at once on one connection over HTTP/2.").or("128"),
-        Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
-        Field::new("underscores_in_headers", Form::Boolean, "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.").or("false"),
-        Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
-        Field::new("tcp_keepalive", Form::Keepalive, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
-        Field::new("header_timeout", TIMEOUT_FORM, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
-        Field::new("body_timeout", TIMEOUT_FORM, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
-        Field::new("min_body_rate", BYTE_RATE, "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.").or("\"8KB/30s\""),
-        Field::new("max_header_size", HEAD_SIZE_FORM, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
-        Field::new("max_body_size", SIZE_FORM, "Largest request body; \"0\": no limit.").or("\"0\""),
-        Field::new("shutdown_timeout", DURATION_FORM, "How long a stop lets waiting requests drain.").or("\"30s\""),
-        Field::new("state", NOT_EMPTY, "File in which levels and schedules outlive the process: the next one starts from it."),
-        Field::new("tls", Form::Table(TLS), "Certificates for TLS connections of clients."),
-    ],
-};
-
-const FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::List(&NOT_EMPTY, 1)]);
-const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::AnyList(&NOT_EMPTY, 1)]);
-
-/// An entry of `listen` that is more than an address.
-pub(in crate::config) const LISTEN: Table = Table {
-    fields: &[
-        Field::new(
-            "address",
-            ADDRESS,
-            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".",
-        )
-        .required(),
-        Field::new(
-            "tls",
-            Form::Boolean,
-            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].",
-        ),
-        Field::new(
-            "mode",
-            Form::Like("0?[0-7]{3}"),
-            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.",
-        ),
-        Field::new(
-            "redirect",
-            Form::Like("https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"),
-            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
-        ),
-    ],
-};
-
-pub(in crate::config) const TLS: Table = Table {
-    fields: &[
-        Field::new(
-            "cert",
-            FILES,
-            "PEM files of certificates with their chains.",
-        )
-        .required(),
-        Field::new(
-            "key",
-            KEY_FILES,
-            "PEM files of the private keys, in the same order.",
-        )
-        .required(),
-    ],
-};
-
 pub(in crate::config) const ZONE: Table = Table {
     fields: &[
-        Field::new("key", Form::Template("(.|\\n)+"), "What tells one bucket from another: variables such as \"$remote_addr\", and text.").required(),
-        Field::new("rate", RATE_FORM, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(),
+        Field::new("key", Form::Template("(.|\\n)+"), "What tells one bucket from another: variables such as \"$remote_addr\", and text.").required(""),
+        Field::new("rate", RATE_FORM, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(""),
         Field::new("algorithm", Form::Word(|| words(&Algorithm::NAMED)), "How requests are counted.").or("\"leaky_bucket\""),
         Field::new("store", Form::Word(|| words(&StoreKind::NAMED)), "Where the buckets are.").or("\"memory\""),
         Field::new("on_store_failure", Form::Word(|| words(&OnStoreFailure::NAMED)), "What happens while Redis does not answer.").or("\"local\""),
@@ -157,8 +81,13 @@ pub(in crate::config) const ZONE: Table = Table {
 
 pub(in crate::config) const PLAN: Table = Table {
     fields: &[
-        Field::new("keys", Form::List(&NOT_EMPTY, 0), "Keys with this plan.").or("[]"),
-        Field::new("file", NOT_EMPTY, "A file with one key a line."),
+        Field::new(
+            "keys",
+            Form::List(&NOT_EMPTY_FORM, 0),
+            "Keys with this plan.",
+        )
+        .or("[]"),
+        Field::new("file", NOT_EMPTY_FORM, "A file with one key a line."),
         Field::new(
             "rate",
             RATE_FORM,
@@ -177,32 +106,9 @@ pub(in crate::config) const PLAN: Table = Table {
         .or("1"),
         Field::new(
             "class",
-            NOT_EMPTY,
+            NOT_EMPTY_FORM,
             "Class at such a gate. Default: the route's.",
         ),
-    ],
-};
-
-pub(in crate::config) const REDIS: Table = Table {
-    fields: &[
-        Field::new(
-            "url",
-            Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
-            "Where Redis is.",
-        )
-        .or("\"redis://127.0.0.1:6379/0\""),
-        Field::new(
-            "timeout",
-            TIMEOUT_FORM,
-            "How long a request waits for Redis; then on_store_failure decides.",
-        )
-        .or("\"50ms\""),
-        Field::new(
-            "prefix",
-            Form::Like("(.|\\n){0,100}"),
-            "Begins each key in Redis; at most 100 bytes.",
-        )
-        .or("\"drip:\""),
     ],
 };
 
@@ -220,7 +126,7 @@ pub(in crate::config) const ROUTE: Table = Table {
             Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
             "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.",
         )
-        .required(),
+        .required(""),
         Field::new(
             "host",
             Form::Like("[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]"),
@@ -272,7 +178,7 @@ pub(in crate::config) const ROUTE: Table = Table {
         .or("{}"),
         Field::new(
             "class",
-            NOT_EMPTY,
+            NOT_EMPTY_FORM,
             "Class of these requests at the gate. Default: the origin's first class.",
         ),
         Field::new(
@@ -319,7 +225,7 @@ pub(in crate::config) const ROUTE: Table = Table {
 
 pub(in crate::config) const LIMIT: Table = Table {
     fields: &[
-        Field::new("zone", Form::Text, "The zone that counts the request.").required(),
+        Field::new("zone", Form::Text, "The zone that counts the request.").required(""),
         Field::new(
             "burst",
             Form::Whole(0, U32),
@@ -343,11 +249,11 @@ pub(in crate::config) const COST_HEADER: Table = Table {
     fields: &[
         Field::new(
             "header",
-            HEADER_NAME,
+            HEADER_NAME_FORM,
             "What this field says, if a trusted proxy sends it.",
         )
-        .required(),
-        Field::new("max", COST, "What counts for any higher number.").required(),
+        .required(""),
+        Field::new("max", COST, "What counts for any higher number.").required(""),
         Field::new("default", COST, "What counts otherwise.").or("1"),
     ],
 };
@@ -356,11 +262,11 @@ pub(in crate::config) const COST_BODY: Table = Table {
     fields: &[
         Field::new(
             "body_per",
-            SIZE_ABOVE_ZERO,
+            SIZE_ABOVE_ZERO_FORM,
             "One, and one more for each whole piece of this size.",
         )
-        .required(),
-        Field::new("max", COST, "What counts for any longer body.").required(),
+        .required(""),
+        Field::new("max", COST, "What counts for any longer body.").required(""),
     ],
 };
 
@@ -368,40 +274,11 @@ pub(in crate::config) const COST_RESPONSE: Table = Table {
     fields: &[
         Field::new(
             "response_header",
-            HEADER_NAME,
+            HEADER_NAME_FORM,
             "What this field of the response says.",
         )
-        .required(),
-        Field::new("max", COST, "What counts for any higher number.").required(),
+        .required(""),
+        Field::new("max", COST, "What counts for any higher number.").required(""),
         Field::new("estimate", COST, "What counts until then.").or("1"),
-    ],
-};
-
-pub(in crate::config) const LOG: Table = Table {
-    fields: &[
-        Field::new(
-            "level",
-            Form::Word(|| words(&Level::NAMED)),
-            "Least severe message in the error log.",
-        )
-        .or("\"info\""),
-        Field::new(
-            "format",
-            Form::Word(|| words(&Format::NAMED)),
-            "Format of both logs.",
-        )
-        .or("\"text\""),
-        Field::new(
-            "access",
-            NOT_EMPTY,
-            "Where the access log goes: \"off\", \"stdout\" or a file name.",
-        )
-        .or("\"off\""),
-        Field::new(
-            "otlp",
-            Form::Like("off|http://[^?@/]+(/[^?]*)?"),
-            "The OpenTelemetry collector that spans are sent to.",
-        )
-        .or("\"off\""),
     ],
 };

@@ -8,18 +8,14 @@ mod request_inputs;
 mod rewrite;
 mod route;
 mod route_index;
-mod server;
 mod server_url;
 mod status;
-mod store;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use http::Uri;
 use ipnet::IpNet;
 
 pub use cost::CostRule;
@@ -32,12 +28,12 @@ pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
 pub use route_index::RouteIndex;
-pub use server::{CertPair, ForwardedHeader, Server, Tls};
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
-pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::{KeyTemplate, NamedFile, Origin, Problem};
+use super::{
+    KeyTemplate, Log, NamedFile, OnStoreFailure, Origin, Problem, Redis, Server, StoreKind,
+};
 use crate::limit::{Algorithm, Delay, Limit, Rate};
 
 /// The checked settings from a gateway's file.
@@ -172,32 +168,6 @@ impl Settings {
         });
         changes.filter(|(had, has)| had != has).collect()
     }
-
-    /// Names of the fields that differ from `started_with` and take effect only after a restart.
-    #[must_use]
-    pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
-        let (new, old) = (&self.server, &started_with.server);
-        let fixed = [
-            (
-                "server.listen",
-                !new.listen_as_written().eq(old.listen_as_written()),
-            ),
-            ("server.admin", new.admin != old.admin),
-            ("server.workers", new.workers != old.workers),
-            (
-                "server.max_connections",
-                new.max_connections != old.max_connections,
-            ),
-            ("server.state", new.state != old.state),
-            ("server.tls", new.tls != old.tls),
-            ("log.format", self.log.format != started_with.log.format),
-            ("log.otlp", self.log.otlp != started_with.log.otlp),
-        ];
-        fixed
-            .into_iter()
-            .filter_map(|(name, changed)| changed.then_some(name))
-            .collect()
-    }
 }
 
 /// `[zones.NAME]`: one bucket for each value of a key.
@@ -295,71 +265,6 @@ pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
             IpAddr::V6((whole.to_bits() & mask).into())
         }
     }
-}
-
-/// `[log]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
-    /// The least severe message that is written.
-    pub level: Level,
-    /// Format of both logs.
-    pub format: Format,
-    /// Where the access log goes.
-    pub access: Access,
-    /// The collector that gets the spans of sampled requests, an `http://` URL; `None`: there is
-    /// none.
-    pub otlp: Option<Uri>,
-}
-
-/// Severity of a message, from most to least severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something does not work.
-    Error,
-    /// Something will stop working soon.
-    Warn,
-    /// What an operator wants to know in normal operation.
-    Info,
-    /// What a developer of the gateway wants to know.
-    Debug,
-    /// Everything.
-    Trace,
-}
-
-impl Level {
-    /// All levels by their names in the file.
-    pub const NAMED: [(&'static str, Self); 5] = [
-        ("error", Self::Error),
-        ("warn", Self::Warn),
-        ("info", Self::Info),
-        ("debug", Self::Debug),
-        ("trace", Self::Trace),
-    ];
-}
-
-/// Format of a line in a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Plain text, for people.
-    Text,
-    /// One JSON object for each line.
-    Json,
-}
-
-impl Format {
-    /// Both formats by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
-}
-
-/// Where the access log goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Nowhere: there is no access log.
-    Off,
-    /// Standard output.
-    Stdout,
-    /// A file, with its absolute path.
-    File(PathBuf),
 }
 
 #[cfg(test)]

@@ -2,16 +2,13 @@
 mod tests;
 
 use std::fmt::{Display, Write as _};
-use std::num::NonZeroU64;
-use std::path::Path;
 
 use super::of_table::{OfTable, Rows, Shown};
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    Access, CostRule, FieldEdit, Format, ForwardedHeader, Level, ListenAddress, ListenService,
-    PathRewrite, Plan, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit, Server, Settings,
-    Zone,
+    CostRule, FieldEdit, PathRewrite, Plan, RatelimitHeaders, Route, RouteAction, RouteLimit,
+    Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -23,18 +20,18 @@ pub fn show(settings: &Settings) -> String {
         path: Vec::new(),
         settings,
     };
-    server(&mut out, settings);
+    out.rows(&["server"], settings.server.shown(settings));
     for origin in &settings.origins {
         out.rows(&["origins", &origin.name], origin.shown(settings));
     }
     for zone in &settings.zones {
         show_zone(&mut out, zone);
     }
-    show_redis(&mut out, &settings.redis);
+    out.rows(&["redis"], settings.redis.shown(settings));
     for (index, route) in settings.routes.iter().enumerate() {
         show_route(&mut out, index, route);
     }
-    log(&mut out, settings);
+    out.rows(&["log"], settings.log.shown(settings));
     out.text
 }
 
@@ -90,84 +87,6 @@ impl Page<'_> {
     }
 }
 
-fn server(out: &mut Page, settings: &Settings) {
-    let server = &settings.server;
-    let admin = server
-        .admin
-        .map_or("off".to_owned(), |admin| admin.to_string());
-    let header = match server.forwarded_header {
-        ForwardedHeader::XForwardedFor => "x-forwarded-for",
-        ForwardedHeader::Forwarded => "forwarded",
-    };
-    out.table(&["server"]);
-    out.field("name", toml_text(&server.name));
-    out.field("listen", listen(server));
-    out.field("admin", toml_text(&admin));
-    out.field("admin_hosts", quoted(&server.admin_hosts));
-    out.field("workers", server.workers);
-    out.field("trusted_proxies", quoted(server.trusted_proxies.patterns()));
-    out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));
-    out.field("forwarded_header", toml_text(header));
-    out.field("max_connections", server.max_connections);
-    out.field("max_concurrent_streams", server.max_concurrent_streams);
-    out.field("hold_streams", server.hold_streams);
-    out.field("underscores_in_headers", server.underscores_in_headers);
-    out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
-    let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
-    out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));
-    out.field(
-        "header_timeout",
-        toml_text(&show_duration(server.header_timeout)),
-    );
-    out.field(
-        "body_timeout",
-        toml_text(&show_duration(server.body_timeout)),
-    );
-    let min_body_rate = server.min_body_rate.map(|rate| rate.to_string());
-    out.field(
-        "min_body_rate",
-        toml_text(min_body_rate.as_deref().unwrap_or("0")),
-    );
-    out.field("max_header_size", head_size(server.max_header_size));
-    let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
-    out.field("max_body_size", toml_text(&show_size(max_body_size)));
-    out.field(
-        "shutdown_timeout",
-        toml_text(&show_duration(server.shutdown_timeout)),
-    );
-    if let Some(state) = &server.state {
-        out.field("state", toml_text(&state.display().to_string()));
-    }
-    if let Some(tls) = &server.tls {
-        out.table(&["server", "tls"]);
-        out.field("cert", files(tls.pairs.iter().map(|pair| &*pair.cert)));
-        out.field("key", files(tls.pairs.iter().map(|pair| &*pair.key)));
-    }
-}
-
-/// The addresses for clients: as texts, where that says it all.
-fn listen(server: &Server) -> String {
-    let items = server.listen_as_written().map(|(address, service)| {
-        let mode = match address {
-            ListenAddress::Tcp(_) => None,
-            ListenAddress::Unix { mode, .. } => *mode,
-        };
-        let address = toml_text(&address.to_string());
-        let service = match service {
-            None => String::new(),
-            Some(ListenService::Plain) => ", tls = false".to_owned(),
-            Some(ListenService::Tls) => ", tls = true".to_owned(),
-            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
-        };
-        let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
-        match format!("{service}{mode}") {
-            fields if fields.is_empty() => address,
-            fields => format!("{{ address = {address}{fields} }}"),
-        }
-    });
-    list(items)
-}
-
 fn show_zone(out: &mut Page, zone: &Zone) {
     out.table(&["zones", &zone.name]);
     out.field("key", toml_string(&zone.key.to_string()));
@@ -209,13 +128,6 @@ fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan, count: usize) {
     if let Some(class) = &plan.class {
         out.field("class", toml_text(class));
     }
-}
-
-fn show_redis(out: &mut Page, redis: &Redis) {
-    out.table(&["redis"]);
-    out.field("url", toml_text(redis.url.written()));
-    out.field("timeout", toml_text(&show_duration(redis.timeout)));
-    out.field("prefix", toml_text(&redis.prefix));
 }
 
 fn show_route(out: &mut Page, index: usize, route: &Route) {
@@ -334,53 +246,12 @@ fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     }
 }
 
-fn log(out: &mut Page, settings: &Settings) {
-    let log = &settings.log;
-    let level = match log.level {
-        Level::Error => "error",
-        Level::Warn => "warn",
-        Level::Info => "info",
-        Level::Debug => "debug",
-        Level::Trace => "trace",
-    };
-    let format = match log.format {
-        Format::Text => "text",
-        Format::Json => "json",
-    };
-    let access = match &log.access {
-        Access::Off => "off".to_owned(),
-        Access::Stdout => "stdout".to_owned(),
-        Access::File(path) => path.display().to_string(),
-    };
-    out.table(&["log"]);
-    out.field("level", toml_text(level));
-    out.field("format", toml_text(format));
-    out.field("access", toml_text(&access));
-    let otlp = log.otlp.as_ref();
-    let otlp = otlp.map_or("off".to_owned(), ToString::to_string);
-    out.field("otlp", toml_text(&otlp));
-}
-
 /// A name as a TOML key: without quotes if TOML allows that.
 fn key(name: &str) -> String {
     if name.contains('.') {
         toml_string(name)
     } else {
         name.to_owned()
-    }
-}
-
-fn head_size(bytes: usize) -> String {
-    toml_text(&show_size(bytes as u64))
-}
-
-/// File names: one as a string, several as a list.
-fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
-    let alone = names.len() == 1;
-    let mut names = names.map(|name| toml_text(&name.display().to_string()));
-    match names.next() {
-        Some(name) if alone => name,
-        first => list(first.into_iter().chain(names)),
     }
 }
 

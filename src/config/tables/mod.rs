@@ -3,7 +3,12 @@
 pub(super) mod backoff;
 pub(super) mod health;
 pub(super) mod kinds;
+pub(super) mod listen;
+pub(super) mod log;
 pub(super) mod names;
 pub(super) mod origin;
+pub(super) mod redis;
+pub(super) mod server;
+pub(super) mod tls;
 mod url;
 pub(super) mod values;

@@ -286,4 +286,4 @@ impl Http2 {
     pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
 }
 
-words!(Http2, StoreKind);
+words!(Http2);

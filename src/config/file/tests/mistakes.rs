@@ -3,25 +3,26 @@
 use super::*;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{self as tables, Table};
-use crate::config::{Backoff, Health};
+use crate::config::tables::listen::LISTEN;
+use crate::config::{Backoff, Health, Tls};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
-    ("[server]", tables::SERVER),
-    ("[[server.listen]]", tables::LISTEN),
-    ("[server.tls]", tables::TLS),
+    ("[server]", Server::TABLE),
+    ("[[server.listen]]", LISTEN),
+    ("[server.tls]", Tls::TABLE),
     ("[origins.o]", Origin::TABLE),
     ("[origins.o.backoff]", Backoff::TABLE),
     ("[origins.o.health]", Health::TABLE),
     ("[zones.z]", tables::ZONE),
     ("[zones.z.plans.gold]", tables::PLAN),
-    ("[redis]", tables::REDIS),
+    ("[redis]", Redis::TABLE),
     ("[[routes]]", tables::ROUTE),
     ("[[routes]]\n[[routes.limits]]", tables::LIMIT),
     ("[[routes]]\n[routes.cost]", tables::COST_HEADER),
     ("[[routes]]\n[routes.cost]", tables::COST_BODY),
     ("[[routes]]\n[routes.cost]", tables::COST_RESPONSE),
-    ("[log]", tables::LOG),
+    ("[log]", Log::TABLE),
 ];
 
 /// The places of all problems of a text.

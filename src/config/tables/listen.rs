@@ -1,8 +1,43 @@
+//! The entries of `listen` in `[server]`.
+
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use super::{Fields, Node, schema, values};
-use crate::config::{Listen, ListenAddress, ListenService, SocketMode};
+use super::kinds::list;
+use super::values;
+use crate::config::of_table::Shown;
+use crate::config::read::{Fields, Node};
+use crate::config::schema::{ADDRESS_FORM, Effect, Field, Form, Table};
+use crate::config::toml_string::toml_text;
+use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
+
+pub(super) const FORM: Form = Form::AnyList(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
+
+/// An entry that is more than an address.
+pub(in crate::config) const LISTEN: Table = Table {
+    fields: &[
+        Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\"").described(
+            "address",
+            Effect::Restart,
+            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".",
+        ),
+        Field::of(Form::Boolean).described(
+            "tls",
+            Effect::Restart,
+            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].",
+        ),
+        Field::of(Form::Like("0?[0-7]{3}")).described(
+            "mode",
+            Effect::Restart,
+            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.",
+        ),
+        Field::of(Form::Like("https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?")).described(
+            "redirect",
+            Effect::Restart,
+            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
+        ),
+    ],
+};
 
 /// Reads `listen`. `has_tls`: the file has `[server.tls]`.
 pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
@@ -110,7 +145,7 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
 }
 
 fn table(node: Node, has_tls: bool) -> Option<Entry> {
-    let mut fields = Fields::of(node, "an entry of listen".to_owned(), schema::LISTEN)?;
+    let mut fields = Fields::of(node, "an entry of listen".to_owned(), LISTEN)?;
     let address = fields.required("address", "\"0.0.0.0:443\"", address);
     let (tls, mode, redirect) = (
         fields.get("tls"),
@@ -186,4 +221,27 @@ fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
         None => None,
     };
     port.or_else(|| node.expected("\"https\", or \"https:443\" with the port that clients reach"))
+}
+
+/// The addresses for clients: as texts, where that says it all.
+pub(super) fn shown(server: &Server) -> Shown {
+    let items = server.listen_as_written().map(|(address, service)| {
+        let mode = match address {
+            ListenAddress::Tcp(_) => None,
+            ListenAddress::Unix { mode, .. } => *mode,
+        };
+        let address = toml_text(&address.to_string());
+        let service = match service {
+            None => String::new(),
+            Some(ListenService::Plain) => ", tls = false".to_owned(),
+            Some(ListenService::Tls) => ", tls = true".to_owned(),
+            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
+        };
+        let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
+        match format!("{service}{mode}") {
+            fields if fields.is_empty() => address,
+            fields => format!("{{ address = {address}{fields} }}"),
+        }
+    });
+    Shown::Value(list(items))
 }

@@ -1,11 +1,47 @@
-use std::path::PathBuf;
+//! `[server.tls]`.
 
-use super::{Fields, Node, values};
-use crate::config::{CertPair, Tls, schema};
+use std::path::{Path, PathBuf};
+
+use super::kinds::{bare, list};
+use super::values;
+use crate::config::of_table::{Shown, table};
+use crate::config::read::{Fields, Node};
+use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
+use crate::config::toml_string::toml_text;
+
+table! {
+    /// `[server.tls]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Tls {
+        /// Certificates with their keys: at least one, no certificate twice.
+        ///
+        /// A client gets the certificate for the name that it asks for, and otherwise the first.
+        pairs: Vec<CertPair>;
+        + cert: Field::of(FILES).required("\"server.pem\""), Restart,
+            "PEM files of certificates with their chains.",
+            |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.cert));
+        + key: Field::of(KEY_FILES).required("\"server.key\""), Restart,
+            "PEM files of the private keys, in the same order.",
+            |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
+    }
+}
+
+const FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]);
+const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
+
+/// The files of a certificate.
+///
+/// Whether they exist and belong together is not checked here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertPair {
+    /// Absolute path of the certificate and its chain up to the root.
+    pub cert: PathBuf,
+    /// Absolute path of the private key.
+    pub key: PathBuf,
+}
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
-pub(super) fn read(node: Node) -> Option<Tls> {
-    let mut fields = Fields::of(node, "[server.tls]".to_owned(), schema::TLS)?;
+pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     let certs = fields.required("cert", "\"server.pem\"", |node| {
         let certs = files(node, "\"server.pem\"")?;
         twice(&certs);
@@ -33,6 +69,16 @@ pub(super) fn read(node: Node) -> Option<Tls> {
     Some(Tls {
         pairs: pairs.collect::<Option<_>>()?,
     })
+}
+
+/// File names: one as a string, several as a list.
+fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Shown> {
+    let alone = names.len() == 1;
+    let mut names = names.map(|name| toml_text(&name.display().to_string()));
+    match names.next() {
+        Some(name) if alone => bare(name),
+        first => bare(list(first.into_iter().chain(names))),
+    }
 }
 
 /// A named file: its place in the text and its absolute path; `None` if it is wrong.
