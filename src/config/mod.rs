@@ -54,12 +54,11 @@ pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
-pub(crate) use settings::cut;
 pub use settings::{
     CostRule, FieldEdit, FieldEdits, Host, Listen, ListenAddress, ListenService, PathPattern,
-    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plan, Plans, Precedence,
+    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plans, Precedence,
     RatelimitHeaders, RequestInputs, Route, RouteAction, RouteIndex, RouteLimit, Scheme, ServerUrl,
-    Settings, SocketMode, Statuses, Zone,
+    Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -71,8 +70,11 @@ pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::health::Health;
 pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, Origin};
+pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
 pub use tables::server::{ForwardedHeader, Server};
 pub use tables::tls::{CertPair, Tls};
+pub use tables::zone::Zone;
+pub(crate) use tables::zone::cut;
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -5,12 +5,10 @@ mod environment;
 mod header_fields;
 mod include;
 mod limits;
-mod plans;
 mod reread;
 mod rewrite;
 mod routes;
 mod warnings;
-mod zones;
 
 pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
 
@@ -31,8 +29,8 @@ use super::read::{Fields, Node};
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::schema;
-use super::tables::names::{NO_NAME, Names, index, is_name, list, named};
-use super::tables::{origin, server, values};
+use super::tables::names::{index, list};
+use super::tables::{origin, server, values, zone};
 use super::unclosed::Closed;
 use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
@@ -201,7 +199,7 @@ fn settings<'r>(
     };
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
-    let (zone_names, zones, classes) = zones::read(&zone_nodes);
+    let (zone_names, zones, classes) = zone::read(&zone_nodes);
     let (origin_names, origins) = origin::read(&origin_nodes, &zone_names);
     for node in classes {
         is_class(node, &origins);

@@ -48,8 +48,6 @@ pub(in crate::config) const DURATION_FORM: Form = Form::Duration(0, MAX_DURATION
 pub(in crate::config) const TIMEOUT_FORM: Form = Form::Duration(1, MAX_DURATION);
 pub(in crate::config) const TIMEOUT_OR_NONE_FORM: Form = Form::TimeoutOrNone;
 pub(in crate::config) const DURATION_OR_NONE_FORM: Form = Form::DurationOrNone;
-/// How long places are taken ahead.
-pub(in crate::config) const LEASE: Form = Form::Duration(0, 1_000_000_000);
 pub(in crate::config) const RATE_FORM: Form = Form::Like(
     "none|([0-9]*[1-9][0-9]*([.][0-9]+)?|[0-9]+[.][0-9]*[1-9][0-9]*)r/([smhd]|0*[1-9][0-9]*(d|h|m|s|ms|us|ns))",
 );
@@ -84,6 +82,6 @@ pub(in crate::config) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
 /// A value of a header field.
 pub(in crate::config) const HEADER_VALUE: &str = "[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?";
 /// What a request costs.
-pub(in crate::config) const COST: Form = Form::Whole(1, 64);
+pub(in crate::config) const COST_FORM: Form = Form::Whole(1, 64);
 /// A name of an origin, zone, plan or class.
 pub(in crate::config) const NAME: &str = "[0-9A-Za-z_.-]+";

@@ -13,9 +13,7 @@ mod tables;
 pub(super) use form::*;
 pub use json::schema;
 pub(super) use rules::NOT_REFUSED;
-pub(super) use tables::{
-    COST_BODY, COST_HEADER, COST_RESPONSE, FILE, INCLUDED, LIMIT, PLAN, ROUTE, ZONE,
-};
+pub(super) use tables::{COST_BODY, COST_HEADER, COST_RESPONSE, FILE, INCLUDED, LIMIT, ROUTE};
 
 /// A table with a fixed set of fields, in the order in which messages list them.
 #[derive(Clone, Copy, Debug)]

@@ -1,19 +1,13 @@
 //! The fields of each table.
 
 use super::form::{
-    COST, DURATION_FORM, DURATION_OR_NONE_FORM, HEADER_NAME_FORM, LEASE, NETWORK_FORM,
-    NOT_EMPTY_FORM, RATE_FORM, SIZE_ABOVE_ZERO_FORM,
+    COST_FORM, DURATION_OR_NONE_FORM, HEADER_NAME_FORM, NOT_EMPTY_FORM, SIZE_ABOVE_ZERO_FORM,
 };
 use super::{Field, Form, Table};
 use crate::config::of_table::OfTable;
-use crate::config::{Log, OnStoreFailure, Origin, RatelimitHeaders, Redis, Server, StoreKind};
-use crate::limit::{Algorithm, MAX_WEIGHT};
+use crate::config::{Log, Origin, RatelimitHeaders, Redis, Server, Zone};
 
 const U32: u64 = u32::MAX as u64;
-
-fn words<T>(named: &[(&'static str, T)]) -> Vec<&'static str> {
-    named.iter().map(|(word, _)| *word).collect()
-}
 
 /// The whole file.
 pub(in crate::config) const FILE: Table = Table {
@@ -35,7 +29,7 @@ pub(in crate::config) const FILE: Table = Table {
         ),
         Field::new(
             "zones",
-            Form::Named(ZONE),
+            Form::Named(Zone::TABLE),
             "Sets of buckets: one bucket for each value of a key.",
         ),
         Field::new(
@@ -56,64 +50,13 @@ pub(in crate::config) const FILE: Table = Table {
 pub(in crate::config) const INCLUDED: Table = Table {
     fields: &[
         Field::new("origins", Form::Named(Origin::TABLE), ""),
-        Field::new("zones", Form::Named(ZONE), ""),
+        Field::new("zones", Form::Named(Zone::TABLE), ""),
         Field::new("routes", Form::AnyList(&Form::Table(ROUTE), 0), ""),
     ],
 };
 
-pub(in crate::config) const ZONE: Table = Table {
-    fields: &[
-        Field::new("key", Form::Template("(.|\\n)+"), "What tells one bucket from another: variables such as \"$remote_addr\", and text.").required(""),
-        Field::new("rate", RATE_FORM, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(""),
-        Field::new("algorithm", Form::Word(|| words(&Algorithm::NAMED)), "How requests are counted.").or("\"leaky_bucket\""),
-        Field::new("store", Form::Word(|| words(&StoreKind::NAMED)), "Where the buckets are.").or("\"memory\""),
-        Field::new("on_store_failure", Form::Word(|| words(&OnStoreFailure::NAMED)), "What happens while Redis does not answer.").or("\"local\""),
-        Field::new("lease", LEASE, "How long ahead this gateway takes places of busy keys from Redis, up to 1s.").or("\"0\""),
-        Field::new("max_keys", Form::Whole(1, U32), "Remembered keys, over all workers.").or("100000"),
-        Field::new("new_keys", RATE_FORM, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
-        Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),
-        Field::new("ipv6_prefix", Form::Whole(0, 128), "IPv6 addresses in keys are cut to this many bits.").or("64"),
-        Field::new("exempt", Form::List(&NETWORK_FORM, 0), "Clients that this zone never limits.").or("[]"),
-        Field::new("mask_keys", Form::Boolean, "The page, the API, metrics and logs show masked names in place of keys.").or("false"),
-        Field::new("plans", Form::Named(PLAN), "Other numbers for some keys."),
-    ],
-};
-
-pub(in crate::config) const PLAN: Table = Table {
-    fields: &[
-        Field::new(
-            "keys",
-            Form::List(&NOT_EMPTY_FORM, 0),
-            "Keys with this plan.",
-        )
-        .or("[]"),
-        Field::new("file", NOT_EMPTY_FORM, "A file with one key a line."),
-        Field::new(
-            "rate",
-            RATE_FORM,
-            "Rate of each of these keys. Default: the zone's.",
-        ),
-        Field::new(
-            "burst",
-            Form::Whole(0, U32),
-            "Burst of each of these keys, in every limit of the zone. Default: the limit's.",
-        ),
-        Field::new(
-            "weight",
-            Form::Whole(1, MAX_WEIGHT as u64),
-            "Share at the gate of an origin that this zone shares.",
-        )
-        .or("1"),
-        Field::new(
-            "class",
-            NOT_EMPTY_FORM,
-            "Class at such a gate. Default: the route's.",
-        ),
-    ],
-};
-
 const COSTS: Form = Form::OneOf(&[
-    COST,
+    COST_FORM,
     Form::Table(COST_HEADER),
     Form::Table(COST_BODY),
     Form::Table(COST_RESPONSE),
@@ -253,8 +196,8 @@ pub(in crate::config) const COST_HEADER: Table = Table {
             "What this field says, if a trusted proxy sends it.",
         )
         .required(""),
-        Field::new("max", COST, "What counts for any higher number.").required(""),
-        Field::new("default", COST, "What counts otherwise.").or("1"),
+        Field::new("max", COST_FORM, "What counts for any higher number.").required(""),
+        Field::new("default", COST_FORM, "What counts otherwise.").or("1"),
     ],
 };
 
@@ -266,7 +209,7 @@ pub(in crate::config) const COST_BODY: Table = Table {
             "One, and one more for each whole piece of this size.",
         )
         .required(""),
-        Field::new("max", COST, "What counts for any longer body.").required(""),
+        Field::new("max", COST_FORM, "What counts for any longer body.").required(""),
     ],
 };
 
@@ -278,7 +221,7 @@ pub(in crate::config) const COST_RESPONSE: Table = Table {
             "What this field of the response says.",
         )
         .required(""),
-        Field::new("max", COST, "What counts for any higher number.").required(""),
-        Field::new("estimate", COST, "What counts until then.").or("1"),
+        Field::new("max", COST_FORM, "What counts for any higher number.").required(""),
+        Field::new("estimate", COST_FORM, "What counts until then.").or("1"),
     ],
 };

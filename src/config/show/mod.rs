@@ -7,8 +7,8 @@ use super::of_table::{OfTable, Rows, Shown};
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    CostRule, FieldEdit, PathRewrite, Plan, RatelimitHeaders, Route, RouteAction, RouteLimit,
-    Settings, Zone,
+    CostRule, FieldEdit, PathRewrite, RatelimitHeaders, Route, RouteAction, RouteLimit, Settings,
+    Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -25,7 +25,7 @@ pub fn show(settings: &Settings) -> String {
         out.rows(&["origins", &origin.name], origin.shown(settings));
     }
     for zone in &settings.zones {
-        show_zone(&mut out, zone);
+        out.rows(&["zones", &zone.name], zone.shown(settings));
     }
     out.rows(&["redis"], settings.redis.shown(settings));
     for (index, route) in settings.routes.iter().enumerate() {
@@ -84,49 +84,6 @@ impl Page<'_> {
             None => writeln!(self.text, "{name} = {value}"),
         };
         self.path.pop();
-    }
-}
-
-fn show_zone(out: &mut Page, zone: &Zone) {
-    out.table(&["zones", &zone.name]);
-    out.field("key", toml_string(&zone.key.to_string()));
-    out.field("rate", toml_text(&zone.rate.to_string()));
-    out.field("algorithm", toml_text(zone.algorithm.name()));
-    out.field("max_keys", zone.max_keys);
-    let new_keys = zone
-        .new_keys
-        .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("new_keys", toml_text(&new_keys));
-    out.field("idle_timeout", toml_text(&show_duration(zone.idle_timeout)));
-    out.field("ipv6_prefix", zone.ipv6_prefix);
-    out.field("exempt", quoted(&zone.exempt));
-    out.field("mask_keys", zone.mask_keys);
-    out.field("store", toml_text(zone.store.name()));
-    out.field("on_store_failure", toml_text(zone.on_store_failure.name()));
-    out.field("lease", toml_text(&show_duration(zone.lease)));
-    for (plan, count) in zone.plans.iter().zip(zone.plans.counts()) {
-        show_plan(out, zone, plan, count);
-    }
-}
-
-/// Writes a plan that has `count` keys, with those of its file.
-fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan, count: usize) {
-    out.table(&["zones", &zone.name, "plans", &plan.name]);
-    let keys = if count == 1 { "key" } else { "keys" };
-    out.comment(format!("{count} {keys}"));
-    out.field("keys", quoted(&plan.keys));
-    if let Some(file) = &plan.file {
-        out.field("file", toml_text(&file.display().to_string()));
-    }
-    if let Some(rate) = plan.rate {
-        out.field("rate", toml_text(&rate.to_string()));
-    }
-    if let Some(burst) = plan.burst {
-        out.field("burst", burst);
-    }
-    out.field("weight", plan.weight);
-    if let Some(class) = &plan.class {
-        out.field("class", toml_text(class));
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{self as tables, Table};
 use crate::config::tables::listen::LISTEN;
-use crate::config::{Backoff, Health, Tls};
+use crate::config::{Backoff, Health, Plan, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
@@ -14,8 +14,8 @@ const TABLES: &[(&str, Table)] = &[
     ("[origins.o]", Origin::TABLE),
     ("[origins.o.backoff]", Backoff::TABLE),
     ("[origins.o.health]", Health::TABLE),
-    ("[zones.z]", tables::ZONE),
-    ("[zones.z.plans.gold]", tables::PLAN),
+    ("[zones.z]", Zone::TABLE),
+    ("[zones.z.plans.gold]", Plan::TABLE),
     ("[redis]", Redis::TABLE),
     ("[[routes]]", tables::ROUTE),
     ("[[routes]]\n[[routes.limits]]", tables::LIMIT),

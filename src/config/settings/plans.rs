@@ -1,55 +1,10 @@
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use crate::config::Plan;
 use crate::config::mask::mask_key;
-use crate::limit::{Algorithm, Delay, Limit, Rate};
-
-/// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// Letters, digits, `_`, `-` and `.`.
-    pub name: Arc<str>,
-    /// Its keys that stand in the file itself.
-    pub keys: Vec<String>,
-    /// The absolute path of a file with further keys.
-    pub file: Option<PathBuf>,
-    /// How fast the bucket of each key leaks; `None`: as those of the zone. Unlimited only with the
-    /// leaky bucket.
-    pub rate: Option<Rate>,
-    /// The burst of each key, as a limit has it; `None`: that of the limit.
-    pub burst: Option<u32>,
-    /// Share of each key at the origin's gate against other keys, 1 to 64.
-    pub weight: u32,
-    /// The class of these requests at the origin's gate; `None`: that of their route.
-    pub class: Option<Arc<str>>,
-}
-
-impl Plan {
-    /// A limit of a route as it applies to this plan's keys.
-    #[must_use]
-    pub fn apply(&self, limit: Limit, algorithm: Algorithm) -> Limit {
-        let count = self.rate.and_then(Rate::whole_count);
-        let burst = match (algorithm.has_windows(), self.burst) {
-            (true, _) => count.map(|count| count - 1),
-            // A token bucket's burst includes the request itself.
-            (false, Some(burst)) if !algorithm.queues() => Some(burst.saturating_sub(1)),
-            (false, burst) => burst,
-        };
-        let burst = burst.unwrap_or(limit.burst);
-        let delay = match limit.delay {
-            Delay::Above(delay) => Delay::Above(delay.min(burst)),
-            Delay::Never => Delay::Never,
-        };
-        Limit {
-            burst,
-            delay,
-            ..limit
-        }
-    }
-}
 
 /// The plans of a zone, and which key has which.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,7 +74,7 @@ impl Plans {
     }
 
     /// Whether each key has the same rate as under other plans.
-    pub(super) fn have_rates_of(&self, other: &Self) -> bool {
+    pub(in crate::config) fn have_rates_of(&self, other: &Self) -> bool {
         let rates = |plans: &Self| -> Vec<_> { plans.iter().map(|plan| plan.rate).collect() };
         rates(self) == rates(other) && self.by_key == other.by_key
     }
