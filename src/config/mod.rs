@@ -56,9 +56,8 @@ pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
     CostRule, FieldEdit, FieldEdits, Host, Listen, ListenAddress, ListenService, PathPattern,
-    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plans, Precedence,
-    RatelimitHeaders, RequestInputs, Route, RouteAction, RouteIndex, RouteLimit, Scheme, ServerUrl,
-    Settings, SocketMode, Statuses,
+    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs,
+    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -72,6 +71,7 @@ pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, Origin};
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
+pub use tables::route::{RatelimitHeaders, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, Server};
 pub use tables::tls::{CertPair, Tls};
 pub use tables::zone::Zone;

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::hidden::HIDDEN;
 use super::report::{Report, Shared};
-use super::schema::{self, Table};
+use super::schema::{Field, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
 
@@ -239,26 +239,23 @@ pub(super) struct Fields<'r> {
 
 impl<'r> Fields<'r> {
     /// The whole file.
-    pub(super) fn root(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+    pub(super) fn root(all: Table, file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
         Self {
             title: "the file".to_owned(),
-            at: 0,
             table: Some(file.get_ref()),
-            report,
-            hidden: false,
-            all: schema::FILE,
-            asked: Vec::new(),
-            wrong: Vec::new(),
-            lacking: Vec::new(),
+            ..Self::absent(all, report)
         }
     }
 
     /// A whole file that another one includes.
-    pub(super) fn included(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+    pub(super) fn included(
+        all: Table,
+        file: &'r Spanned<DeTable<'r>>,
+        report: &'r Report<'r>,
+    ) -> Self {
         Self {
             title: INCLUDED_FILE.to_owned(),
-            all: schema::INCLUDED,
-            ..Self::root(file, report)
+            ..Self::root(all, file, report)
         }
     }
 
@@ -276,12 +273,8 @@ impl<'r> Fields<'r> {
             title,
             at: node.at,
             table,
-            report: node.report,
             hidden: node.hidden,
-            all,
-            asked: Vec::new(),
-            wrong: Vec::new(),
-            lacking: Vec::new(),
+            ..Self::absent(all, node.report)
         })
     }
 
@@ -381,8 +374,11 @@ impl<'r> Fields<'r> {
 
     /// The default of a field, as JSON.
     pub(super) fn default_of(&self, name: &str) -> Option<&'static str> {
-        let field = self.all.fields.iter().find(|field| field.name == name);
-        field.and_then(|field| field.default)
+        self.field(name).and_then(|field| field.default)
+    }
+
+    fn field(&self, name: &str) -> Option<&'static Field> {
+        self.all.fields.iter().find(|field| field.name == name)
     }
 
     /// The report of the text that the table is in.
@@ -412,17 +408,14 @@ impl<'r> Fields<'r> {
         self.get(name).map_or(Some(default), read)
     }
 
-    /// The value of a required field; `example` shows in a message how to write it.
+    /// The value of a required field.
     pub(super) fn required<T>(
         &mut self,
         name: &'static str,
-        example: &str,
         read: impl FnOnce(Node<'r>) -> Option<T>,
     ) -> Option<T> {
-        match self.get(name) {
-            Some(node) => read(node),
-            None => self.lacks_required(name, example),
-        }
+        let example = self.field(name).and_then(|field| field.example);
+        self.read_given(name, example, read)
     }
 
     fn lacks_required<T>(&self, name: &str, example: &str) -> Option<T> {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Node, values};
+use super::Node;
 use crate::config::NamedFile;
 use crate::config::pattern::Pattern;
 use crate::config::tables::plan_keys::content;
+use crate::config::tables::values;
 
 /// Most files that are included.
 const MOST_FILES: usize = 1000;

@@ -1,13 +1,8 @@
 //! Reads the file. Each table has a module here.
 
-mod cost;
 mod environment;
-mod header_fields;
 mod include;
-mod limits;
 mod reread;
-mod rewrite;
-mod routes;
 mod warnings;
 
 pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
@@ -28,9 +23,9 @@ use super::of_table::OfTable;
 use super::read::{Fields, Node};
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
-use super::schema;
-use super::tables::names::{index, list};
-use super::tables::{origin, server, values, zone};
+use super::tables::file::{FILE, INCLUDED};
+use super::tables::names::list;
+use super::tables::{limit, origin, route, server, zone};
 use super::unclosed::Closed;
 use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
@@ -134,7 +129,7 @@ fn parse_in(
     let mut file = Parsed::of(text, &closed);
     let report = Report::new(&file, source);
     let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
-    let mut root = Fields::root(&file.table, &report);
+    let mut root = Fields::root(FILE, &file.table, &report);
 
     let included = root.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
@@ -156,7 +151,7 @@ fn parse_in(
         reports.push(report);
     }
     let others = tables.iter().zip(&reports);
-    let others = others.map(|(table, report)| Fields::included(table, report));
+    let others = others.map(|(table, report)| Fields::included(INCLUDED, table, report));
     let settings = settings(root, others.collect(), admin_token, &report, written);
 
     let reports = || std::iter::once(&report).chain(&reports);
@@ -186,7 +181,7 @@ fn settings<'r>(
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
     for name in Server::TABLE.names() {
-        if !schema::FILE.has(name) {
+        if !FILE.has(name) {
             file.lacks(name, "this belongs to [server]; move it below that line");
         }
     }
@@ -206,20 +201,20 @@ fn settings<'r>(
     }
     let redis = Redis::of(file.section("redis", Redis::TABLE));
     let tables = in_all(&mut file, "routes");
-    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
+    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(route::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
     let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
     let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
     let route_nodes = tables.concat();
-    let known = routes::Known {
+    let known = route::Known {
         origin_names: &origin_names,
         origins: &origins,
-        zones: limits::Zones {
+        zones: limit::Zones {
             names: &zone_names,
             zones: &zones,
         },
     };
-    let routes = routes::read(&route_nodes, &known);
+    let routes = route::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));
 
     if file.is_empty() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
 use crate::config::of_table::OfTable;
+use crate::config::tables::file::FILE;
 use crate::config::{Log, Problem, Problems, Server, Tls};
 
 /// A value of a file whose trouble lies outside of the file: mostly, it names another file.
@@ -79,7 +80,7 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
     let mut file = Parsed::of(text, &closed);
     let report = Report::new(&file, source);
     environment::expand(file.table.get_mut(), &report, &environment::of_process);
-    look(Fields::root(&file.table, &report), &report)
+    look(Fields::root(FILE, &file.table, &report), &report)
 }
 
 /// The value of a field, or its item.

@@ -1,7 +1,8 @@
 use serde_json::{Map, Value, json};
 
 use super::form::{HEADER_VALUE, KEEPALIVE, MAX_DURATION, NAME, TOKEN};
-use super::{FILE, Field, Form, Table, ranges, rules};
+use super::{Field, Form, Table, ranges, rules};
+use crate::config::tables::file::FILE;
 
 /// The JSON Schema of a file, for editors.
 ///

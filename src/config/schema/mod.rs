@@ -8,13 +8,9 @@ mod form;
 mod json;
 mod ranges;
 mod rules;
-mod tables;
 
 pub(super) use form::*;
 pub use json::schema;
-pub(super) use rules::NOT_REFUSED;
-pub(super) use tables::{COST_BODY, COST_HEADER, COST_RESPONSE, FILE, INCLUDED, LIMIT, ROUTE};
-
 /// A table with a fixed set of fields, in the order in which messages list them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
@@ -74,15 +70,6 @@ impl Field {
             effect: Effect::Now,
             about: "",
             shown_at: 0,
-        }
-    }
-
-    /// A field without a default.
-    const fn new(name: &'static str, form: Form, about: &'static str) -> Self {
-        Self {
-            name,
-            about,
-            ..Self::of(form)
         }
     }
 

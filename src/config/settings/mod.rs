@@ -6,8 +6,8 @@ mod peers;
 mod plans;
 mod request_inputs;
 mod rewrite;
-mod route;
 mod route_index;
+mod route_limit;
 mod server_url;
 mod status;
 
@@ -22,12 +22,12 @@ pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
-pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
 pub use route_index::RouteIndex;
+pub use route_limit::RouteLimit;
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 
-use super::{Log, NamedFile, Origin, Problem, Redis, Server, Zone};
+use super::{Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
 use crate::limit::Delay;
 
 /// The checked settings from a gateway's file.

@@ -1,6 +1,6 @@
-use super::{CostRule, Route};
+use super::CostRule;
 use crate::config::spelling::{is_field, is_same_field};
-use crate::config::{Origin, Part, Variable, Zone};
+use crate::config::{Origin, Part, Route, Variable, Zone};
 
 /// What the limits of a route read from the fields and the query of a request.
 ///

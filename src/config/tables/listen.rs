@@ -146,7 +146,7 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
 
 fn table(node: Node, has_tls: bool) -> Option<Entry> {
     let mut fields = Fields::of(node, "an entry of listen".to_owned(), LISTEN)?;
-    let address = fields.required("address", "\"0.0.0.0:443\"", address);
+    let address = fields.required("address", address);
     let (tls, mode, redirect) = (
         fields.get("tls"),
         fields.get("mode"),

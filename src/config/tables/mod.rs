@@ -1,8 +1,12 @@
 //! The tables of the file: for each its settings, its fields with their readers, and its rules.
 
 pub(super) mod backoff;
+pub(super) mod cost;
+pub(super) mod file;
+mod header_fields;
 pub(super) mod health;
 pub(super) mod kinds;
+pub(super) mod limit;
 pub(super) mod listen;
 pub(super) mod log;
 pub(super) mod names;
@@ -10,6 +14,8 @@ pub(super) mod origin;
 pub(super) mod plan;
 pub(super) mod plan_keys;
 pub(super) mod redis;
+mod rewrite;
+pub(super) mod route;
 pub(super) mod server;
 pub(super) mod tls;
 mod url;

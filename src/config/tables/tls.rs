@@ -42,14 +42,12 @@ pub struct CertPair {
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(mut fields: Fields) -> Option<Tls> {
-    let certs = fields.required("cert", "\"server.pem\"", |node| {
+    let certs = fields.required("cert", |node| {
         let certs = files(node, "\"server.pem\"")?;
         twice(&certs);
         Some(certs)
     });
-    let keys = fields.required("key", "\"server.key\"", |node| {
-        Some((node, files(node, "\"server.key\"")?))
-    });
+    let keys = fields.required("key", |node| Some((node, files(node, "\"server.key\"")?)));
     fields.finish();
     let (certs, (node, keys)) = (certs?, keys?);
     if certs.len() != keys.len() {

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::config::of_table::OfTable;
-use crate::config::schema::{self as tables, Table};
+use crate::config::schema::Table;
+use crate::config::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
+use crate::config::tables::limit::LIMIT;
 use crate::config::tables::listen::LISTEN;
-use crate::config::{Backoff, Health, Plan, Tls, Zone};
+use crate::config::{Backoff, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
@@ -17,11 +19,11 @@ const TABLES: &[(&str, Table)] = &[
     ("[zones.z]", Zone::TABLE),
     ("[zones.z.plans.gold]", Plan::TABLE),
     ("[redis]", Redis::TABLE),
-    ("[[routes]]", tables::ROUTE),
-    ("[[routes]]\n[[routes.limits]]", tables::LIMIT),
-    ("[[routes]]\n[routes.cost]", tables::COST_HEADER),
-    ("[[routes]]\n[routes.cost]", tables::COST_BODY),
-    ("[[routes]]\n[routes.cost]", tables::COST_RESPONSE),
+    ("[[routes]]", Route::TABLE),
+    ("[[routes]]\n[[routes.limits]]", LIMIT),
+    ("[[routes]]\n[routes.cost]", COST_HEADER),
+    ("[[routes]]\n[routes.cost]", COST_BODY),
+    ("[[routes]]\n[routes.cost]", COST_RESPONSE),
     ("[log]", Log::TABLE),
 ];
 

@@ -1,26 +1,88 @@
-use super::{Fields, Node, values};
-use crate::config::{CostRule, Plan, RouteLimit, Zone, schema};
+//! The `cost` of a route.
+
+use super::kinds::{bare, whole};
+use super::values;
+use crate::config::of_table::Kind;
+use crate::config::read::{Fields, Node};
+use crate::config::schema::{Effect, Field, Form, HEADER_NAME_FORM, SIZE_ABOVE_ZERO_FORM, Table};
+use crate::config::size::show_size;
+use crate::config::toml_string::toml_text;
+use crate::config::{CostRule, Plan, RouteLimit, Zone};
 use crate::limit::{Cost, Rate};
 
-const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
+pub(super) const COST: Kind<CostRule> = Kind {
+    form: Form::OneOf(&[
+        NUMBER.form,
+        Form::Table(COST_HEADER),
+        Form::Table(COST_BODY),
+        Form::Table(COST_RESPONSE),
+    ]),
+    read,
+    show: |it| bare(shown(it)),
+};
+
+const NUMBER: Kind<u32> = whole::<_, 1, { Cost::MAX as u64 }>();
+
+const fn number(name: &'static str, about: &'static str) -> Field {
+    Field::of(NUMBER.form).described(name, Effect::NextRequest, about)
+}
+
+const fn header(name: &'static str, about: &'static str) -> Field {
+    let field = Field::of(HEADER_NAME_FORM).required("\"x-cost\"");
+    field.described(name, Effect::NextRequest, about)
+}
+
+pub(in crate::config) const COST_HEADER: Table = Table {
+    fields: &[
+        header(
+            "header",
+            "What this field says, if a trusted proxy sends it.",
+        ),
+        number("max", "What counts for any higher number.").required("20"),
+        number("default", "What counts otherwise.").or("1"),
+    ],
+};
+
+pub(in crate::config) const COST_BODY: Table = Table {
+    fields: &[
+        Field::of(SIZE_ABOVE_ZERO_FORM)
+            .required("\"64KB\"")
+            .described(
+                "body_per",
+                Effect::NextRequest,
+                "One, and one more for each whole piece of this size.",
+            ),
+        number("max", "What counts for any longer body.").required("20"),
+    ],
+};
+
+pub(in crate::config) const COST_RESPONSE: Table = Table {
+    fields: &[
+        header("response_header", "What this field of the response says."),
+        number("max", "What counts for any higher number.").required("20"),
+        number("estimate", "What counts until then.").or("1"),
+    ],
+};
+
+const FORM_IN_WORDS: &str = "a whole number from 1 to 64, or a table with header, body_per or \
                     response_header, such as { header = \"x-cost\", default = 1, max = 20 }";
 
 /// Reads a route's `cost`.
-pub(super) fn read(node: Node) -> Option<CostRule> {
+fn read(node: Node) -> Option<CostRule> {
     if node.value.as_integer().is_some() {
         return cost(node).map(CostRule::Fixed);
     }
     if node.value.as_table().is_none() {
-        return node.expected(FORM);
+        return node.expected(FORM_IN_WORDS);
     }
     let has = |name| node.field(name).is_some();
     let all = match ["header", "body_per", "response_header"].map(has) {
-        [true, false, false] => schema::COST_HEADER,
-        [false, true, false] => schema::COST_BODY,
-        [false, false, true] => schema::COST_RESPONSE,
+        [true, false, false] => COST_HEADER,
+        [false, true, false] => COST_BODY,
+        [false, false, true] => COST_RESPONSE,
         _ => {
             node.wrong(&format!(
-                "expected {FORM}; found a table with none or several of these"
+                "expected {FORM_IN_WORDS}; found a table with none or several of these"
             ));
             // The others are costs in each of the forms.
             for field in ["max", "default", "estimate"] {
@@ -32,7 +94,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     let mut fields = Fields::of(node, "cost".to_owned(), all)?;
     let mut of = |name| fields.value(name).and_then(|_| fields.get(name));
     let (header, body_per, response) = (of("header"), of("body_per"), of("response_header"));
-    let max = fields.required("max", "20", cost);
+    let max = fields.required("max", cost);
     let rule = match (header, body_per, response) {
         (Some(header), None, None) => {
             let default = fields.optional("default", Cost::ONE, cost);
@@ -110,7 +172,7 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
 }
 
 fn cost(node: Node) -> Option<Cost> {
-    values::whole(1..=Cost::MAX)(node).and_then(Cost::new)
+    (NUMBER.read)(node).and_then(Cost::new)
 }
 
 /// The name of a header field, in lowercase.
@@ -120,4 +182,26 @@ fn name(node: Node) -> Option<String> {
         return node.expected("the name of a header field such as \"x-cost\"");
     }
     Some(name.to_ascii_lowercase())
+}
+
+fn shown(rule: &CostRule) -> String {
+    match rule {
+        CostRule::Fixed(cost) => cost.to_string(),
+        CostRule::Header { name, default, max } => {
+            let name = toml_text(name);
+            format!("{{ header = {name}, default = {default}, max = {max} }}")
+        }
+        CostRule::BodyPer { size, max } => {
+            let size = toml_text(&show_size(size.get()));
+            format!("{{ body_per = {size}, max = {max} }}")
+        }
+        CostRule::ResponseHeader {
+            name,
+            estimate,
+            max,
+        } => {
+            let name = toml_text(name);
+            format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
+        }
+    }
 }

@@ -1,13 +1,62 @@
+//! The `limits` of a route.
+
 use std::num::NonZeroU32;
 
-use super::{Fields, Node, index, values};
-use crate::config::{RouteLimit, StoreKind, Zone, schema};
+use super::kinds::{bare, list, whole};
+use super::names::index;
+use super::values;
+use crate::config::of_table::Shown;
+use crate::config::read::{Fields, Node};
+use crate::config::schema::{Effect, Field, Form, Table};
+use crate::config::toml_string::toml_text;
+use crate::config::{RouteLimit, StoreKind, Zone};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
+pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
+
+const U32: u64 = u32::MAX as u64;
+/// A number of requests.
+const COUNT: Form = Form::Whole(0, U32);
+
+pub(in crate::config) const LIMIT: Table = Table {
+    fields: &[
+        Field::of(Form::Text).required("\"per_client\"").described(
+            "zone",
+            Effect::NextRequest,
+            "The zone that counts the request.",
+        ),
+        Field::of(COUNT).described(
+            "burst",
+            Effect::NextRequest,
+            "Leaky bucket: how many requests above the rate are held. Token bucket: its capacity.",
+        ),
+        Field::of(COUNT).described(
+            "delay",
+            Effect::NextRequest,
+            "How many of these pass at once before others wait; at most burst.",
+        ),
+        Field::of(Form::Boolean).described(
+            "nodelay",
+            Effect::NextRequest,
+            "All of burst passes at once.",
+        ),
+        Field::of(Form::Whole(1, U32)).described(
+            "in_flight",
+            Effect::NextRequest,
+            "How many requests of one key may run at the same time.",
+        ),
+    ],
+};
+
+/// The limits as they are shown.
+pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
+    bare(list(limits.iter().map(|limit| show_limit(*limit, zones))))
+}
+
 /// The zones that limits can name: all names, and the zones without problems.
-pub(super) struct Zones<'a> {
-    pub(super) names: &'a [&'a str],
-    pub(super) zones: &'a [Option<Zone>],
+pub(in crate::config) struct Zones<'a> {
+    pub(in crate::config) names: &'a [&'a str],
+    pub(in crate::config) zones: &'a [Option<Zone>],
 }
 
 /// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.
@@ -18,7 +67,7 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     let mut taken = Vec::new();
     let mut limits = Vec::new();
     for item in items {
-        let fields = Fields::of(item, "this limit".to_owned(), schema::LIMIT);
+        let fields = Fields::of(item, "this limit".to_owned(), LIMIT);
         let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
         if let Some(name) = zone
             .filter(|zone| taken.contains(zone))
@@ -48,9 +97,7 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
 }
 
 fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
-    let zone = fields.required("zone", "\"per_client\"", |node| {
-        index(node, "zones", zones.names)
-    });
+    let zone = fields.required("zone", |node| index(node, "zones", zones.names));
     let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
     let limit = match known {
         Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
@@ -143,4 +190,23 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         in_flight: None,
         held: 0,
     })
+}
+
+fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
+    let of = &zones[limit.zone];
+    let (zone, algorithm) = (toml_text(&of.name), of.algorithm);
+    let burst = limit.limit.burst;
+    let in_flight = limit.limit.in_flight;
+    let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
+    match limit.limit.delay {
+        _ if algorithm.has_windows() => format!("{{ zone = {zone} }}"),
+        _ if !algorithm.queues() => {
+            format!("{{ zone = {zone}, burst = {} }}", u64::from(burst) + 1)
+        }
+        _ if of.limits_no_rate() => format!("{{ zone = {zone}, burst = {burst}{in_flight} }}"),
+        Delay::Above(delay) => {
+            format!("{{ zone = {zone}, burst = {burst}, delay = {delay}{in_flight} }}")
+        }
+        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true{in_flight} }}"),
+    }
 }

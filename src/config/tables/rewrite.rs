@@ -1,7 +1,21 @@
-//! Reads a route's `strip_prefix` and `add_prefix`.
+//! `strip_prefix` and `add_prefix` of a route.
 
-use super::{Fields, Node, values};
+use super::{kinds, values};
+use crate::config::of_table::Shown;
+use crate::config::read::{Fields, Node};
+use crate::config::schema::Form;
 use crate::config::{PathPattern, PathRewrite, target};
+
+pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");
+pub(super) const ADD_FORM: Form = Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");
+
+/// A prefix as it is shown, if there is one.
+pub(super) fn shown(prefix: &str) -> Option<Shown> {
+    if prefix.is_empty() {
+        return None;
+    }
+    kinds::shown(prefix)
+}
 
 /// Reads how the route changes paths; `None` within if it does not, `None` if it is wrong.
 #[expect(

@@ -2,13 +2,42 @@
 
 use toml::de::DeValue;
 
-use super::{Node, values};
+use super::kinds::bare;
+use super::values;
+use crate::config::of_table::{Kind, Shown};
+use crate::config::read::Node;
+use crate::config::schema::Form;
 use crate::config::spelling::is_same_field;
+use crate::config::toml_string::{toml_string, toml_text};
 use crate::config::{FieldEdit, FieldEdits};
+
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> = Kind {
+    form: Form::HeaderFields,
+    read: |node| read(node, Of::Requests),
+    show: shown,
+};
+
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = Kind {
+    form: Form::HeaderFields,
+    read: |node| read(node, Of::Responses),
+    show: shown,
+};
+
+fn shown(edits: &FieldEdits) -> Option<Shown> {
+    let edit = |(name, edit): (&str, &FieldEdit)| match edit {
+        FieldEdit::Set(value) => format!("{} = {}", toml_string(name), toml_text(value)),
+        FieldEdit::Remove => format!("{} = false", toml_string(name)),
+    };
+    if edits.is_empty() {
+        return None;
+    }
+    let edits: Vec<String> = edits.iter().map(edit).collect();
+    bare(format!("{{ {} }}", edits.join(", ")))
+}
 
 /// The messages that the fields are part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+enum Of {
     Requests,
     Responses,
 }
@@ -30,7 +59,7 @@ const OWN: [&str; 11] = [
 ];
 
 /// Reads a table of header fields.
-pub(super) fn read(node: Node, of: Of) -> Option<FieldEdits> {
+fn read(node: Node, of: Of) -> Option<FieldEdits> {
     let Some(entries) = node.entries() else {
         return node.expected("a table such as { \"x-name\" = \"value\" }");
     };
