@@ -10,16 +10,17 @@
 
 mod byte_rate;
 mod changes;
+mod fields;
 mod file;
 mod hidden;
 mod history;
 mod key;
 mod mask;
 mod named_file;
+mod node;
 mod of_table;
 mod pattern;
 mod problem;
-mod read;
 mod regular_file;
 mod report;
 mod schema;

@@ -9,7 +9,8 @@ use std::path::Path;
 use toml::de::DeValue;
 
 use super::Settings;
-use super::read::{Fields, Node};
+use super::fields::Fields;
+use super::node::Node;
 use super::report::{Parsed, Report, Shared, Source};
 use super::schema::{Effect, Field, Form, Table};
 
@@ -238,7 +239,7 @@ macro_rules! table {
                 $( $show, )*
             )*];
 
-            fn read(fields: &mut $crate::config::read::Fields) -> Self {
+            fn read(fields: &mut $crate::config::fields::Fields) -> Self {
                 // A table may have no field that is a value of the settings.
                 let _ = &fields;
                 Self {

@@ -19,8 +19,9 @@ use std::path::Path;
 use std::{env, fs, io};
 
 use self::environment::Written;
+use super::fields::Fields;
+use super::node::Node;
 use super::of_table::OfTable;
-use super::read::{Fields, Node};
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::tables::file::{FILE, INCLUDED};

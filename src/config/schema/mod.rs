@@ -1,7 +1,7 @@
 //! The fields of a file: the tables that its readers use, and the JSON Schema that is made of them.
 //!
 //! A reader can ask for no field that its table lacks, and a table can have no field that its
-//! reader does not ask for ([`Fields`](super::read::Fields) sees to both), so the schema has
+//! reader does not ask for ([`Fields`](super::fields::Fields) sees to both), so the schema has
 //! exactly the fields that are read.
 
 mod form;

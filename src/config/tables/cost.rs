@@ -2,8 +2,9 @@
 
 use super::kinds::{bare, whole};
 use super::values;
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::Kind;
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{Effect, Field, Form, HEADER_NAME_FORM, SIZE_ABOVE_ZERO_FORM, Table};
 use crate::config::size::show_size;
 use crate::config::toml_string::toml_text;

@@ -4,8 +4,8 @@ use toml::de::DeValue;
 
 use super::kinds::bare;
 use super::values;
+use crate::config::node::Node;
 use crate::config::of_table::{Kind, Shown};
-use crate::config::read::Node;
 use crate::config::schema::Form;
 use crate::config::spelling::is_same_field;
 use crate::config::toml_string::{toml_string, toml_text};

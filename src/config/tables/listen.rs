@@ -5,8 +5,9 @@ use std::num::NonZeroU16;
 
 use super::kinds::list;
 use super::values;
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::Shown;
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{ADDRESS_FORM, Effect, Field, Form, Table};
 use crate::config::toml_string::toml_text;
 use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use http::Uri;
 
 use super::kinds::{shown, word, words};
+use crate::config::node::Node;
 use crate::config::of_table::{Kind, table};
-use crate::config::read::Node;
 use crate::config::schema::{Form, NOT_EMPTY_FORM};
 
 table! {

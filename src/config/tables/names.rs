@@ -1,7 +1,8 @@
 //! Names of origins, zones, plans and classes.
 
 use super::values;
-use crate::config::read::{Fields, Node};
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::schema::Table;
 use crate::config::suggest::nearest;
 

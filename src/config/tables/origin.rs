@@ -9,8 +9,9 @@ use super::kinds::{
 };
 use super::names::{Names, check_name, index, named};
 use super::{url, values};
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::{Kind, OfTable, Shown, shown_table, table};
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{Field, Form};
 use crate::config::{Backoff, Health, ServerUrl, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};

@@ -8,8 +8,9 @@ use super::names::{NO_NAME, is_name};
 use super::plan_keys::Keys;
 use super::values;
 use crate::config::Plans;
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::{Kind, OfTable, table};
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
 use crate::limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
 

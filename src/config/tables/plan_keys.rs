@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use super::values;
 use crate::config::hidden::HIDDEN;
-use crate::config::read::Node;
+use crate::config::node::Node;
 use crate::config::read_regular;
 use crate::config::toml_string::toml_string;
 

@@ -1,8 +1,9 @@
 //! `strip_prefix` and `add_prefix` of a route.
 
 use super::{kinds, values};
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::Shown;
-use crate::config::read::{Fields, Node};
 use crate::config::schema::Form;
 use crate::config::{PathPattern, PathRewrite, target};
 

@@ -10,8 +10,9 @@ use super::kinds::{
     BOOLEAN, DURATION, HEAD_SIZE, SIZE_OR_ZERO, TIMEOUT, shown, texts, whole, word, words,
 };
 use super::{listen, tls, values};
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::{Kind, OfTable, read_or_default, shown_table, table};
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{BYTE_RATE_FORM, Field, Form, NOT_EMPTY_FORM, PEER_FORM};
 use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 use crate::limit::show_duration;

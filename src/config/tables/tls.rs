@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::kinds::{bare, list};
 use super::values;
+use crate::config::fields::Fields;
+use crate::config::node::Node;
 use crate::config::of_table::{Shown, table};
-use crate::config::read::{Fields, Node};
 use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
 use crate::config::toml_string::toml_text;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
 
 use super::values;
-use crate::config::read::Node;
+use crate::config::node::Node;
 use crate::config::schema::Form;
 use crate::config::toml_string::toml_string;
 use crate::config::{Host, Scheme, ServerUrl};

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use crate::config::PeerPattern;
 use crate::config::byte_rate::ByteRate;
-use crate::config::read::Node;
+use crate::config::node::Node;
 use crate::config::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
 use crate::config::size::{parse_size, show_size};
 use crate::config::suggest::nearest;
