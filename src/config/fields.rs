@@ -187,16 +187,6 @@ impl<'r> Fields<'r> {
         self.report
     }
 
-    /// The value of an optional field. Returns the default for a wrong value too.
-    pub(super) fn or<T>(
-        &mut self,
-        name: &'static str,
-        default: T,
-        read: impl FnOnce(Node<'r>) -> Option<T>,
-    ) -> T {
-        self.get(name).and_then(read).unwrap_or(default)
-    }
-
     /// The value of an optional field, but `None` if it is wrong.
     ///
     /// For fields that are compared with others.

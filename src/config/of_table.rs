@@ -74,6 +74,15 @@ pub(super) struct Kind<V> {
     pub(super) show: fn(&V) -> Option<Shown>,
 }
 
+/// A kind of values.
+pub(super) const fn kind<V>(
+    form: Form,
+    read: fn(Node<'_>) -> Option<V>,
+    show: fn(&V) -> Option<Shown>,
+) -> Kind<V> {
+    Kind { form, read, show }
+}
+
 impl<V> Kind<V> {
     /// A field with this default, as JSON.
     pub(super) const fn or(self, default: &'static str) -> Typed<V> {
@@ -196,6 +205,8 @@ pub(super) const fn typed<V>(field: Typed<V>) -> Typed<V> {
 /// - `name: Type = field, Effect, "meaning";` is a field of the settings and of the table.
 /// - `name: Type;` is of the settings only, and has the type's default until it is set.
 /// - `+ name: field, Effect, "meaning", show;` is of the table only: its reader asks for it.
+///
+/// `const NAME { name: field, Effect, "meaning"; ... }` is a table without settings.
 macro_rules! table {
     (
         $(#[$meta:meta])*
@@ -208,6 +219,7 @@ macro_rules! table {
         }
     ) => {
         $(#[$meta])*
+        #[allow(clippy::doc_markdown, reason = "its meanings name fields as a schema does")]
         pub struct $Name {
             $( $(#[doc = $about])? $(#[$of_field])* pub $field: $type, )*
         }
@@ -247,6 +259,19 @@ macro_rules! table {
                 }
             }
         }
+    };
+    ($vis:vis const $NAME:ident {
+        $($field:ident: $its:expr, $effect:ident, $about:literal;)*
+    }) => {
+        $vis const $NAME: $crate::config::schema::Table = $crate::config::schema::Table {
+            fields: &[$(
+                $its.described(
+                    stringify!($field),
+                    $crate::config::schema::Effect::$effect,
+                    $about,
+                ),
+            )*],
+        };
     };
     (@read $fields:ident, $field:ident: $type:ty = $typed:expr) => {
         $crate::config::of_table::typed::<$type>($typed).read(stringify!($field), $fields)

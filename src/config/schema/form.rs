@@ -81,7 +81,5 @@ pub(in crate::config) const HEADER_NAME_FORM: Form = Form::Like(TOKEN);
 pub(in crate::config) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
 /// A value of a header field.
 pub(in crate::config) const HEADER_VALUE: &str = "[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?";
-/// What a request costs.
-pub(in crate::config) const COST_FORM: Form = Form::Whole(1, 64);
 /// A name of an origin, zone, plan or class.
 pub(in crate::config) const NAME: &str = "[0-9A-Za-z_.-]+";

@@ -4,11 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::kinds::{TIMEOUT, TIMEOUT_OR_NONE, shown, texts, word, words};
-use super::values;
+use super::prelude::*;
 use crate::config::Statuses;
-use crate::config::of_table::{Kind, table};
-use crate::config::schema::{Form, PERCENT_FORM};
 use crate::limit::{BackoffLimits, Percent};
 
 table! {
@@ -32,27 +29,27 @@ table! {
     }
 }
 
-const TROUBLE: Kind<Vec<Trouble>> = Kind {
-    form: Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
-    read: |node| {
+const TROUBLE: Kind<Vec<Trouble>> = kind(
+    Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
+    |node| {
         const EXAMPLE: &str = "[\"503\", \"timeout\"]";
         const WHAT: &str = "a status such as \"503\", \"5xx\", \"timeout\" or \"connect\"";
         values::filled(EXAMPLE, node)?;
         values::list(EXAMPLE, |item| values::parsed(item, WHAT, str::parse))(node)
     },
-    show: |it| texts(it),
-};
+    |it| texts(it),
+);
 
-const PERCENT: Kind<Percent> = Kind {
-    form: PERCENT_FORM,
-    read: |node| {
+const PERCENT: Kind<Percent> = kind(
+    PERCENT_FORM,
+    |node| {
         if values::is_spaced(node, |text| text.parse::<Percent>().is_ok()) {
             return None;
         }
         values::parsed(node, "a percentage such as \"10%\"", str::parse)
     },
-    show: |it| shown(it.to_string()),
-};
+    shown,
+);
 
 impl Backoff {
     /// Its numbers.

@@ -1,69 +1,50 @@
 //! The `cost` of a route.
 
-use super::kinds::{bare, whole};
-use super::values;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::Kind;
-use crate::config::schema::{Effect, Field, Form, HEADER_NAME_FORM, SIZE_ABOVE_ZERO_FORM, Table};
+use super::prelude::*;
 use crate::config::size::show_size;
-use crate::config::toml_string::toml_text;
 use crate::config::{CostRule, Plan, RouteLimit, Zone};
 use crate::limit::{Cost, Rate};
 
-pub(super) const COST: Kind<CostRule> = Kind {
-    form: Form::OneOf(&[
+pub(super) const COST: Kind<CostRule> = kind(
+    Form::OneOf(&[
         NUMBER.form,
         Form::Table(COST_HEADER),
         Form::Table(COST_BODY),
         Form::Table(COST_RESPONSE),
     ]),
     read,
-    show: |it| bare(shown(it)),
-};
+    |it| bare(&shown(it)),
+);
 
 const NUMBER: Kind<u32> = whole::<_, 1, { Cost::MAX as u64 }>();
 
-const fn number(name: &'static str, about: &'static str) -> Field {
-    Field::of(NUMBER.form).described(name, Effect::NextRequest, about)
+const HEADER: Field = Field::of(HEADER_NAME_FORM).required("\"x-cost\"");
+const MAX: Field = Field::of(NUMBER.form).required("20");
+const OTHERWISE: Field = Field::of(NUMBER.form).or("1");
+
+table! {
+    pub(in crate::config) const COST_HEADER {
+        header: HEADER, NextRequest, "What this field says, if a trusted proxy sends it.";
+        max: MAX, NextRequest, "What counts for any higher number.";
+        default: OTHERWISE, NextRequest, "What counts otherwise.";
+    }
 }
 
-const fn header(name: &'static str, about: &'static str) -> Field {
-    let field = Field::of(HEADER_NAME_FORM).required("\"x-cost\"");
-    field.described(name, Effect::NextRequest, about)
+table! {
+    pub(in crate::config) const COST_BODY {
+        body_per: Field::of(SIZE_ABOVE_ZERO_FORM).required("\"64KB\""), NextRequest,
+            "One, and one more for each whole piece of this size.";
+        max: MAX, NextRequest, "What counts for any longer body.";
+    }
 }
 
-pub(in crate::config) const COST_HEADER: Table = Table {
-    fields: &[
-        header(
-            "header",
-            "What this field says, if a trusted proxy sends it.",
-        ),
-        number("max", "What counts for any higher number.").required("20"),
-        number("default", "What counts otherwise.").or("1"),
-    ],
-};
-
-pub(in crate::config) const COST_BODY: Table = Table {
-    fields: &[
-        Field::of(SIZE_ABOVE_ZERO_FORM)
-            .required("\"64KB\"")
-            .described(
-                "body_per",
-                Effect::NextRequest,
-                "One, and one more for each whole piece of this size.",
-            ),
-        number("max", "What counts for any longer body.").required("20"),
-    ],
-};
-
-pub(in crate::config) const COST_RESPONSE: Table = Table {
-    fields: &[
-        header("response_header", "What this field of the response says."),
-        number("max", "What counts for any higher number.").required("20"),
-        number("estimate", "What counts until then.").or("1"),
-    ],
-};
+table! {
+    pub(in crate::config) const COST_RESPONSE {
+        response_header: HEADER, NextRequest, "What this field of the response says.";
+        max: MAX, NextRequest, "What counts for any higher number.";
+        estimate: OTHERWISE, NextRequest, "What counts until then.";
+    }
+}
 
 const FORM_IN_WORDS: &str = "a whole number from 1 to 64, or a table with header, body_per or \
                     response_header, such as { header = \"x-cost\", default = 1, max = 20 }";

@@ -2,26 +2,15 @@
 
 use toml::de::DeValue;
 
-use super::kinds::bare;
-use super::values;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, Shown};
-use crate::config::schema::Form;
+use super::prelude::*;
 use crate::config::spelling::is_same_field;
-use crate::config::toml_string::{toml_string, toml_text};
 use crate::config::{FieldEdit, FieldEdits};
 
-pub(super) const REQUEST_FIELDS: Kind<FieldEdits> = Kind {
-    form: Form::HeaderFields,
-    read: |node| read(node, Of::Requests),
-    show: shown,
-};
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Requests), shown);
 
-pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = Kind {
-    form: Form::HeaderFields,
-    read: |node| read(node, Of::Responses),
-    show: shown,
-};
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Responses), shown);
 
 fn shown(edits: &FieldEdits) -> Option<Shown> {
     let edit = |(name, edit): (&str, &FieldEdit)| match edit {
@@ -32,7 +21,7 @@ fn shown(edits: &FieldEdits) -> Option<Shown> {
         return None;
     }
     let edits: Vec<String> = edits.iter().map(edit).collect();
-    bare(format!("{{ {} }}", edits.join(", ")))
+    bare(&format!("{{ {} }}", edits.join(", ")))
 }
 
 /// The messages that the fields are part of.

@@ -4,12 +4,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::kinds::{TIMEOUT, shown, whole};
-use super::values;
-use crate::config::of_table::{Kind, table};
-use crate::config::schema::Form;
-
-const U32: u64 = u32::MAX as u64;
+use super::prelude::*;
 
 table! {
     /// `[origins.NAME.health]`: how servers are probed.
@@ -30,11 +25,11 @@ table! {
     }
 }
 
-const PATH: Kind<PathAndQuery> = Kind {
-    form: Form::Like("/[!-\"$-~]*"),
-    read: |node| values::parsed(node, "a path such as \"/healthz\"", health_path),
-    show: |it| shown(it.as_str()),
-};
+const PATH: Kind<PathAndQuery> = kind(
+    Form::Like("/[!-\"$-~]*"),
+    |node| values::parsed(node, "a path such as \"/healthz\"", health_path),
+    |it| shown(it.as_str()),
+);
 
 fn health_path(text: &str) -> Result<PathAndQuery, &'static str> {
     const FORM: &str =

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::values;
-use crate::config::of_table::{Kind, Shown};
+use crate::config::of_table::{Kind, Shown, kind};
 use crate::config::schema::{
     DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM, SIZE_FORM,
     TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
@@ -18,12 +18,20 @@ use crate::config::toml_string::toml_text;
 use crate::limit::{Rate, show_duration};
 
 /// A text as it is shown.
-pub(in crate::config) fn shown(text: impl AsRef<str>) -> Option<Shown> {
-    Some(Shown::Value(toml_text(text.as_ref())))
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a kind shows a value that is there or not"
+)]
+pub(in crate::config) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
+    Some(Shown::Value(toml_text(&text.to_string())))
 }
 
 /// A value that TOML writes without quotes.
-pub(in crate::config) fn bare(value: impl Display) -> Option<Shown> {
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a kind shows a value that is there or not"
+)]
+pub(in crate::config) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
     Some(Shown::Value(value.to_string()))
 }
 
@@ -35,26 +43,21 @@ pub(in crate::config) fn list(items: impl Iterator<Item = String>) -> String {
 /// A list of texts as it is shown.
 pub(in crate::config) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
     let items = items.iter().map(|item| toml_text(&item.to_string()));
-    bare(list(items))
+    bare(&list(items))
 }
 
-pub(in crate::config) const BOOLEAN: Kind<bool> = Kind {
-    form: Form::Boolean,
-    read: values::boolean,
-    show: |it| bare(it),
-};
+pub(in crate::config) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
 
-pub(in crate::config) const TEXT: Kind<String> = Kind {
-    form: Form::Text,
-    read: |node| values::text(node).map(str::to_owned),
-    show: |it| shown(it),
-};
+pub(in crate::config) const TEXT: Kind<String> = kind(
+    Form::Text,
+    |node| values::text(node).map(str::to_owned),
+    shown,
+);
 
-pub(in crate::config) const DURATION: Kind<Duration> = Kind {
-    form: DURATION_FORM,
-    read: values::duration,
-    show: |it| shown(show_duration(*it)),
-};
+pub(in crate::config) const DURATION: Kind<Duration> =
+    kind(DURATION_FORM, values::duration, |it| {
+        shown(&show_duration(*it))
+    });
 
 pub(in crate::config) const TIMEOUT: Kind<Duration> = Kind {
     form: TIMEOUT_FORM,
@@ -74,50 +77,48 @@ pub(in crate::config) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
     ..DURATION_OR_NONE
 };
 
-pub(in crate::config) const DURATION_OR_NONE: Kind<Option<Duration>> = Kind {
-    form: DURATION_OR_NONE_FORM,
-    read: |node| match node.value.as_str() {
+pub(in crate::config) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
+    DURATION_OR_NONE_FORM,
+    |node| match node.value.as_str() {
         Some("none") => Some(None),
         _ => values::duration_beside_none(node).map(Some),
     },
-    show: |it| shown(it.map_or("none".to_owned(), show_duration)),
-};
+    |it| shown(&it.map_or("none".to_owned(), show_duration)),
+);
 
 /// A rate; `"none"` is [`Rate::UNLIMITED`].
-pub(in crate::config) const RATE: Kind<Rate> = Kind {
-    form: RATE_FORM,
-    read: values::rate_or_unlimited,
-    show: |it| shown(it.to_string()),
-};
+pub(in crate::config) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, shown);
 
-pub(in crate::config) const RATE_OR_NONE: Kind<Option<Rate>> = Kind {
-    form: RATE_FORM,
-    read: |node| {
+pub(in crate::config) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
+    RATE_FORM,
+    |node| {
         let rate = values::rate_or_unlimited(node)?;
         Some(Some(rate).filter(|rate| !rate.is_unlimited()))
     },
-    show: |it| shown(it.map_or("none".to_owned(), |rate| rate.to_string())),
-};
+    |it| shown(&it.map_or("none".to_owned(), |rate| rate.to_string())),
+);
 
 /// A size, of which 0 stands for none.
-pub(in crate::config) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = Kind {
-    form: SIZE_FORM,
-    read: |node| values::size(node).map(NonZeroU64::new),
-    show: |it| shown(show_size(it.map_or(0, NonZeroU64::get))),
-};
+pub(in crate::config) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
+    SIZE_FORM,
+    |node| values::size(node).map(NonZeroU64::new),
+    |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
+);
 
 /// The largest head of a message.
-pub(in crate::config) const HEAD_SIZE: Kind<usize> = Kind {
-    form: HEAD_SIZE_FORM,
-    read: values::head_size,
-    show: |it| shown(show_size(*it as u64)),
-};
+pub(in crate::config) const HEAD_SIZE: Kind<usize> =
+    kind(HEAD_SIZE_FORM, values::head_size, |it| {
+        shown(&show_size(*it as u64))
+    });
 
-pub(in crate::config) const NETWORKS: Kind<Vec<IpNet>> = Kind {
-    form: Form::List(&NETWORK_FORM, 0),
-    read: |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
-    show: |it| texts(it),
-};
+pub(in crate::config) const NETWORKS: Kind<Vec<IpNet>> = kind(
+    Form::List(&NETWORK_FORM, 0),
+    |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
+    |it| texts(it),
+);
+
+/// The highest number of most fields.
+pub(in crate::config) const U32: u64 = u32::MAX as u64;
 
 /// A whole number in a range.
 pub(in crate::config) const fn whole<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
@@ -128,7 +129,7 @@ where
         form: Form::Whole(LEAST, MOST),
         // All types of whole numbers read digits, those that are never 0 too.
         read: |node| values::whole(LEAST..=MOST)(node)?.to_string().parse().ok(),
-        show: |it| bare(it),
+        show: bare,
     }
 }
 
@@ -140,7 +141,7 @@ where
     Kind {
         form: Form::Whole(0, MOST),
         read: |node| Some(values::whole(0..=MOST)(node)?.to_string().parse().ok()),
-        show: |it| it.as_ref().map_or(bare(0), bare),
+        show: |it| it.as_ref().map_or(bare(&0), bare),
     }
 }
 

@@ -2,56 +2,36 @@
 
 use std::num::NonZeroU32;
 
-use super::kinds::{bare, list, whole};
 use super::names::index;
-use super::values;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::Shown;
-use crate::config::schema::{Effect, Field, Form, Table};
-use crate::config::toml_string::toml_text;
+use super::prelude::*;
 use crate::config::{RouteLimit, StoreKind, Zone};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
-const U32: u64 = u32::MAX as u64;
-/// A number of requests.
-const COUNT: Form = Form::Whole(0, U32);
+const COUNT: Kind<u32> = whole::<_, 0, U32>();
+/// As many requests at once, in a token bucket.
+const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
+const IN_FLIGHT: Kind<Option<NonZeroU32>> = optional_whole::<_, 1, U32>();
 
-pub(in crate::config) const LIMIT: Table = Table {
-    fields: &[
-        Field::of(Form::Text).required("\"per_client\"").described(
-            "zone",
-            Effect::NextRequest,
-            "The zone that counts the request.",
-        ),
-        Field::of(COUNT).described(
-            "burst",
-            Effect::NextRequest,
-            "Leaky bucket: how many requests above the rate are held. Token bucket: its capacity.",
-        ),
-        Field::of(COUNT).described(
-            "delay",
-            Effect::NextRequest,
-            "How many of these pass at once before others wait; at most burst.",
-        ),
-        Field::of(Form::Boolean).described(
-            "nodelay",
-            Effect::NextRequest,
-            "All of burst passes at once.",
-        ),
-        Field::of(Form::Whole(1, U32)).described(
-            "in_flight",
-            Effect::NextRequest,
-            "How many requests of one key may run at the same time.",
-        ),
-    ],
-};
+table! {
+    pub(in crate::config) const LIMIT {
+        zone: Field::of(Form::Text).required("\"per_client\""), NextRequest,
+            "The zone that counts the request.";
+        burst: Field::of(COUNT.form), NextRequest,
+            "Leaky bucket: how many requests above the rate are held. Token bucket: its capacity.";
+        delay: Field::of(COUNT.form), NextRequest,
+            "How many of these pass at once before others wait; at most burst.";
+        nodelay: Field::of(Form::Boolean), NextRequest,
+            "All of burst passes at once.";
+        in_flight: Field::of(IN_FLIGHT.form), NextRequest,
+            "How many requests of one key may run at the same time.";
+    }
+}
 
 /// The limits as they are shown.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
-    bare(list(limits.iter().map(|limit| show_limit(*limit, zones))))
+    bare(&list(limits.iter().map(|limit| show_limit(*limit, zones))))
 }
 
 /// The zones that limits can name: all names, and the zones without problems.
@@ -110,10 +90,10 @@ fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
 
 /// Reads a limit of a zone in which requests wait; `zone` is `None` if it has problems.
 fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
-    let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
+    let burst = fields.optional("burst", 0, COUNT.read);
     let [delay_node, nodelay_node, in_flight_node] =
         ["delay", "nodelay", "in_flight"].map(|name| fields.get(name));
-    let delay = delay_node.map_or(Some(0), values::whole(0..=u32::MAX));
+    let delay = delay_node.map_or(Some(0), COUNT.read);
     let nodelay = nodelay_node.and_then(values::boolean).unwrap_or(false);
     if let (Some(node), true) = (delay_node, nodelay) {
         node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
@@ -140,9 +120,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
             zone.name
         ));
     }
-    let in_flight = in_flight_node.map_or(Some(None), |node| {
-        values::whole(1..=u32::MAX)(node).map(NonZeroU32::new)
-    });
+    let in_flight = in_flight_node.map_or(Some(None), IN_FLIGHT.read);
     let delay = delay?;
     Some(Limit {
         burst: burst?,
@@ -178,9 +156,7 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         }
         rate.whole_count()
     } else {
-        let capacity = fields.optional("burst", None, |node| {
-            values::whole(1..=u32::MAX)(node).map(Some)
-        })?;
+        let capacity = fields.optional("burst", None, |node| (CAPACITY.read)(node).map(Some))?;
         capacity.or(rate.whole_count())
     };
     Some(Limit {

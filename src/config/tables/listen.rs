@@ -3,42 +3,27 @@
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use super::kinds::list;
-use super::values;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::Shown;
-use crate::config::schema::{ADDRESS_FORM, Effect, Field, Form, Table};
-use crate::config::toml_string::toml_text;
+use super::prelude::*;
 use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
 
 pub(super) const FORM: Form = Form::AnyList(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
 
-/// An entry that is more than an address.
-pub(in crate::config) const LISTEN: Table = Table {
-    fields: &[
-        Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\"").described(
-            "address",
-            Effect::Restart,
-            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".",
-        ),
-        Field::of(Form::Boolean).described(
-            "tls",
-            Effect::Restart,
-            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].",
-        ),
-        Field::of(Form::Like("0?[0-7]{3}")).described(
-            "mode",
-            Effect::Restart,
-            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.",
-        ),
-        Field::of(Form::Like("https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?")).described(
-            "redirect",
-            Effect::Restart,
-            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
-        ),
-    ],
-};
+table! {
+    pub(in crate::config) const LISTEN {
+        address: Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\""), Restart,
+            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
+        tls: Field::of(Form::Boolean), Restart,
+            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
+        mode: Field::of(Form::Like("0?[0-7]{3}")), Restart,
+            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
+        redirect: Field::of(REDIRECT_FORM), Restart,
+            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
+    }
+}
+
+const REDIRECT_FORM: Form = Form::Like(
+    "https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?",
+);
 
 /// Reads `listen`. `has_tls`: the file has `[server.tls]`.
 pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {

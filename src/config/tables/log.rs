@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use http::Uri;
 
-use super::kinds::{shown, word, words};
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, table};
-use crate::config::schema::{Form, NOT_EMPTY_FORM};
+use super::prelude::*;
 
 table! {
     /// `[log]`.
@@ -25,32 +22,32 @@ table! {
     }
 }
 
-const ACCESS: Kind<Access> = Kind {
-    form: NOT_EMPTY_FORM,
-    read: |node| match node.value.as_str() {
+const ACCESS: Kind<Access> = kind(
+    NOT_EMPTY_FORM,
+    |node| match node.value.as_str() {
         None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
         Some("off") => Some(Access::Off),
         Some("stdout") => Some(Access::Stdout),
         Some(name) => Some(Access::File(node.in_folder(name))),
     },
-    show: |it| match it {
+    |it| match it {
         Access::Off => shown("off"),
         Access::Stdout => shown("stdout"),
-        Access::File(path) => shown(path.display().to_string()),
+        Access::File(path) => shown(&path.display()),
     },
-};
+);
 
-const COLLECTOR: Kind<Option<Uri>> = Kind {
-    form: Form::Like("off|http://[^?@/]+(/[^?]*)?"),
-    read: |node| match node.value.as_str() {
+const COLLECTOR: Kind<Option<Uri>> = kind(
+    Form::Like("off|http://[^?@/]+(/[^?]*)?"),
+    |node| match node.value.as_str() {
         Some("off") => Some(None),
         text => collector(&node, text).map(Some),
     },
-    show: |it| match it {
-        Some(url) => shown(url.to_string()),
+    |it| match it {
+        Some(url) => shown(url),
         None => shown("off"),
     },
-};
+);
 
 fn collector(node: &Node, text: Option<&str>) -> Option<Uri> {
     let url = text.and_then(|text| text.parse::<Uri>().ok());

@@ -3,21 +3,12 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
-use super::kinds::{
-    DURATION, HEAD_SIZE, RATE_OR_NONE, TIMEOUT, bare, optional_whole, shown, texts, whole,
-    whole_or_zero, word, words,
-};
 use super::names::{Names, check_name, index, named};
-use super::{url, values};
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, OfTable, Shown, shown_table, table};
-use crate::config::schema::{Field, Form};
+use super::prelude::*;
+use super::url;
 use crate::config::{Backoff, Health, ServerUrl, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
-
-const U32: u64 = u32::MAX as u64;
 
 table! {
     /// `[origins.NAME]`.
@@ -90,38 +81,32 @@ table! {
 
 const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
 
-const SERVERS: Kind<Vec<ServerUrl>> = Kind {
-    form: Form::List(&url::FORM, 1),
-    read: |node| {
+const SERVERS: Kind<Vec<ServerUrl>> = kind(
+    Form::List(&url::FORM, 1),
+    |node| {
         values::filled(EXAMPLE, node)?;
         values::list(EXAMPLE, url::read)(node)
     },
-    show: |it| texts(it),
-};
+    |it| texts(it),
+);
+
+const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 
 /// Most classes of an origin. A departure looks at each.
 const MAX_CLASSES: usize = 8;
 
-const CLASSES: Kind<Vec<Class>> = Kind {
-    form: Form::ByName(&Form::Whole(1, MAX_CLASS_WEIGHT as u64), MAX_CLASSES),
-    read: classes,
-    show: |it| {
-        let row = |class: &Class| Some((class.name.to_string(), bare(class.weight)?));
-        (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
-    },
-};
+const CLASSES: Kind<Vec<Class>> = kind(Form::ByName(&WEIGHT.form, MAX_CLASSES), classes, |it| {
+    let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));
+    (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
+});
 
-const HOST: Kind<HostRule> = Kind {
-    form: Form::Like("[0-9A-Za-z._:\\[\\]-]+"),
-    read: host,
-    show: |it| {
-        shown(match it {
-            HostRule::Preserve => "preserve",
-            HostRule::Origin => "origin",
-            HostRule::Literal(name) => name,
-        })
-    },
-};
+const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |it| {
+    shown(match it {
+        HostRule::Preserve => "preserve",
+        HostRule::Origin => "origin",
+        HostRule::Literal(name) => name,
+    })
+});
 
 /// Reads the entries of `[origins]`.
 pub(in crate::config) fn read<'r>(
@@ -195,7 +180,7 @@ fn classes(node: Node) -> Option<Vec<Class>> {
     }
     let class = |entry: &Node| {
         check_name(*entry);
-        let weight = values::whole(1..=MAX_CLASS_WEIGHT)(*entry)?;
+        let weight = (WEIGHT.read)(*entry)?;
         Some(Class {
             name: entry.name.into(),
             weight,

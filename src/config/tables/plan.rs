@@ -3,18 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::kinds::{RATE, bare, optional_whole, shown, texts, whole};
 use super::names::{NO_NAME, is_name};
 use super::plan_keys::Keys;
-use super::values;
+use super::prelude::*;
 use crate::config::Plans;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, OfTable, table};
-use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
 use crate::limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
-
-const U32: u64 = u32::MAX as u64;
 
 table! {
     /// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
@@ -45,9 +38,9 @@ table! {
     }
 }
 
-const FILE: Kind<Option<PathBuf>> = Kind {
-    form: NOT_EMPTY_FORM,
-    read: |node| {
+const FILE: Kind<Option<PathBuf>> = kind(
+    NOT_EMPTY_FORM,
+    |node| {
         let name = values::text(node)?;
         if name.is_empty() {
             return node.expected("the name of a file such as \"gold.txt\"");
@@ -56,22 +49,22 @@ const FILE: Kind<Option<PathBuf>> = Kind {
         node.report.names(path.clone());
         Some(Some(path))
     },
-    show: |it| shown(it.as_ref()?.display().to_string()),
-};
+    |it| shown(&it.as_ref()?.display()),
+);
 
-const OPTIONAL_RATE: Kind<Option<Rate>> = Kind {
-    form: RATE.form,
-    read: |node| (RATE.read)(node).map(Some),
-    show: |it| (RATE.show)(it.as_ref()?),
-};
+const OPTIONAL_RATE: Kind<Option<Rate>> = kind(
+    RATE.form,
+    |node| (RATE.read)(node).map(Some),
+    |it| (RATE.show)(it.as_ref()?),
+);
 
 const BURST: Kind<Option<u32>> = optional_whole::<_, 0, U32>();
 
-const CLASS: Kind<Option<Arc<str>>> = Kind {
-    form: NOT_EMPTY_FORM,
-    read: |node| values::class(node).map(|name| Some(name.into())),
-    show: |it| shown(it.as_ref()?),
-};
+const CLASS: Kind<Option<Arc<str>>> = kind(
+    NOT_EMPTY_FORM,
+    |node| values::class(node).map(|name| Some(name.into())),
+    |it| shown(it.as_ref()?),
+);
 
 /// What plans depend on in their zone.
 pub(super) struct OfZone<'a> {

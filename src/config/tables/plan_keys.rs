@@ -6,11 +6,9 @@ use std::path::Path;
 
 use foldhash::fast::RandomState;
 
-use super::values;
+use super::prelude::*;
 use crate::config::hidden::HIDDEN;
-use crate::config::node::Node;
 use crate::config::read_regular;
-use crate::config::toml_string::toml_string;
 
 /// Most keys of a zone that have plans.
 const MOST_KEYS: usize = 1_000_000;

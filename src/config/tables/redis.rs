@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::kinds::{TIMEOUT, shown, words};
-use super::values;
-use crate::config::of_table::{Kind, defaults, table};
-use crate::config::schema::Form;
+use super::prelude::*;
 use crate::store::Url;
 
 table! {
@@ -21,9 +18,9 @@ table! {
     }
 }
 
-const URL: Kind<Url> = Kind {
-    form: Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
-    read: |node| {
+const URL: Kind<Url> = kind(
+    Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
+    |node| {
         let what = "a URL such as \"redis://127.0.0.1:6379/0\"";
         let url: Url = values::parsed(node, what, str::parse)?;
         Some(match node.written() {
@@ -31,12 +28,12 @@ const URL: Kind<Url> = Kind {
             None => url,
         })
     },
-    show: |it| shown(it.written()),
-};
+    |it| shown(it.written()),
+);
 
-const PREFIX: Kind<String> = Kind {
-    form: Form::Like("(.|\\n){0,100}"),
-    read: |node| {
+const PREFIX: Kind<String> = kind(
+    Form::Like("(.|\\n){0,100}"),
+    |node| {
         const MAX_PREFIX: usize = 100;
         let text = values::text(node)?;
         if text.len() > MAX_PREFIX {
@@ -44,8 +41,8 @@ const PREFIX: Kind<String> = Kind {
         }
         Some(text.to_owned())
     },
-    show: |it| shown(it),
-};
+    shown,
+);
 
 impl Default for Redis {
     fn default() -> Self {

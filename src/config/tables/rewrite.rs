@@ -1,10 +1,7 @@
 //! `strip_prefix` and `add_prefix` of a route.
 
-use super::{kinds, values};
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::Shown;
-use crate::config::schema::Form;
+use super::kinds;
+use super::prelude::*;
 use crate::config::{PathPattern, PathRewrite, target};
 
 pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");

@@ -1,25 +1,19 @@
 //! `[[routes]]`.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
-use super::kinds::{BOOLEAN, DURATION_OR_NONE, TEXT, list, shown, texts, whole};
 use super::limit::{self, Zones};
 use super::names::index;
-use super::{cost, rewrite, values};
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, OfTable, Rows, Shown, table};
-use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
+use super::prelude::*;
+use super::route_match::{HOST, METHODS, PATH};
+use super::{cost, rewrite};
 use crate::config::suggest::nearest;
-use crate::config::toml_string::toml_text;
 use crate::config::{
-    CostRule, FieldEdits, Origin, PathPattern, PathRegex, PathRewrite, RequestInputs, RouteLimit,
-    Settings, Statuses,
+    CostRule, FieldEdits, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings,
+    Statuses,
 };
 
 table! {
@@ -108,42 +102,21 @@ pub(in crate::config) const NOT_REFUSED: [&str; 13] = [
     "request_headers",
 ];
 
-const PATH: Kind<PathPattern> = Kind {
-    form: Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
-    read: |node| values::parsed(node, "a path such as \"/\" or \"= /exact\"", path),
-    show: |it| shown(it.to_string()),
-};
-
-const HOST: Kind<Option<String>> = Kind {
-    form: Form::Like("[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]"),
-    read: |node| values::parsed(node, "a host such as \"api.example.com\"", host).map(Some),
-    show: |it| shown(it.as_ref()?),
-};
-
-const METHODS: Kind<Vec<String>> = Kind {
-    form: Form::List(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
-    read: |node| {
-        let method = |item: Node| values::parsed(item, "a method such as \"POST\"", method);
-        values::list("[\"POST\"]", method)(node)
-    },
-    show: |it| texts(it),
-};
-
 /// An error status.
 const STATUS: Kind<u16> = whole::<_, 400, 599>();
 
-const REFUND: Kind<Vec<Statuses>> = Kind {
-    form: Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
-    read: |node| {
+const REFUND: Kind<Vec<Statuses>> = kind(
+    Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
+    |node| {
         let what = "a status such as \"404\" or \"2xx\"";
         values::list("[\"2xx\"]", |item| values::parsed(item, what, str::parse))(node)
     },
-    show: |it| texts(it),
-};
+    |it| texts(it),
+);
 
-const HEADERS: Kind<RatelimitHeaders> = Kind {
-    form: Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
-    read: |node| {
+const HEADERS: Kind<RatelimitHeaders> = kind(
+    Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
+    |node| {
         let names = RatelimitHeaders::NAMES.map(|name| (name, name));
         let names = values::list("[\"x-ratelimit\"]", values::choice(&names))(node)?;
         let [x_ratelimit, ratelimit, server_timing] =
@@ -154,13 +127,13 @@ const HEADERS: Kind<RatelimitHeaders> = Kind {
             server_timing,
         })
     },
-    show: |it| {
+    |it| {
         let names = RatelimitHeaders::NAMES.into_iter();
         let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing]);
         let names = named.filter(|(_, is_on)| *is_on);
         Some(Shown::Value(list(names.map(|(name, _)| toml_text(name)))))
     },
-};
+);
 
 impl Route {
     /// Its fields as they are shown: without those that it has no use for.
@@ -333,56 +306,6 @@ fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<
         None => format!("{table} has no {name}; it has {}", names.join(", ")),
     });
     None
-}
-
-fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
-    if let Some(regex) = text.strip_prefix("regex:") {
-        if regex.is_empty() {
-            return Err("a regular expression is missing behind regex:".into());
-        }
-        if regex.starts_with(char::is_whitespace) {
-            return Err("a regular expression begins right behind regex:; remove the blank, or write [ ] for one".into());
-        }
-        let regex = PathRegex::new(regex).map_err(|error| error.to_string())?;
-        return Ok(PathPattern::Regex(regex));
-    }
-    let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {
-        Some(exact) => (exact.trim_start(), PathPattern::Exact),
-        None => (text, PathPattern::Prefix),
-    };
-    if !path.starts_with('/') {
-        return Err("a path begins with /, or with = / to match only itself".into());
-    }
-    if path.contains(['?', '#']) {
-        return Err("a path has no query or fragment; remove everything from ? or # on".into());
-    }
-    Ok(pattern(path.to_owned()))
-}
-
-fn host(text: &str) -> Result<String, &'static str> {
-    let letter = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let name = !text.is_empty() && text.chars().all(letter);
-    let address = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    if name || address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) {
-        Ok(text.to_ascii_lowercase())
-    } else if text.contains('*') {
-        Err("a host is one name; write a route for each, or leave host out to match all")
-    } else {
-        Err("a host is a name such as \"api.example.com\", without scheme, port or path")
-    }
-}
-
-fn method(text: &str) -> Result<String, String> {
-    if !values::is_token(text) {
-        return Err("a method is a word such as \"POST\"".to_owned());
-    }
-    let capitals = text.to_ascii_uppercase();
-    if capitals != text {
-        return Err(format!("methods are written in capitals, \"{capitals}\""));
-    }
-    Ok(capitals)
 }
 
 /// What happens to the requests of a route.

@@ -6,18 +6,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::kinds::{
-    BOOLEAN, DURATION, HEAD_SIZE, SIZE_OR_ZERO, TIMEOUT, shown, texts, whole, word, words,
-};
-use super::{listen, tls, values};
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, OfTable, read_or_default, shown_table, table};
-use crate::config::schema::{BYTE_RATE_FORM, Field, Form, NOT_EMPTY_FORM, PEER_FORM};
+use super::prelude::*;
+use super::{listen, tls};
 use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 use crate::limit::show_duration;
 
-const U32: u64 = u32::MAX as u64;
 const MAX_WORKERS: u64 = 1024;
 
 table! {
@@ -33,7 +26,7 @@ table! {
         admin: Option<SocketAddr>;
         + admin: Field::of(ADMIN_FORM).or("\"127.0.0.1:9090\""), Restart,
             "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.",
-            |it, _| shown(it.admin.map_or("off".to_owned(), |admin| admin.to_string()));
+            |it, _| shown(&it.admin.map_or("off".to_owned(), |admin| admin.to_string()));
         /// In lower case.
         admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
             "Names by which the admin port may be asked, besides those of the host.";
@@ -89,52 +82,52 @@ const ADMIN_FORM: Form = Form::Like(
     "off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])",
 );
 
-const ADMIN_HOSTS: Kind<Vec<String>> = Kind {
-    form: Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
-    read: |node| values::list("[\"drip.internal\"]", admin_host)(node),
-    show: |it| texts(it),
-};
+const ADMIN_HOSTS: Kind<Vec<String>> = kind(
+    Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
+    |node| values::list("[\"drip.internal\"]", admin_host)(node),
+    |it| texts(it),
+);
 
-const NAME: Kind<String> = Kind {
-    form: Form::Like(
+const NAME: Kind<String> = kind(
+    Form::Like(
         "[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?",
     ),
-    read: name,
-    show: |it| shown(it),
-};
+    name,
+    shown,
+);
 
-const PEERS: Kind<Peers> = Kind {
-    form: Form::List(&PEER_FORM, 0),
-    read: |node| values::list("[\"10.0.0.0/8\"]", values::peer)(node).map(Peers::new),
-    show: |it| texts(it.patterns()),
-};
+const PEERS: Kind<Peers> = kind(
+    Form::List(&PEER_FORM, 0),
+    |node| values::list("[\"10.0.0.0/8\"]", values::peer)(node).map(Peers::new),
+    |it| texts(it.patterns()),
+);
 
-const KEEPALIVE: Kind<Option<Duration>> = Kind {
-    form: Form::Keepalive,
-    read: |node| {
+const KEEPALIVE: Kind<Option<Duration>> = kind(
+    Form::Keepalive,
+    |node| {
         let after = values::tcp_keepalive(node)?;
         Some(Some(after).filter(|after| !after.is_zero()))
     },
-    show: |it| shown(show_duration(it.unwrap_or_default())),
-};
+    |it| shown(&show_duration(it.unwrap_or_default())),
+);
 
-const MIN_BODY_RATE: Kind<Option<ByteRate>> = Kind {
-    form: BYTE_RATE_FORM,
-    read: |node| match node.value.as_str() {
+const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
+    BYTE_RATE_FORM,
+    |node| match node.value.as_str() {
         Some("0") => Some(None),
         _ => values::byte_rate(node).map(Some),
     },
-    show: |it| shown(it.map_or("0".to_owned(), |rate| rate.to_string())),
-};
+    |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
+);
 
-const STATE: Kind<Option<PathBuf>> = Kind {
-    form: NOT_EMPTY_FORM,
-    read: |node| match node.value.as_str() {
+const STATE: Kind<Option<PathBuf>> = kind(
+    NOT_EMPTY_FORM,
+    |node| match node.value.as_str() {
         None | Some("") => node.expected("the name of a file such as \"drip.state\""),
         Some(name) => Some(Some(node.in_folder(name))),
     },
-    show: |it| shown(it.as_ref()?.display().to_string()),
-};
+    |it| shown(&it.as_ref()?.display()),
+);
 
 /// Reads `[server]`.
 pub(in crate::config) fn read(mut fields: Fields, admin_token: bool) -> Server {

@@ -2,13 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::kinds::{bare, list};
-use super::values;
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Shown, table};
-use crate::config::schema::{Field, Form, NOT_EMPTY_FORM};
-use crate::config::toml_string::toml_text;
+use super::prelude::*;
 
 table! {
     /// `[server.tls]`.
@@ -75,8 +69,8 @@ fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Sho
     let alone = names.len() == 1;
     let mut names = names.map(|name| toml_text(&name.display().to_string()));
     match names.next() {
-        Some(name) if alone => bare(name),
-        first => bare(list(first.into_iter().chain(names))),
+        Some(name) if alone => bare(&name),
+        first => bare(&list(first.into_iter().chain(names))),
     }
 }
 

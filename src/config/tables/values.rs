@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -278,11 +278,4 @@ pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
     network.or_else(|| {
         node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
     })
-}
-
-/// A whole number from 1 to `most`.
-pub(in crate::config) fn at_least_one(
-    most: NonZeroUsize,
-) -> impl FnOnce(Node) -> Option<NonZeroUsize> {
-    move |node| whole(1..=most.get())(node).and_then(NonZeroUsize::new)
 }

@@ -7,19 +7,12 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::kinds::{BOOLEAN, DURATION, NETWORKS, RATE, RATE_OR_NONE, bare, whole, word, words};
 use super::names::{Names, named};
-use super::{plan, values};
-use crate::config::fields::Fields;
-use crate::config::node::Node;
-use crate::config::of_table::{Kind, OfTable, Rows, Shown, table};
-use crate::config::schema::{Field, Form};
-use crate::config::toml_string::toml_string;
+use super::plan;
+use super::prelude::*;
 use crate::config::{KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind};
 use crate::limit::{Algorithm, Limit, Moment, Rate, show_duration};
 use crate::store::Pace;
-
-const U32: u64 = u32::MAX as u64;
 
 table! {
     /// `[zones.NAME]`: one bucket for each value of a key.
@@ -62,11 +55,9 @@ table! {
     }
 }
 
-const KEY: Kind<KeyTemplate> = Kind {
-    form: Form::Template("(.|\\n)+"),
-    read: key_template,
-    show: |it| bare(toml_string(&it.to_string())),
-};
+const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key_template, |it| {
+    bare(&toml_string(&it.to_string()))
+});
 
 /// The longest lease, in nanoseconds: for so long places can stay unused after a gateway is killed.
 const MAX_LEASE: u64 = 1_000_000_000;
