@@ -23,3 +23,6 @@ pub(super) mod tls;
 mod url;
 pub(super) mod values;
 pub(super) mod zone;
+
+#[cfg(test)]
+mod tests;
