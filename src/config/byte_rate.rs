@@ -19,14 +19,6 @@ const SPANS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::f
 const MAX_BYTES: u64 = 1 << 20;
 
 impl ByteRate {
-    /// The default of `min_body_rate`.
-    ///
-    /// 273 bytes a second; IIS and Kestrel have 240, and Apache 500.
-    pub const MIN_BODY: Self = Self {
-        bytes: NonZeroU32::new(8 * 1024).unwrap(),
-        span: Duration::from_secs(30),
-    };
-
     /// Reads a rate as the file writes it: a size with its unit, and a duration or its unit.
     ///
     /// Returns `None` for any other text. The range is checked by [`Self::of`].

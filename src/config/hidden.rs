@@ -2,7 +2,7 @@
 
 use toml::de::DeTable;
 
-use super::schema;
+use super::Plan;
 
 /// What messages say of a key of a client, and of what may be one.
 pub(super) const HIDDEN: &str = "hidden by mask_keys";
@@ -24,7 +24,7 @@ pub(super) fn may_be_key(file: &DeTable, name: &str, is_masked: impl Fn(&str) ->
         let mut plans = plans.into_iter().flatten();
         (masks || is_masked(zone.get_ref()))
             && plans.any(|(plan, fields)| match fields.get_ref().as_table() {
-                Some(fields) => !schema::PLAN.has(name) && is_in(fields, name),
+                Some(fields) => !Plan::has_field(name) && is_in(fields, name),
                 None => plan.get_ref() == name,
             })
     })

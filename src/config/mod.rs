@@ -10,15 +10,17 @@
 
 mod byte_rate;
 mod changes;
+mod fields;
 mod file;
 mod hidden;
 mod history;
 mod key;
 mod mask;
 mod named_file;
+mod node;
+mod of_table;
 mod pattern;
 mod problem;
-mod read;
 mod regular_file;
 mod report;
 mod schema;
@@ -32,6 +34,7 @@ mod state;
 mod state_file;
 mod suggest;
 mod table_header;
+mod tables;
 pub mod target;
 mod toml_string;
 mod unclosed;
@@ -52,14 +55,10 @@ pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
-pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
-    ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
-    Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
-    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, RequestInputs, Route, RouteAction,
-    RouteIndex, RouteLimit, Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind,
-    Tls, Trouble, Zone,
+    CostRule, FieldEdit, FieldEdits, Host, Listen, ListenAddress, ListenService, PathPattern,
+    PathRegex, PathRegexError, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs,
+    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -67,5 +66,16 @@ pub(crate) use size::show_size;
 pub(crate) use spelling::{is_field, is_same_variable};
 pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
+pub use tables::backoff::{Backoff, BackoffMode, Trouble};
+pub use tables::health::Health;
+pub use tables::log::{Access, Format, Level, Log};
+pub use tables::origin::{HostRule, Http2, Origin};
+pub use tables::plan::Plan;
+pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
+pub use tables::route::{RatelimitHeaders, Route, RouteAction};
+pub use tables::server::{ForwardedHeader, Server};
+pub use tables::tls::{CertPair, Tls};
+pub use tables::zone::Zone;
+pub(crate) use tables::zone::cut;
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -99,14 +99,6 @@ fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
 }
 
 impl Url {
-    /// The default address of Redis on this machine.
-    #[must_use]
-    pub fn local() -> Self {
-        let text = "redis://127.0.0.1:6379/0".to_owned();
-        let place = Place::Server(text.clone());
-        Self { text, place }
-    }
-
     /// The same URL, always shown as `text`.
     #[must_use]
     pub fn shown_as(&self, text: String) -> Self {

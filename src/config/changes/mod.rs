@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use toml::{Table, Value};
 
+use super::of_table::OfTable;
 use super::{Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
@@ -39,8 +40,8 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     }
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
-        let is_of = |setting: &&str| {
-            let rest = text.strip_prefix(*setting);
+        let is_of = |setting: &String| {
+            let rest = text.strip_prefix(setting.as_str());
             rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
         };
         if waiting.iter().any(is_of) {
@@ -48,6 +49,23 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
         }
     }
     found
+}
+
+impl Settings {
+    /// Names of the fields that differ from `started_with` and take effect only after a restart.
+    #[must_use]
+    pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
+        let server = self
+            .server
+            .fixed_changes(self, &started_with.server, started_with);
+        let log = self
+            .log
+            .fixed_changes(self, &started_with.log, started_with);
+        let server = server.iter().map(|name| format!("server.{name}"));
+        server
+            .chain(log.iter().map(|name| format!("log.{name}")))
+            .collect()
+    }
 }
 
 /// At most `most` texts, of which the last then says how many more there are.

@@ -9,8 +9,8 @@ use std::env::{self, VarError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::config::Plan;
 use crate::config::report::Report;
-use crate::config::schema;
 use crate::config::toml_string::toml_string;
 
 /// The value of a variable, if it is set and text.
@@ -117,7 +117,7 @@ impl Expansion<'_, '_> {
                 let name = path.iter().rfind(is_name).map_or("", String::as_str);
                 // In the plans of a zone, a name that is no field may be a key of a client.
                 let is_in_plans = path.len() > 3 && path[0] == "zones" && path[2] == "plans";
-                let is_shown = !is_in_plans || schema::PLAN.has(name);
+                let is_shown = !is_in_plans || Plan::has_field(name);
                 let name = if is_shown { name } else { &path[2] };
                 for wrong in all {
                     self.report.wrong(at, format!("{name}: {wrong}"));

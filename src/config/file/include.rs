@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Node, plans, values};
+use super::Node;
 use crate::config::NamedFile;
 use crate::config::pattern::Pattern;
+use crate::config::tables::plan_keys::content;
+use crate::config::tables::values;
 
 /// Most files that are included.
 const MOST_FILES: usize = 1000;
@@ -97,6 +99,6 @@ fn files(item: Node, path: &Path) -> Vec<PathBuf> {
 }
 
 fn text(path: &Path) -> Result<String, String> {
-    let bytes = plans::content(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let bytes = content(path).map_err(|error| format!("cannot be read: {error}"))?;
     String::from_utf8(bytes).map_err(|_| "is not UTF-8; save the file in that encoding".to_owned())
 }

@@ -1,25 +1,9 @@
 //! Reads the file. Each table has a module here.
 
-mod backoff;
-mod cost;
 mod environment;
-mod header_fields;
 mod include;
-mod limits;
-mod listen;
-mod log;
-mod origins;
-mod plans;
-mod redis;
 mod reread;
-mod rewrite;
-mod routes;
-mod server;
-mod tls;
-mod url;
-mod values;
 mod warnings;
-mod zones;
 
 pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
 
@@ -35,13 +19,16 @@ use std::path::Path;
 use std::{env, fs, io};
 
 use self::environment::Written;
-use super::read::{Fields, Node};
+use super::fields::Fields;
+use super::node::Node;
+use super::of_table::OfTable;
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
-use super::schema::{self, Table};
-use super::suggest::nearest;
+use super::tables::file::{FILE, INCLUDED};
+use super::tables::names::list;
+use super::tables::{limit, origin, route, server, zone};
 use super::unclosed::Closed;
-use super::{LoadError, Origin, Problem, Problems, RequestInputs, Settings};
+use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
 /// Reads and checks a file.
 ///
@@ -143,7 +130,7 @@ fn parse_in(
     let mut file = Parsed::of(text, &closed);
     let report = Report::new(&file, source);
     let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
-    let mut root = Fields::root(&file.table, &report);
+    let mut root = Fields::root(FILE, &file.table, &report);
 
     let included = root.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
@@ -165,7 +152,7 @@ fn parse_in(
         reports.push(report);
     }
     let others = tables.iter().zip(&reports);
-    let others = others.map(|(table, report)| Fields::included(table, report));
+    let others = others.map(|(table, report)| Fields::included(INCLUDED, table, report));
     let settings = settings(root, others.collect(), admin_token, &report, written);
 
     let reports = || std::iter::once(&report).chain(&reports);
@@ -194,13 +181,13 @@ fn settings<'r>(
     const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
-    for name in schema::SERVER.names() {
-        if !schema::FILE.has(name) {
+    for name in Server::TABLE.names() {
+        if !FILE.has(name) {
             file.lacks(name, "this belongs to [server]; move it below that line");
         }
     }
     let server_node = file.value("server");
-    let server = server::read(file.section("server", &schema::SERVER), admin_token);
+    let server = server::read(file.section("server", Server::TABLE), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
         let first = file.get(name);
         let others = others.iter_mut().map(|other| other.get(name));
@@ -208,28 +195,28 @@ fn settings<'r>(
     };
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
-    let (zone_names, zones, classes) = zones::read(&zone_nodes);
-    let (origin_names, origins) = origins::read(&origin_nodes, &zone_names);
+    let (zone_names, zones, classes) = zone::read(&zone_nodes);
+    let (origin_names, origins) = origin::read(&origin_nodes, &zone_names);
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = redis::read(file.section("redis", &schema::REDIS));
+    let redis = Redis::of(file.section("redis", Redis::TABLE));
     let tables = in_all(&mut file, "routes");
-    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
+    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(route::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
     let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
     let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
     let route_nodes = tables.concat();
-    let known = routes::Known {
+    let known = route::Known {
         origin_names: &origin_names,
         origins: &origins,
-        zones: limits::Zones {
+        zones: limit::Zones {
             names: &zone_names,
             zones: &zones,
         },
     };
-    let routes = routes::read(&route_nodes, &known);
-    let log = log::read(file.section("log", &schema::LOG));
+    let routes = route::read(&route_nodes, &known);
+    let log = Log::of(file.section("log", Log::TABLE));
 
     if file.is_empty() {
         report.missing(
@@ -273,9 +260,6 @@ fn settings<'r>(
     Some(settings)
 }
 
-/// The names of origins or zones, in the order of the file.
-type Names<'r> = Vec<&'r str>;
-
 /// The entries of tables of named things, such as `[origins]` of each file.
 ///
 /// Reports a name that two files have.
@@ -302,42 +286,6 @@ fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
     all
 }
 
-/// Reads the entries of a table of named things, such as `[origins]`.
-///
-/// A thing that is wrong still has its name in the result, so that a route that uses it is not
-/// reported too.
-fn named<'r, T>(
-    table: &str,
-    all: &'static Table,
-    entries: &[Node<'r>],
-    read: impl Fn(Fields<'r>, String) -> Option<T>,
-) -> (Names<'r>, Vec<Option<T>>) {
-    let things = entries.iter().map(|entry| {
-        let name = entry.name.to_owned();
-        check_name(*entry);
-        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
-    });
-    (
-        entries.iter().map(|entry| entry.name).collect(),
-        things.collect(),
-    )
-}
-
-/// Whether a text can be the name of an origin, a zone or a plan.
-fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    !text.is_empty() && text.chars().all(fits)
-}
-
-const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
-
-/// Reports a problem if the name of this entry is none.
-fn check_name(entry: Node) {
-    if !is_name(entry.name) {
-        entry.tell(NO_NAME);
-    }
-}
-
 /// Reports a problem if no origin has the class that this value names.
 fn is_class(node: Node, origins: &[Option<Origin>]) {
     let Some(name) = node.value.as_str() else {
@@ -353,32 +301,4 @@ fn is_class(node: Node, origins: &[Option<Origin>]) {
         };
         node.missing(&format!("no origin has a class {name}; {known}"));
     }
-}
-
-/// A list of names for a message, shortened because a file may have thousands.
-fn list(names: &[&str]) -> String {
-    const MOST: usize = 20;
-    let shown = names[..names.len().min(MOST)].join(", ");
-    match names.len().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
-/// The index of the name in `node`. Reports a problem if no such name exists.
-fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
-    let name = values::text(node)?;
-    let index = names.iter().position(|known| *known == name);
-    if index.is_none() {
-        let known = match (nearest(name, names), names) {
-            (_, []) => format!("the file has none; add [{table}.{name}]"),
-            (Some(near), [_]) => format!("did you mean \"{near}\"?"),
-            (Some(near), _) => {
-                format!("did you mean \"{near}\"? The file has {}", list(names))
-            }
-            (None, _) => format!("the file has {}", list(names)),
-        };
-        node.missing(&format!("there is no [{table}.{name}]; {known}"));
-    }
-    index
 }

@@ -3,7 +3,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
-use crate::config::{Problem, Problems, schema};
+use crate::config::of_table::OfTable;
+use crate::config::tables::file::FILE;
+use crate::config::{Log, Problem, Problems, Server, Tls};
 
 /// A value of a file whose trouble lies outside of the file: mostly, it names another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub fn warnings_of_files(
 #[must_use]
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
-        let admin = root.section("server", &schema::SERVER).get("admin")?;
+        let admin = root.section("server", Server::TABLE).get("admin")?;
         match admin.value.as_str()? {
             "off" => Some(None),
             address => address.parse().ok().map(Some),
@@ -78,15 +80,15 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
     let mut file = Parsed::of(text, &closed);
     let report = Report::new(&file, source);
     environment::expand(file.table.get_mut(), &report, &environment::of_process);
-    look(Fields::root(&file.table, &report), &report)
+    look(Fields::root(FILE, &file.table, &report), &report)
 }
 
 /// The value of a field, or its item.
 fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     let mut tls = |name, index| {
         let node = root
-            .section("server", &schema::SERVER)
-            .section("tls", &schema::TLS)
+            .section("server", Server::TABLE)
+            .section("tls", Tls::TABLE)
             .get(name)?;
         let items = node.items();
         let item = items.and_then(|items| items.get::<usize>(index).copied());
@@ -95,10 +97,8 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     match field {
         FileField::Cert(index) => tls("cert", index),
         FileField::Key(index) => tls("key", index),
-        FileField::AccessLog => root.section("log", &schema::LOG).get("access"),
-        FileField::MaxConnections => root
-            .section("server", &schema::SERVER)
-            .get("max_connections"),
+        FileField::AccessLog => root.section("log", Log::TABLE).get("access"),
+        FileField::MaxConnections => root.section("server", Server::TABLE).get("max_connections"),
     }
 }
 

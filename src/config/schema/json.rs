@@ -1,7 +1,8 @@
 use serde_json::{Map, Value, json};
 
-use super::form::{HEADER_VALUE, MAX_DURATION, NAME, TOKEN};
-use super::{FILE, Field, Form, Table, ranges, rules};
+use super::form::{HEADER_VALUE, KEEPALIVE, MAX_DURATION, NAME, TOKEN};
+use super::{Field, Form, Table, ranges, rules};
+use crate::config::tables::file::FILE;
 
 /// The JSON Schema of a file, for editors.
 ///
@@ -27,7 +28,7 @@ fn object(table: &Table) -> Value {
         "properties": properties,
         "additionalProperties": false,
     });
-    let required = table.fields.iter().filter(|field| field.is_required);
+    let required = table.fields.iter().filter(|field| field.example.is_some());
     let required: Vec<&str> = required.map(|field| field.name).collect();
     if !required.is_empty() {
         object["required"] = json!(required);
@@ -65,7 +66,8 @@ fn form(of: &Form) -> Value {
             ranges::with_units(&DURATION_UNITS, 0, MAX_DURATION)
         )),
         Form::Keepalive => {
-            let span = ranges::with_units(&DURATION_UNITS, 1_000_000_000, 9 * 3_600_000_000_000);
+            let nanos = |seconds| seconds * 1_000_000_000;
+            let span = ranges::with_units(&DURATION_UNITS, nanos(KEEPALIVE.0), nanos(KEEPALIVE.1));
             like(&format!("0+(d|h|m|s|ms|us|ns)|0|{span}"))
         }
         Form::Size(least, most) => {
@@ -78,7 +80,7 @@ fn form(of: &Form) -> Value {
         }
         Form::Template(pattern) => json!({ "type": "string", "pattern": format!("^({pattern})$") }),
         Form::Word(words) => json!({
-            "anyOf": [{ "enum": words }, { "type": "string", "pattern": VARIABLE }],
+            "anyOf": [{ "enum": words() }, { "type": "string", "pattern": VARIABLE }],
         }),
         Form::Boolean => json!({ "type": "boolean" }),
         Form::Whole(least, most) => {

@@ -1,41 +1,50 @@
-//! The fields of a file: the table that its readers use, and the JSON Schema that is made of it.
+//! The fields of a file: the tables that its readers use, and the JSON Schema that is made of them.
 //!
 //! A reader can ask for no field that its table lacks, and a table can have no field that its
-//! reader does not ask for ([`Fields`](super::read::Fields) sees to both), so the schema has
+//! reader does not ask for ([`Fields`](super::fields::Fields) sees to both), so the schema has
 //! exactly the fields that are read.
 
 mod form;
 mod json;
 mod ranges;
 mod rules;
-mod tables;
 
-use form::Form;
-
+pub(super) use form::*;
 pub use json::schema;
-pub(super) use rules::NOT_REFUSED;
-pub(super) use tables::{
-    BACKOFF, COST_BODY, COST_HEADER, COST_RESPONSE, FILE, HEALTH, INCLUDED, LIMIT, LISTEN, LOG,
-    ORIGIN, PLAN, REDIS, ROUTE, SERVER, TLS, ZONE,
-};
-
-/// A table with a fixed set of fields.
-#[derive(Debug)]
+/// A table with a fixed set of fields, in the order in which messages list them.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
-    /// In the order in which messages list them.
     pub(super) fields: &'static [Field],
 }
 
 /// A field of a table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
-    form: Form,
+    pub(super) form: Form,
     /// As JSON, which is also TOML; `None` if the default is not one value.
-    default: Option<&'static str>,
-    is_required: bool,
+    pub(super) default: Option<&'static str>,
+    /// If the field is required: a value as an example, as JSON.
+    pub(super) example: Option<&'static str>,
+    /// When a change takes effect.
+    pub(super) effect: Effect,
     /// What it means, for people who write a file.
-    about: &'static str,
+    pub(super) about: &'static str,
+    /// Its place when settings are shown: behind all fields of a lower one.
+    pub(super) shown_at: i8,
+}
+
+/// What a change of a field in the file takes effect on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// The reload, also for requests that wait.
+    Now,
+    /// Requests whose head arrives after the reload.
+    NextRequest,
+    /// Connections that are accepted or opened after the reload.
+    NewConnections,
+    /// Only a process that is started with it.
+    Restart,
 }
 
 impl Table {
@@ -51,27 +60,58 @@ impl Table {
 }
 
 impl Field {
-    /// A field without a default.
-    const fn new(name: &'static str, form: Form, about: &'static str) -> Self {
+    /// An optional field of this form, without a name or a default.
+    pub(super) const fn of(form: Form) -> Self {
         Self {
-            name,
+            name: "",
             form,
             default: None,
-            is_required: false,
-            about,
+            example: None,
+            effect: Effect::Now,
+            about: "",
+            shown_at: 0,
         }
     }
 
-    const fn or(self, default: &'static str) -> Self {
+    /// The same field with a default, as JSON.
+    pub(super) const fn or(self, default: &'static str) -> Self {
         Self {
             default: Some(default),
             ..self
         }
     }
 
-    const fn required(self) -> Self {
+    /// The same field, required. Messages show how the example is written.
+    pub(super) const fn required(self, example: &'static str) -> Self {
         Self {
-            is_required: true,
+            example: Some(example),
+            ..self
+        }
+    }
+
+    /// The same field, which is shown behind those of a lower place.
+    pub(super) const fn shown_at(self, place: i8) -> Self {
+        Self {
+            shown_at: place,
+            ..self
+        }
+    }
+
+    /// The same field as its table has it; a field that has a name keeps it.
+    pub(super) const fn described(
+        self,
+        name: &'static str,
+        effect: Effect,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name: if self.name.is_empty() {
+                name
+            } else {
+                self.name
+            },
+            effect,
+            about,
             ..self
         }
     }

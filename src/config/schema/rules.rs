@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::config::tables::route::NOT_REFUSED;
+
 /// A duration above zero.
 const LASTING: &str = "^0*[1-9]";
 /// A duration of zero.
@@ -13,23 +15,6 @@ const WINDOWS: [&str; 3] = [
     "sliding_window_log",
     "sliding_window_counter",
 ];
-/// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 13] = [
-    "origin",
-    "class",
-    "limits",
-    "cost",
-    "refund",
-    "max_wait",
-    "dry_run",
-    "reject_status",
-    "reject_body",
-    "headers",
-    "strip_prefix",
-    "add_prefix",
-    "request_headers",
-];
-
 /// Adds the rules to the schema of a file.
 pub(super) fn add(schema: &mut Value) {
     let rules = [

@@ -1,46 +1,34 @@
-mod backoff;
 mod cost;
 mod field_edits;
 mod listen;
-mod origin;
 mod path_pattern;
 mod peers;
-mod plan;
+mod plans;
 mod request_inputs;
 mod rewrite;
-mod route;
 mod route_index;
-mod server;
+mod route_limit;
+mod server_url;
 mod status;
-mod store;
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::num::NonZeroU32;
 
-use http::Uri;
-use ipnet::IpNet;
-
-pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
 pub use path_pattern::{PathPattern, PathRegex, PathRegexError, Precedence};
 pub use peers::{PeerPattern, Peers};
-pub use plan::{Plan, Plans};
+pub use plans::Plans;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
-pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
 pub use route_index::RouteIndex;
-pub use server::{CertPair, ForwardedHeader, Server, Tls};
+pub use route_limit::RouteLimit;
+pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
-pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::{KeyTemplate, NamedFile, Problem};
-use crate::limit::{Algorithm, Delay, Limit, Rate};
+use super::{Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
+use crate::limit::Delay;
 
 /// The checked settings from a gateway's file.
 ///
@@ -174,194 +162,6 @@ impl Settings {
         });
         changes.filter(|(had, has)| had != has).collect()
     }
-
-    /// Names of the fields that differ from `started_with` and take effect only after a restart.
-    #[must_use]
-    pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
-        let (new, old) = (&self.server, &started_with.server);
-        let fixed = [
-            (
-                "server.listen",
-                !new.listen_as_written().eq(old.listen_as_written()),
-            ),
-            ("server.admin", new.admin != old.admin),
-            ("server.workers", new.workers != old.workers),
-            (
-                "server.max_connections",
-                new.max_connections != old.max_connections,
-            ),
-            ("server.state", new.state != old.state),
-            ("server.tls", new.tls != old.tls),
-            ("log.format", self.log.format != started_with.log.format),
-            ("log.otlp", self.log.otlp != started_with.log.otlp),
-        ];
-        fixed
-            .into_iter()
-            .filter_map(|(name, changed)| changed.then_some(name))
-            .collect()
-    }
-}
-
-/// `[zones.NAME]`: one bucket for each value of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Zone {
-    /// Letters, digits, `_`, `-` and `.`.
-    pub name: String,
-    /// What distinguishes one bucket from another.
-    pub key: KeyTemplate,
-    /// How fast each bucket leaks. For windows: requests in each window, and its length.
-    ///
-    /// Unlimited only with the leaky bucket, in memory.
-    pub rate: Rate,
-    /// How the requests of a key are counted.
-    pub algorithm: Algorithm,
-    /// Most keys that are remembered, over all workers.
-    pub max_keys: NonZeroUsize,
-    /// A drained key is forgotten after this time.
-    pub idle_timeout: Duration,
-    /// IPv6 addresses in keys are cut to this many bits, 0 to 128.
-    pub ipv6_prefix: u8,
-    /// Client addresses that are never limited.
-    pub exempt: Vec<IpNet>,
-    /// Which store keeps the buckets.
-    pub store: StoreKind,
-    /// What happens when the store fails. Has no effect on a zone in memory.
-    pub on_store_failure: OnStoreFailure,
-    /// How long places of busy keys are taken ahead from the store; zero for a zone in memory.
-    pub lease: Duration,
-    /// Other numbers for some keys.
-    pub plans: Plans,
-    /// The most unknown keys that get buckets of their own; `None`: all.
-    pub new_keys: Option<Rate>,
-    /// Whether a [masked name](Zone::masked) is shown in place of a key.
-    pub mask_keys: bool,
-}
-
-impl Zone {
-    /// The rate of a key.
-    #[must_use]
-    pub fn rate_of(&self, key: &[u8]) -> Rate {
-        let plan = self.plans.of(key);
-        plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
-    }
-
-    /// Whether each key has the same rate as under other settings.
-    #[must_use]
-    pub fn has_rates_of(&self, other: &Self) -> bool {
-        self.rate == other.rate && self.plans.have_rates_of(&other.plans)
-    }
-
-    /// Whether no key has a rate: the zone names keys, or bounds their running requests.
-    #[must_use]
-    pub fn limits_no_rate(&self) -> bool {
-        let mut rates = self.plans.iter().filter_map(|plan| plan.rate);
-        self.rate.is_unlimited() && rates.all(Rate::is_unlimited)
-    }
-
-    /// A limit in this zone as it applies to a key.
-    #[must_use]
-    pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
-        self.limit_in(self.plans.index_of(key), limit)
-    }
-
-    /// A limit in this zone as it applies to the keys of the plan with this index.
-    #[must_use]
-    pub fn limit_in(&self, plan: Option<usize>, limit: Limit) -> Limit {
-        let plan = plan.and_then(|plan| self.plans.get(plan));
-        plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
-    }
-
-    /// Whether requests of this client are never limited in this zone.
-    #[must_use]
-    pub fn is_exempt(&self, client: IpAddr) -> bool {
-        self.exempt.iter().any(|net| net.contains(&client))
-    }
-
-    /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
-    ///
-    /// A client that has one IPv6 address usually has a whole prefix of them.
-    #[must_use]
-    pub fn cut(&self, address: IpAddr) -> IpAddr {
-        cut(address, self.ipv6_prefix)
-    }
-}
-
-/// `address`, cut to `prefix` bits if it is IPv6.
-pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(whole) => {
-            let mask = u128::MAX
-                .checked_shl(128 - u32::from(prefix.min(128)))
-                .unwrap_or(0);
-            IpAddr::V6((whole.to_bits() & mask).into())
-        }
-    }
-}
-
-/// `[log]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
-    /// The least severe message that is written.
-    pub level: Level,
-    /// Format of both logs.
-    pub format: Format,
-    /// Where the access log goes.
-    pub access: Access,
-    /// The collector that gets the spans of sampled requests, an `http://` URL; `None`: there is
-    /// none.
-    pub otlp: Option<Uri>,
-}
-
-/// Severity of a message, from most to least severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something does not work.
-    Error,
-    /// Something will stop working soon.
-    Warn,
-    /// What an operator wants to know in normal operation.
-    Info,
-    /// What a developer of the gateway wants to know.
-    Debug,
-    /// Everything.
-    Trace,
-}
-
-impl Level {
-    /// All levels by their names in the file.
-    pub const NAMED: [(&'static str, Self); 5] = [
-        ("error", Self::Error),
-        ("warn", Self::Warn),
-        ("info", Self::Info),
-        ("debug", Self::Debug),
-        ("trace", Self::Trace),
-    ];
-}
-
-/// Format of a line in a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Plain text, for people.
-    Text,
-    /// One JSON object for each line.
-    Json,
-}
-
-impl Format {
-    /// Both formats by their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
-}
-
-/// Where the access log goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Nowhere: there is no access log.
-    Off,
-    /// Standard output.
-    Stdout,
-    /// A file, with its absolute path.
-    File(PathBuf),
 }
 
 #[cfg(test)]

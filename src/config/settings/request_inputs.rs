@@ -1,6 +1,6 @@
-use super::{CostRule, Origin, Route, Zone};
+use super::CostRule;
 use crate::config::spelling::{is_field, is_same_field};
-use crate::config::{Part, Variable};
+use crate::config::{Origin, Part, Route, Variable, Zone};
 
 /// What the limits of a route read from the fields and the query of a request.
 ///

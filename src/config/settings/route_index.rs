@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::{PathPattern, Route};
+use super::PathPattern;
+use crate::config::Route;
 
 /// The routes by what they take, so that finding one does not take longer the more there are.
 ///

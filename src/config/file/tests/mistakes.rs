@@ -1,25 +1,30 @@
 //! Two mistakes in any table or list are two problems.
 
 use super::*;
-use crate::config::schema::{self as tables, Table};
+use crate::config::of_table::OfTable;
+use crate::config::schema::Table;
+use crate::config::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
+use crate::config::tables::limit::LIMIT;
+use crate::config::tables::listen::LISTEN;
+use crate::config::{Backoff, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
-const TABLES: &[(&str, &Table)] = &[
-    ("[server]", &tables::SERVER),
-    ("[[server.listen]]", &tables::LISTEN),
-    ("[server.tls]", &tables::TLS),
-    ("[origins.o]", &tables::ORIGIN),
-    ("[origins.o.backoff]", &tables::BACKOFF),
-    ("[origins.o.health]", &tables::HEALTH),
-    ("[zones.z]", &tables::ZONE),
-    ("[zones.z.plans.gold]", &tables::PLAN),
-    ("[redis]", &tables::REDIS),
-    ("[[routes]]", &tables::ROUTE),
-    ("[[routes]]\n[[routes.limits]]", &tables::LIMIT),
-    ("[[routes]]\n[routes.cost]", &tables::COST_HEADER),
-    ("[[routes]]\n[routes.cost]", &tables::COST_BODY),
-    ("[[routes]]\n[routes.cost]", &tables::COST_RESPONSE),
-    ("[log]", &tables::LOG),
+const TABLES: &[(&str, Table)] = &[
+    ("[server]", Server::TABLE),
+    ("[[server.listen]]", LISTEN),
+    ("[server.tls]", Tls::TABLE),
+    ("[origins.o]", Origin::TABLE),
+    ("[origins.o.backoff]", Backoff::TABLE),
+    ("[origins.o.health]", Health::TABLE),
+    ("[zones.z]", Zone::TABLE),
+    ("[zones.z.plans.gold]", Plan::TABLE),
+    ("[redis]", Redis::TABLE),
+    ("[[routes]]", Route::TABLE),
+    ("[[routes]]\n[[routes.limits]]", LIMIT),
+    ("[[routes]]\n[routes.cost]", COST_HEADER),
+    ("[[routes]]\n[routes.cost]", COST_BODY),
+    ("[[routes]]\n[routes.cost]", COST_RESPONSE),
+    ("[log]", Log::TABLE),
 ];
 
 /// The places of all problems of a text.

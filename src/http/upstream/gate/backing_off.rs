@@ -25,7 +25,7 @@ impl BackingOff {
         let (rate, most) = (limits.rate, limits.max_in_flight);
         Self {
             settings: settings.clone(),
-            backoff: Backoff::new(settings.limits, rate, most, now),
+            backoff: Backoff::new(settings.limits(), rate, most, now),
             limits: *limits,
             told_kept: Moment::default(),
         }
@@ -40,7 +40,7 @@ impl BackingOff {
     ) -> Self {
         let mut backoff = self.backoff;
         let (rate, most) = (limits.rate, limits.max_in_flight);
-        backoff.set_limits(settings.limits, rate, most, now);
+        backoff.set_limits(settings.limits(), rate, most, now);
         Self {
             settings: settings.clone(),
             backoff,
@@ -52,7 +52,7 @@ impl BackingOff {
     /// Follows another rate, as if it were that of the file.
     pub(super) fn set_rate(&mut self, rate: Rate, now: Moment) {
         self.limits.rate = Some(rate);
-        let (limits, most) = (self.settings.limits, self.limits.max_in_flight);
+        let (limits, most) = (self.settings.limits(), self.limits.max_in_flight);
         self.backoff.set_limits(limits, Some(rate), most, now);
     }
 

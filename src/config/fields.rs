@@ -1,0 +1,249 @@
+//! Reads a parsed file field by field, so that one wrong field does not hide others.
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::hidden::HIDDEN;
+use super::node::Node;
+use super::report::{Report, Shared};
+use super::schema::{Field, Table};
+use super::suggest::nearest;
+use super::toml_string::toml_string;
+
+/// The field that belongs to the whole file, which a table above it takes.
+const INCLUDE: &str = "include";
+const MISPLACED_INCLUDE: &str =
+    "this stands at the top of the file; move it above the first table, such as [server]";
+
+/// The title of a file that another one includes.
+const INCLUDED_FILE: &str = "an included file";
+
+/// A table with a fixed set of fields.
+pub(super) struct Fields<'r> {
+    /// The table's name in messages.
+    title: String,
+    at: usize,
+    /// `None` if the file leaves out the whole table, so that every field has its default.
+    table: Option<&'r DeTable<'r>>,
+    report: &'r Report<'r>,
+    /// Whether messages do not show its values and unknown names.
+    hidden: bool,
+    /// All fields that it may have.
+    all: Table,
+    /// The fields that have been asked for.
+    asked: Vec<&'static str>,
+    /// The fields that are wrong, or missing.
+    wrong: Vec<&'static str>,
+    /// Fields of other tables that are looked for here, and why this one lacks them.
+    lacking: Vec<(&'static str, &'static str)>,
+}
+
+impl<'r> Fields<'r> {
+    /// The whole file.
+    pub(super) fn root(all: Table, file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+        Self {
+            title: "the file".to_owned(),
+            table: Some(file.get_ref()),
+            ..Self::absent(all, report)
+        }
+    }
+
+    /// A whole file that another one includes.
+    pub(super) fn included(
+        all: Table,
+        file: &'r Spanned<DeTable<'r>>,
+        report: &'r Report<'r>,
+    ) -> Self {
+        Self {
+            title: INCLUDED_FILE.to_owned(),
+            ..Self::root(all, file, report)
+        }
+    }
+
+    /// The table in a node. Reports a problem if the value is not a table.
+    pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
+        let table = node.value.as_table();
+        if table.is_none() && node.name == INCLUDE && node.value.is_array() {
+            node.tell(MISPLACED_INCLUDE);
+            return None;
+        }
+        if table.is_none() {
+            return node.expected("a table");
+        }
+        Some(Self {
+            title,
+            at: node.at,
+            table,
+            hidden: node.hidden,
+            ..Self::absent(all, node.report)
+        })
+    }
+
+    /// The table of this name, or one without fields.
+    pub(super) fn section(&mut self, name: &'static str, all: Table) -> Self {
+        let title = format!("[{name}]");
+        let given = self.get(name);
+        let given = given.and_then(|node| Fields::of(node, title, all));
+        given.unwrap_or_else(|| Fields::absent(all, self.report))
+    }
+
+    /// A table that the file leaves out.
+    pub(super) fn absent(all: Table, report: &'r Report<'r>) -> Self {
+        Self {
+            title: String::new(),
+            at: 0,
+            table: None,
+            report,
+            hidden: false,
+            all,
+            asked: Vec::new(),
+            wrong: Vec::new(),
+            lacking: Vec::new(),
+        }
+    }
+
+    /// The table of this name in this one, if the file has it.
+    pub(super) fn table(&mut self, name: &'static str, all: Table) -> Option<Self> {
+        let title = format!("{}.{name}]", self.title.trim_end_matches(']'));
+        self.get(name).and_then(|node| Fields::of(node, title, all))
+    }
+
+    /// Says why there is no such field, if the table has it nevertheless.
+    pub(super) fn lacks(&mut self, name: &'static str, why: &'static str) {
+        debug_assert!(!self.all.has(name), "the schema has {name}");
+        self.lacking.push((name, why));
+    }
+
+    /// What the reports of all texts share.
+    pub(super) fn shared(&self) -> &'r Shared {
+        self.report.shared()
+    }
+
+    /// Whether the file has no field in this table.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_none_or(DeTable::is_empty)
+    }
+
+    /// The value of a field, if the file has it.
+    pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
+        debug_assert!(self.all.has(name), "the schema has no {name}");
+        self.asked.push(name);
+        self.value(name)
+    }
+
+    /// The table itself, as a value.
+    pub(super) fn value(&self, name: &'static str) -> Option<Node<'r>> {
+        let node = Node::new(name, self.table?.get(name)?, self.report);
+        Some(if self.hidden { node.hidden() } else { node })
+    }
+
+    /// The value of a field that has been read, if the file has it and it is right.
+    pub(super) fn right(&self, name: &'static str) -> Option<Node<'r>> {
+        self.value(name).filter(|_| !self.is_wrong(name))
+    }
+
+    /// Whether a field that has been read is wrong, or required and missing.
+    pub(super) fn is_wrong(&self, name: &'static str) -> bool {
+        debug_assert!(self.asked.contains(&name), "{name} is not read yet");
+        self.wrong.contains(&name)
+    }
+
+    /// The value of a field of this table as `read` has it; `None` if it is wrong or not there.
+    ///
+    /// Reports a required field that is missing: the field then has an example.
+    pub(super) fn read_given<T>(
+        &mut self,
+        name: &'static str,
+        example: Option<&str>,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        let value = match (self.get(name), example) {
+            (None, None) => return None,
+            (None, Some(example)) => self.lacks_required(name, example),
+            (Some(node), _) => read(node),
+        };
+        if value.is_none() {
+            self.wrong.push(name);
+        }
+        value
+    }
+
+    /// Whether a field that has been read is wrong.
+    pub(super) fn has_wrong(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
+    /// The default of a field, as JSON.
+    pub(super) fn default_of(&self, name: &str) -> Option<&'static str> {
+        self.field(name).and_then(|field| field.default)
+    }
+
+    fn field(&self, name: &str) -> Option<&'static Field> {
+        self.all.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The report of the text that the table is in.
+    pub(super) fn report(&self) -> &'r Report<'r> {
+        self.report
+    }
+
+    /// The value of an optional field, but `None` if it is wrong.
+    ///
+    /// For fields that are compared with others.
+    pub(super) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(name).map_or(Some(default), read)
+    }
+
+    /// The value of a required field.
+    pub(super) fn required<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        let example = self.field(name).and_then(|field| field.example);
+        self.read_given(name, example, read)
+    }
+
+    fn lacks_required<T>(&self, name: &str, example: &str) -> Option<T> {
+        let title = &self.title;
+        let message = format!("{title} has no {name}; add one such as {name} = {example}");
+        self.report.missing(self.at, message);
+        None
+    }
+
+    /// Reports unknown fields. All known ones must have been asked for.
+    pub(super) fn finish(self) {
+        let known = self.all.names();
+        let unread = known.iter().find(|name| !self.asked.contains(name));
+        debug_assert_eq!(unread, None, "the schema has a field that is not read");
+        for key in self.table.into_iter().flat_map(DeTable::keys) {
+            let (name, at) = (key.get_ref().as_ref(), key.span().start);
+            if known.contains(&name) {
+                continue;
+            }
+            if name == INCLUDE && self.title != INCLUDED_FILE {
+                let message = format!("{INCLUDE}: {MISPLACED_INCLUDE}");
+                self.report.wrong(at, message);
+            } else if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {
+                self.report.wrong(at, format!("{name}: {why}"));
+            } else {
+                let (title, fields) = (&self.title, known.join(", "));
+                let near = nearest(name, &known);
+                let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+                let name = if self.hidden {
+                    format!("a name {HIDDEN}")
+                } else {
+                    toml_string(name)
+                };
+                let message =
+                    format!("{name} is not a field of {title}, whose fields are {fields}{near}");
+                self.report.wrong(at, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What is probably a mistake in the key of a zone.
+
+use crate::config::node::Node;
+use crate::config::{Part, Variable, Zone};
+
+/// Warns of a key that was meant to have another variable, or any.
+pub(super) fn key(zone: &Zone, node: Node) {
+    let Some(node) = node.field("key") else {
+        return;
+    };
+    let parts = zone.key.parts();
+    if let [Part::Text(text)] = parts
+        && let Some(variable) = meant(text)
+    {
+        node.warn(&format!(
+            "{} has no variable, so all requests share one bucket; write \"${variable}\", or another text if that is what you want",
+            node.found()
+        ));
+    }
+    for part in parts {
+        if let Part::Variable(variable @ Variable::Header(name)) = part
+            && (name.starts_with("x-forwarded-") || name == "x-real-ip" || name == "forwarded")
+        {
+            node.warn(&format!(
+                "${variable} is what each client writes, so it chooses its own bucket; write \"$remote_addr\", and the proxies in trusted_proxies"
+            ));
+        }
+    }
+    let written = node.value.as_str().unwrap_or_default();
+    for pair in parts.windows(2) {
+        if let [Part::Variable(variable), Part::Text(text)] = pair
+            && let Some(longer) = continued(variable, text)
+            // Braces say that the variable ends there.
+            && !written.contains('{')
+        {
+            node.warn(&format!(
+                "the variable ends before \"{text}\": - is written _ in the name of a variable; write \"${longer}\", or \"${{{variable}}}{text}\" if the text is meant",
+            ));
+        }
+    }
+}
+
+/// The variable that a text without one was meant to be.
+fn meant(text: &str) -> Option<Variable> {
+    let name = text.trim_matches(['{', '}', '%', ' ', '<', '>']);
+    let name = if name == "binary_remote_addr" {
+        "remote_addr"
+    } else {
+        name
+    };
+    name.replace('-', "_").parse().ok()
+}
+
+/// The name that a header's variable was meant to have, if a text continues it.
+fn continued(variable: &Variable, text: &str) -> Option<Variable> {
+    let rest = text.strip_prefix('-')?;
+    let more = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let more = &rest[..more.unwrap_or(rest.len())];
+    if !matches!(variable, Variable::Header(_))
+        || !more.starts_with(|c: char| c.is_ascii_alphanumeric())
+    {
+        return None;
+    }
+    format!("{variable}_{}", more.replace('-', "_"))
+        .parse()
+        .ok()
+}

@@ -1,0 +1,82 @@
+//! What is legal in a file and probably a mistake.
+//!
+//! Silence is better than a false alarm: a file that does what it says has no warning.
+
+mod addresses;
+mod bursts;
+mod keys;
+mod server;
+mod streams;
+
+use self::addresses::exempt;
+use self::bursts::{lease, never_full, plan_bursts, unused_burst};
+use self::keys::key;
+use self::server::server;
+use self::streams::{nothing_waits, refused_streams};
+use super::Node;
+use crate::config::{PathPattern, Route, Settings};
+
+/// Where the text has what may be warned of.
+pub(super) struct Places<'r> {
+    pub(super) server: Option<Node<'r>>,
+    /// In the order of the settings, as are the routes.
+    pub(super) zones: Vec<Node<'r>>,
+    pub(super) routes: Vec<Node<'r>>,
+}
+
+/// Notes the warnings of valid settings at their places.
+pub(super) fn find(settings: &Settings, places: &Places) {
+    if let Some(node) = places.server {
+        server(&settings.server, node);
+    }
+    for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
+        key(zone, *node);
+        exempt(zone, *node);
+        lease(settings, index, *node);
+        plan_bursts(settings, index, *node);
+        if !is_used(settings, index) {
+            node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
+        }
+    }
+    if let Some(node) = places.server {
+        refused_streams(settings, node);
+    }
+    for (route, node) in settings.routes.iter().zip(&places.routes) {
+        wildcard(route, *node);
+        let items = node.field("limits").and_then(|limits| limits.items());
+        for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
+            unused_burst(settings, limit, *item);
+            nothing_waits(settings, route, limit, *item);
+            never_full(settings, route, limit, *item);
+        }
+    }
+}
+
+/// Warns of a `*` in a path, which matches only itself.
+fn wildcard(route: &Route, node: Node) {
+    let (path, begins) = match &route.path {
+        PathPattern::Prefix(path) => (path, ""),
+        PathPattern::Exact(path) => (path, "= "),
+        PathPattern::Regex(_) => return,
+    };
+    let (Some(node), Some((before, behind))) = (node.field("path"), path.split_once('*')) else {
+        return;
+    };
+    let prefix = format!("\"{before}\", which takes every path that begins with it");
+    let remedy = if behind.trim_matches('*').is_empty() {
+        prefix
+    } else {
+        let parts: Vec<_> = path.split('*').map(regex_syntax::escape).collect();
+        // In quotes that take backslashes as they are.
+        format!("'regex:^{}'", parts.join("[^/]*"))
+    };
+    node.warn(&format!(
+        "* is no wildcard in \"{begins}{path}\", so only a path that has a * matches; write {remedy}"
+    ));
+}
+
+fn is_used(settings: &Settings, zone: usize) -> bool {
+    let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
+    let mut origins = settings.origins.iter();
+    limits.any(|limit| limit.zone == zone) || origins.any(|origin| origin.share == Some(zone))
+}

@@ -1,0 +1,138 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+/// One server of an origin, as the file writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ServerUrl {
+    /// `http://host:port`, `https://host:port` or `h2c://host:port`.
+    Tcp {
+        /// Whether the connection is encrypted.
+        scheme: Scheme,
+        /// The host to connect to. Over TLS, the certificate must be for this host.
+        host: Host,
+        /// The port; the scheme's default if the file names none.
+        port: NonZeroU16,
+    },
+    /// `unix:/path`: plain HTTP through a socket file.
+    ///
+    /// The path is absolute, and short enough for the kernel.
+    Unix(PathBuf),
+}
+
+/// The protocol over a TCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain HTTP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+    /// HTTP/2 without TLS, by prior knowledge (RFC 9113, section 3.3).
+    H2c,
+}
+
+/// The host of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A name in lowercase.
+    ///
+    /// It has labels of up to 63 letters, digits, `-` and `_`, and at most 253 bytes in all.
+    Name(String),
+    /// An IP address.
+    Address(IpAddr),
+}
+
+impl ServerUrl {
+    /// Whether the server is spoken to over HTTP/2 without TLS.
+    #[must_use]
+    pub fn is_h2c(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp {
+                scheme: Scheme::H2c,
+                ..
+            }
+        )
+    }
+
+    /// Whether connections to the server are encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp {
+                scheme: Scheme::Https,
+                ..
+            }
+        )
+    }
+
+    /// The server's name in a `Host` field, as nginx writes it.
+    ///
+    /// The port is left out if it is the scheme's default. A socket file is called `localhost`.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        match self {
+            Self::Tcp { scheme, host, port } if *port == scheme.default_port() => host.to_string(),
+            Self::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Self::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
+
+/// As the file writes it, always with the port.
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { scheme, host, port } => write!(f, "{scheme}://{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Scheme {
+    /// The port if the URL has none: 80 or 443.
+    #[must_use]
+    pub fn default_port(self) -> NonZeroU16 {
+        const HTTP: NonZeroU16 = NonZeroU16::new(80).unwrap();
+        const HTTPS: NonZeroU16 = NonZeroU16::new(443).unwrap();
+        match self {
+            Self::Http | Self::H2c => HTTP,
+            Self::Https => HTTPS,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::H2c => "h2c",
+        })
+    }
+}
+
+impl Host {
+    /// The host as resolvers and certificates write it: an IPv6 address has no brackets.
+    #[must_use]
+    pub fn bare(&self) -> Cow<'_, str> {
+        match self {
+            Self::Name(name) => Cow::Borrowed(name),
+            Self::Address(address) => Cow::Owned(address.to_string()),
+        }
+    }
+}
+
+/// As in a URL: an IPv6 address is in brackets.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}

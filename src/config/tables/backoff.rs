@@ -1,0 +1,131 @@
+//! `[origins.NAME.backoff]`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::prelude::*;
+use crate::config::Statuses;
+use crate::limit::{BackoffLimits, Percent};
+
+table! {
+    /// `[origins.NAME.backoff]`: lowers an origin's rate and places while it is in trouble.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Backoff {
+        mode: BackoffMode = word().or("\"on\""), Now,
+            "\"shadow\": compute, count and show, but slow nothing down.";
+        /// At least one.
+        on: Vec<Trouble> = TROUBLE.or("[\"503\", \"timeout\", \"connect\"]"), Now,
+            "What counts as trouble: statuses, \"timeout\", \"connect\".";
+        /// `None`: none is.
+        slow: Option<Duration> = TIMEOUT_OR_NONE.or("\"none\""), Now,
+            "A response whose head takes longer is slow.";
+        trip: Percent = PERCENT.or("\"10%\""), Now,
+            "The share of trouble in a window that cuts the rate.";
+        floor: Percent = PERCENT.or("\"10%\""), Now,
+            "The rate is never below this share of rate, nor places below that of max_in_flight.";
+        max_pause: Duration = TIMEOUT.or("\"30s\""), Now,
+            "The longest pause; a longer Retry-After of the origin is cut to it.";
+    }
+}
+
+const TROUBLE: Kind<Vec<Trouble>> = kind(
+    Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
+    |node| {
+        const EXAMPLE: &str = "[\"503\", \"timeout\"]";
+        const WHAT: &str = "a status such as \"503\", \"5xx\", \"timeout\" or \"connect\"";
+        values::filled(EXAMPLE, node)?;
+        values::list(EXAMPLE, |item| values::parsed(item, WHAT, str::parse))(node)
+    },
+    |it| texts(it),
+);
+
+const PERCENT: Kind<Percent> = kind(
+    PERCENT_FORM,
+    |node| {
+        if values::is_spaced(node, |text| text.parse::<Percent>().is_ok()) {
+            return None;
+        }
+        values::parsed(node, "a percentage such as \"10%\"", str::parse)
+    },
+    shown,
+);
+
+impl Backoff {
+    /// Its numbers.
+    #[must_use]
+    pub fn limits(&self) -> BackoffLimits {
+        BackoffLimits {
+            slow: self.slow,
+            trip: self.trip,
+            floor: self.floor,
+            max_pause: self.max_pause,
+        }
+    }
+}
+
+words!(BackoffMode);
+
+/// Whether the back-off acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackoffMode {
+    /// It acts.
+    #[default]
+    On,
+    /// It computes, counts and shows, and slows nothing down.
+    Shadow,
+}
+
+impl BackoffMode {
+    /// The modes by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("on", Self::On), ("shadow", Self::Shadow)];
+}
+
+/// An answer, or the lack of one, that counts as trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// `"503"` or `"5xx"`: an error status.
+    Status(Statuses),
+    /// `"timeout"`: no head of an answer within `response_timeout`.
+    Timeout,
+    /// `"connect"`: no connection, or one that broke before the head of an answer.
+    Connect,
+}
+
+impl Trouble {
+    /// Whether an answer of this status is this trouble.
+    #[must_use]
+    pub fn has(self, status: u16) -> bool {
+        match self {
+            Self::Status(known) => known.has(status),
+            Self::Timeout | Self::Connect => false,
+        }
+    }
+}
+
+impl FromStr for Trouble {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "timeout" => Ok(Self::Timeout),
+            "connect" => Ok(Self::Connect),
+            text => {
+                let status = text.parse().ok().filter(|it: &Statuses| it.class() >= 4);
+                status.map(Self::Status).ok_or(
+                    "trouble is a status from 400 to 599, \"4xx\", \"5xx\", \"timeout\" or \"connect\"",
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => status.fmt(f),
+            Self::Timeout => f.write_str("timeout"),
+            Self::Connect => f.write_str("connect"),
+        }
+    }
+}

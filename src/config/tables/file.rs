@@ -1,0 +1,35 @@
+//! The tables and lists of a file.
+
+use super::origin::Origin;
+use super::prelude::*;
+use super::route::Route;
+use super::server::Server;
+use super::zone::Zone;
+use crate::config::{Log, Redis};
+
+const ORIGINS: Field = Field::of(Form::Named(Origin::TABLE));
+const ZONES: Field = Field::of(Form::Named(Zone::TABLE));
+const ROUTES: Field = Field::of(Form::AnyList(&Form::Table(Route::TABLE), 0));
+
+table! {
+    pub(in crate::config) const FILE {
+        include: Field::of(Form::AnyList(&Form::Text, 0)), Now,
+            "Files with origins, zones and routes, such as \"conf.d/*.toml\", relative to this one.";
+        server: Field::of(Form::Table(Server::TABLE)), Now,
+            "The client side: addresses, threads, timeouts and size limits.";
+        origins: ORIGINS, Now, "Backends: each is one or more servers.";
+        zones: ZONES, Now, "Sets of buckets: one bucket for each value of a key.";
+        redis: Field::of(Form::Table(Redis::TABLE)), Now,
+            "Where the buckets are that several gateways share.";
+        routes: ROUTES, Now, "Which requests go to which origin, and which zones limit them.";
+        log: Field::of(Form::Table(Log::TABLE)), Now, "What is logged, and where.";
+    }
+}
+
+table! {
+    pub(in crate::config) const INCLUDED {
+        origins: ORIGINS, Now, "";
+        zones: ZONES, Now, "";
+        routes: ROUTES, Now, "";
+    }
+}

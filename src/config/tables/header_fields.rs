@@ -1,0 +1,114 @@
+//! Reads changes of header fields: `{ "x-api-version" = "2", "cookie" = false }`.
+
+use toml::de::DeValue;
+
+use super::prelude::*;
+use crate::config::spelling::is_same_field;
+use crate::config::{FieldEdit, FieldEdits};
+
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Requests), shown);
+
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Responses), shown);
+
+fn shown(edits: &FieldEdits) -> Option<Shown> {
+    let edit = |(name, edit): (&str, &FieldEdit)| match edit {
+        FieldEdit::Set(value) => format!("{} = {}", toml_string(name), toml_text(value)),
+        FieldEdit::Remove => format!("{} = false", toml_string(name)),
+    };
+    if edits.is_empty() {
+        return None;
+    }
+    let edits: Vec<String> = edits.iter().map(edit).collect();
+    bare(&format!("{{ {} }}", edits.join(", ")))
+}
+
+/// The messages that the fields are part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Requests,
+    Responses,
+}
+
+/// Fields about the connection and the framing of a message, which drip writes itself
+/// (RFC 9110, section 7.6.1), and the date, which it adds where it is missing.
+const OWN: [&str; 11] = [
+    "connection",
+    "content-length",
+    "date",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+];
+
+/// Reads a table of header fields.
+fn read(node: Node, of: Of) -> Option<FieldEdits> {
+    let Some(entries) = node.entries() else {
+        return node.expected("a table such as { \"x-name\" = \"value\" }");
+    };
+    let mut edits: Vec<(String, FieldEdit)> = Vec::new();
+    let mut is_right = true;
+    for entry in entries {
+        let name = entry.name;
+        if edits
+            .iter()
+            .any(|(known, _)| is_same_field(known, name.as_bytes()))
+        {
+            entry.wrong(
+                "this field is there already, for neither case nor - and _ count; remove one",
+            );
+            is_right = false;
+        }
+        match (is_field(entry, of), edit(entry)) {
+            (true, Some(edit)) => edits.push((name.to_owned(), edit)),
+            _ => is_right = false,
+        }
+    }
+    is_right.then(|| FieldEdits::new(edits))
+}
+
+/// Reports a problem if this name is none of a field that can be changed.
+fn is_field(entry: Node, of: Of) -> bool {
+    let lower = entry.name.to_ascii_lowercase();
+    let wrong = if !values::is_token(entry.name) {
+        "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~"
+    } else if lower == "host" && of == Of::Requests {
+        "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
+    } else if OWN.contains(&&*lower) {
+        "drip writes this field itself, or it belongs to one connection; remove it here"
+    } else {
+        return true;
+    };
+    entry.tell(wrong);
+    false
+}
+
+fn edit(entry: Node) -> Option<FieldEdit> {
+    if let DeValue::Boolean(false) = entry.value {
+        return Some(FieldEdit::Remove);
+    }
+    let Some(value) = entry.value.as_str() else {
+        return entry.expected("a text, or false to remove the field");
+    };
+    if value.is_empty() {
+        entry.tell("an empty value; write false to remove the field");
+        return None;
+    }
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    if value.chars().any(|c| c.is_ascii_control() && c != '\t')
+        || value.starts_with(is_blank)
+        || value.ends_with(is_blank)
+    {
+        entry.tell(
+            "a value has no line breaks or other control characters, and no blanks around it",
+        );
+        return None;
+    }
+    Some(FieldEdit::Set(value.to_owned()))
+}

@@ -1,0 +1,190 @@
+//! Kinds of values that several tables have.
+
+use std::fmt::Display;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::values;
+use crate::config::of_table::{Kind, Shown, kind};
+use crate::config::schema::{
+    DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM, SIZE_FORM,
+    TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
+};
+use crate::config::size::show_size;
+use crate::config::toml_string::toml_text;
+use crate::limit::{Rate, show_duration};
+
+/// A text as it is shown.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a kind shows a value that is there or not"
+)]
+pub(in crate::config) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
+    Some(Shown::Value(toml_text(&text.to_string())))
+}
+
+/// A value that TOML writes without quotes.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a kind shows a value that is there or not"
+)]
+pub(in crate::config) fn bare<T: Display + ?Sized>(value: &T) -> Option<Shown> {
+    Some(Shown::Value(value.to_string()))
+}
+
+/// A list of values as TOML.
+pub(in crate::config) fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// A list of texts as it is shown.
+pub(in crate::config) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
+    let items = items.iter().map(|item| toml_text(&item.to_string()));
+    bare(&list(items))
+}
+
+pub(in crate::config) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
+
+pub(in crate::config) const TEXT: Kind<String> = kind(
+    Form::Text,
+    |node| values::text(node).map(str::to_owned),
+    shown,
+);
+
+pub(in crate::config) const DURATION: Kind<Duration> =
+    kind(DURATION_FORM, values::duration, |it| {
+        shown(&show_duration(*it))
+    });
+
+pub(in crate::config) const TIMEOUT: Kind<Duration> = Kind {
+    form: TIMEOUT_FORM,
+    read: values::timeout,
+    ..DURATION
+};
+
+pub(in crate::config) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
+    form: TIMEOUT_OR_NONE_FORM,
+    read: |node| {
+        if node.value.as_str() == Some("none") {
+            return Some(None);
+        }
+        values::duration_beside_none(node)?;
+        values::timeout(node).map(Some)
+    },
+    ..DURATION_OR_NONE
+};
+
+pub(in crate::config) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
+    DURATION_OR_NONE_FORM,
+    |node| match node.value.as_str() {
+        Some("none") => Some(None),
+        _ => values::duration_beside_none(node).map(Some),
+    },
+    |it| shown(&it.map_or("none".to_owned(), show_duration)),
+);
+
+/// A rate; `"none"` is [`Rate::UNLIMITED`].
+pub(in crate::config) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, shown);
+
+pub(in crate::config) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
+    RATE_FORM,
+    |node| {
+        let rate = values::rate_or_unlimited(node)?;
+        Some(Some(rate).filter(|rate| !rate.is_unlimited()))
+    },
+    |it| shown(&it.map_or("none".to_owned(), |rate| rate.to_string())),
+);
+
+/// A size, of which 0 stands for none.
+pub(in crate::config) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
+    SIZE_FORM,
+    |node| values::size(node).map(NonZeroU64::new),
+    |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
+);
+
+/// The largest head of a message.
+pub(in crate::config) const HEAD_SIZE: Kind<usize> =
+    kind(HEAD_SIZE_FORM, values::head_size, |it| {
+        shown(&show_size(*it as u64))
+    });
+
+pub(in crate::config) const NETWORKS: Kind<Vec<IpNet>> = kind(
+    Form::List(&NETWORK_FORM, 0),
+    |node| values::list("[\"192.0.2.0/24\"]", values::network)(node),
+    |it| texts(it),
+);
+
+/// The highest number of most fields.
+pub(in crate::config) const U32: u64 = u32::MAX as u64;
+
+/// A whole number in a range.
+pub(in crate::config) const fn whole<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
+where
+    N: FromStr + Display,
+{
+    Kind {
+        form: Form::Whole(LEAST, MOST),
+        // All types of whole numbers read digits, those that are never 0 too.
+        read: |node| values::whole(LEAST..=MOST)(node)?.to_string().parse().ok(),
+        show: bare,
+    }
+}
+
+/// A whole number up to `MOST`, of which 0 stands for none.
+pub(in crate::config) const fn whole_or_zero<N, const MOST: u64>() -> Kind<Option<N>>
+where
+    N: FromStr + Display,
+{
+    Kind {
+        form: Form::Whole(0, MOST),
+        read: |node| Some(values::whole(0..=MOST)(node)?.to_string().parse().ok()),
+        show: |it| it.as_ref().map_or(bare(&0), bare),
+    }
+}
+
+/// A whole number that may be left out.
+pub(in crate::config) const fn optional_whole<N, const LEAST: u64, const MOST: u64>()
+-> Kind<Option<N>>
+where
+    N: FromStr + Display,
+{
+    Kind {
+        form: Form::Whole(LEAST, MOST),
+        read: |node| (whole::<N, LEAST, MOST>().read)(node).map(Some),
+        show: |it| bare(it.as_ref()?),
+    }
+}
+
+/// Values that are words in the file.
+pub(in crate::config) trait Words: Copy + PartialEq + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// All words, in the order of messages.
+    fn all() -> Vec<&'static str> {
+        Self::WORDS.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+/// Values that are words in the file, which their `NAMED` lists.
+macro_rules! words {
+    ($($Type:ty),*) => { $(
+        impl $crate::config::tables::kinds::Words for $Type {
+            const WORDS: &'static [(&'static str, Self)] = &Self::NAMED;
+        }
+    )* };
+}
+pub(in crate::config) use words;
+
+pub(in crate::config) const fn word<W: Words>() -> Kind<W> {
+    Kind {
+        form: Form::Word(W::all),
+        read: |node| values::choice(W::WORDS)(node),
+        show: |it| {
+            let named = W::WORDS.iter().find(|(_, word)| word == it);
+            named.and_then(|(name, _)| shown(name))
+        },
+    }
+}

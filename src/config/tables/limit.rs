@@ -1,0 +1,189 @@
+//! The `limits` of a route.
+
+use std::num::NonZeroU32;
+
+use super::names::index;
+use super::prelude::*;
+use crate::config::{RouteLimit, StoreKind, Zone};
+use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
+
+pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
+
+const COUNT: Kind<u32> = whole::<_, 0, U32>();
+/// As many requests at once, in a token bucket.
+const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
+const IN_FLIGHT: Kind<Option<NonZeroU32>> = optional_whole::<_, 1, U32>();
+
+table! {
+    pub(in crate::config) const LIMIT {
+        zone: Field::of(Form::Text).required("\"per_client\""), NextRequest,
+            "The zone that counts the request.";
+        burst: Field::of(COUNT.form), NextRequest,
+            "Leaky bucket: how many requests above the rate are held. Token bucket: its capacity.";
+        delay: Field::of(COUNT.form), NextRequest,
+            "How many of these pass at once before others wait; at most burst.";
+        nodelay: Field::of(Form::Boolean), NextRequest,
+            "All of burst passes at once.";
+        in_flight: Field::of(IN_FLIGHT.form), NextRequest,
+            "How many requests of one key may run at the same time.";
+    }
+}
+
+/// The limits as they are shown.
+pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
+    bare(&list(limits.iter().map(|limit| show_limit(*limit, zones))))
+}
+
+/// The zones that limits can name: all names, and the zones without problems.
+pub(in crate::config) struct Zones<'a> {
+    pub(in crate::config) names: &'a [&'a str],
+    pub(in crate::config) zones: &'a [Option<Zone>],
+}
+
+/// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.
+pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
+    let Some(items) = node.items() else {
+        return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
+    };
+    let mut taken = Vec::new();
+    let mut limits = Vec::new();
+    for item in items {
+        let fields = Fields::of(item, "this limit".to_owned(), LIMIT);
+        let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
+        if let Some(name) = zone
+            .filter(|zone| taken.contains(zone))
+            .map(|zone| zones.names[zone])
+        {
+            item.wrong(&format!(
+                "zone {name} limits this route already; remove one"
+            ));
+        }
+        taken.extend(zone);
+        let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+        if let (Some(known), Some(limit)) = (known, &limit)
+            && known.limits_no_rate()
+            && limit.in_flight.is_none()
+        {
+            item.wrong(&format!(
+                "zone {} has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it",
+                known.name
+            ));
+        }
+        limits.push(
+            zone.zip(limit)
+                .map(|(zone, limit)| RouteLimit { zone, limit }),
+        );
+    }
+    limits.into_iter().collect()
+}
+
+fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
+    let zone = fields.required("zone", |node| index(node, "zones", zones.names));
+    let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+    let limit = match known {
+        Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
+        known => queued(&mut fields, known),
+    };
+    fields.finish();
+    (zone, limit)
+}
+
+/// Reads a limit of a zone in which requests wait; `zone` is `None` if it has problems.
+fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
+    let burst = fields.optional("burst", 0, COUNT.read);
+    let [delay_node, nodelay_node, in_flight_node] =
+        ["delay", "nodelay", "in_flight"].map(|name| fields.get(name));
+    let delay = delay_node.map_or(Some(0), COUNT.read);
+    let nodelay = nodelay_node.and_then(values::boolean).unwrap_or(false);
+    if let (Some(node), true) = (delay_node, nodelay) {
+        node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
+    } else if let (Some(node), Some((delay, burst))) = (delay_node, delay.zip(burst))
+        && delay > burst
+    {
+        node.wrong(&format!(
+            "delay {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, raise burst, or write nodelay = true instead"
+        ));
+    }
+    if let Some(zone) = zone.filter(|zone| zone.limits_no_rate())
+        && let Some(node) = delay_node.or(nodelay_node)
+    {
+        node.wrong(&format!(
+            "zone {} has no rate, so nothing waits for its time; remove delay and nodelay",
+            zone.name
+        ));
+    }
+    if let (Some(zone), Some(node)) = (zone, in_flight_node)
+        && zone.store == StoreKind::Redis
+    {
+        node.wrong(&format!(
+            "zone {} is kept in Redis, but each gateway knows only what runs through itself; remove in_flight, or bound what runs by another zone that is kept in memory",
+            zone.name
+        ));
+    }
+    let in_flight = in_flight_node.map_or(Some(None), IN_FLIGHT.read);
+    let delay = delay?;
+    Some(Limit {
+        burst: burst?,
+        delay: if nodelay {
+            Delay::Never
+        } else {
+            Delay::Above(delay)
+        },
+        max_wait: None,
+        cost: Cost::ONE,
+        in_flight: in_flight?,
+        held: 0,
+    })
+}
+
+/// Reads a limit of a zone whose algorithm passes or rejects a request at once.
+///
+/// The resulting `burst` is the number of allowed requests minus one.
+fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
+    for name in ["delay", "nodelay", "in_flight"] {
+        if let Some(node) = fields.get(name) {
+            node.wrong(&format!(
+                "the zone counts by {algorithm}, which makes nothing wait; remove {name}, or choose algorithm = \"leaky_bucket\""
+            ));
+        }
+    }
+    let most = if algorithm.has_windows() {
+        if let Some(node) = fields.get("burst") {
+            node.wrong(&format!(
+                "the zone counts by {algorithm}, which allows the {} requests of its rate in each period and no burst; remove burst",
+                rate.count()
+            ));
+        }
+        rate.whole_count()
+    } else {
+        let capacity = fields.optional("burst", None, |node| (CAPACITY.read)(node).map(Some))?;
+        capacity.or(rate.whole_count())
+    };
+    Some(Limit {
+        burst: most.unwrap_or(1).saturating_sub(1),
+        delay: Delay::Never,
+        max_wait: None,
+        cost: Cost::ONE,
+        in_flight: None,
+        held: 0,
+    })
+}
+
+fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
+    let of = &zones[limit.zone];
+    let (zone, algorithm) = (toml_text(&of.name), of.algorithm);
+    let burst = limit.limit.burst;
+    let in_flight = limit.limit.in_flight;
+    let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
+    match limit.limit.delay {
+        _ if algorithm.has_windows() => format!("{{ zone = {zone} }}"),
+        _ if !algorithm.queues() => {
+            format!("{{ zone = {zone}, burst = {} }}", u64::from(burst) + 1)
+        }
+        _ if of.limits_no_rate() => format!("{{ zone = {zone}, burst = {burst}{in_flight} }}"),
+        Delay::Above(delay) => {
+            format!("{{ zone = {zone}, burst = {burst}, delay = {delay}{in_flight} }}")
+        }
+        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true{in_flight} }}"),
+    }
+}

@@ -1,0 +1,233 @@
+//! The entries of `listen` in `[server]`.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use super::prelude::*;
+use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
+
+pub(super) const FORM: Form = Form::AnyList(&Form::OneOf(&[ADDRESS_FORM, Form::Table(LISTEN)]), 1);
+
+table! {
+    pub(in crate::config) const LISTEN {
+        address: Field::of(ADDRESS_FORM).required("\"0.0.0.0:443\""), Restart,
+            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
+        tls: Field::of(Form::Boolean), Restart,
+            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
+        mode: Field::of(Form::Like("0?[0-7]{3}")), Restart,
+            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
+        redirect: Field::of(REDIRECT_FORM), Restart,
+            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
+    }
+}
+
+const REDIRECT_FORM: Form = Form::Like(
+    "https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?",
+);
+
+/// Reads `listen`. `has_tls`: the file has `[server.tls]`.
+pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
+    let items = values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default();
+    let entries = items.into_iter().filter_map(|item| entry(item, has_tls));
+    let entries: Vec<Entry> = entries.collect();
+    for (index, entry) in entries.iter().enumerate() {
+        let address = &entry.address;
+        let mut before = entries[..index].iter().map(|earlier| &earlier.address);
+        if let Some(earlier) = before.find(|earlier| meet(earlier, address)) {
+            entry.node.wrong(&format!(
+                "{address} and {earlier} cannot both be listened on; remove one"
+            ));
+        }
+    }
+    let port = tls_port(&entries);
+    let listens = entries.into_iter().filter_map(|entry| {
+        let service = match entry.wanted {
+            Wanted::Plain => ListenService::Plain,
+            Wanted::Tls => ListenService::Tls,
+            Wanted::Redirect(Some(port)) => ListenService::Redirect(port),
+            Wanted::Redirect(None) => {
+                let port = port.or_else(|| {
+                    entry.node.tell("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"");
+                    None
+                });
+                ListenService::Redirect(port?)
+            }
+        };
+        Some(Listen {
+            address: entry.address,
+            service,
+        })
+    });
+    listens.collect()
+}
+
+/// An entry that is written as a text, or not at all.
+pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
+    let service = ListenService::of_text(&address, has_tls);
+    Listen { address, service }
+}
+
+/// Whether two addresses conflict, so that the kernel would refuse one of them.
+///
+/// Port 0 never conflicts, because the kernel picks a new port each time.
+pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
+    let (one, other) = match (one, other) {
+        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => (one, other),
+        (ListenAddress::Unix { path: one, .. }, ListenAddress::Unix { path: other, .. }) => {
+            return one == other;
+        }
+        _ => return false,
+    };
+    let covers = |one: IpAddr, other: IpAddr| {
+        one == other || one.is_unspecified() && (one.is_ipv6() || other.is_ipv4())
+    };
+    let (a, b) = (one.ip(), other.ip());
+    one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
+}
+
+struct Entry<'r> {
+    node: Node<'r>,
+    address: ListenAddress,
+    wanted: Wanted,
+}
+
+/// What clients are to get at an address.
+enum Wanted {
+    Plain,
+    Tls,
+    /// `None`: the port of an address with TLS.
+    Redirect(Option<NonZeroU16>),
+}
+
+/// The port to redirect to: 443 if an address with TLS has it, or else that of the first one.
+fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
+    let ports = entries.iter().filter_map(|entry| match entry {
+        Entry {
+            address: ListenAddress::Tcp(address),
+            wanted: Wanted::Tls,
+            ..
+        } => NonZeroU16::new(address.port()),
+        _ => None,
+    });
+    let mut ports: Vec<NonZeroU16> = ports.collect();
+    ports.sort_by_key(|port| port.get() != 443);
+    ports.first().copied()
+}
+
+fn entry(node: Node, has_tls: bool) -> Option<Entry> {
+    if node.value.as_table().is_some() {
+        return table(node, has_tls);
+    }
+    let Listen { address, service } = of_text(address(node)?, has_tls);
+    let wanted = match service {
+        ListenService::Tls => Wanted::Tls,
+        _ => Wanted::Plain,
+    };
+    Some(Entry {
+        node,
+        address,
+        wanted,
+    })
+}
+
+fn table(node: Node, has_tls: bool) -> Option<Entry> {
+    let mut fields = Fields::of(node, "an entry of listen".to_owned(), LISTEN)?;
+    let address = fields.required("address", address);
+    let (tls, mode, redirect) = (
+        fields.get("tls"),
+        fields.get("mode"),
+        fields.get("redirect"),
+    );
+    fields.finish();
+    let wish = tls.and_then(values::boolean);
+    let redirect = redirect.map(|node| (node, redirect_port(node)));
+    let mode = mode.map(|node| (node, socket_mode(node)));
+    if let (Some((node, _)), Some(true)) = (redirect, wish) {
+        node.wrong("an address with TLS cannot redirect to https; remove tls or redirect");
+    }
+    let address = match (address?, mode) {
+        (ListenAddress::Unix { path, .. }, Some((_, mode))) => ListenAddress::Unix { path, mode },
+        (address, Some((node, _))) => {
+            node.wrong("only a socket file has a mode; remove it");
+            address
+        }
+        (address, None) => address,
+    };
+    let is_unix = matches!(address, ListenAddress::Unix { .. });
+    if let (Some(true), Some(node)) = (wish, tls) {
+        if is_unix {
+            node.wrong("a socket file has no TLS, as what passes there does not leave the machine; remove tls");
+        } else if !has_tls {
+            node.wrong("there is no [server.tls]; add it with cert and key, or remove tls here");
+        }
+    }
+    let wanted = match (redirect, wish) {
+        (Some(_), Some(true)) => return None,
+        (Some((_, port)), _) => Wanted::Redirect(port?),
+        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Wanted::Tls,
+        (None, _) => Wanted::Plain,
+    };
+    Some(Entry {
+        node,
+        address,
+        wanted,
+    })
+}
+
+fn address(node: Node) -> Option<ListenAddress> {
+    let text = node.value.as_str().unwrap_or_default();
+    let address = match text.strip_prefix("unix:") {
+        Some("") => None,
+        Some(path) => Some(ListenAddress::Unix {
+            path: node.in_folder(path),
+            mode: None,
+        }),
+        None => text.parse().ok().map(ListenAddress::Tcp),
+    };
+    address.or_else(|| {
+        node.expected("an address with a port such as \"127.0.0.1:8080\" or \"[::]:8080\", or a socket such as \"unix:/run/drip.sock\"")
+    })
+}
+
+fn socket_mode(node: Node) -> Option<SocketMode> {
+    let mode = node.value.as_str().and_then(SocketMode::parse);
+    mode.or_else(|| node.expected("permissions as octal digits such as \"0660\""))
+}
+
+/// The port in `https` or `https:PORT`; `Some(None)` if it is not named.
+#[expect(clippy::option_option, reason = "a wrong text is not an absent port")]
+fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
+    let text = node.value.as_str().unwrap_or_default();
+    let port = match text.strip_prefix("https") {
+        Some("") => Some(None),
+        Some(rest) => rest
+            .strip_prefix(':')
+            .and_then(|port| port.parse().ok())
+            .map(Some),
+        None => None,
+    };
+    port.or_else(|| node.expected("\"https\", or \"https:443\" with the port that clients reach"))
+}
+
+/// The addresses for clients: as texts, where that says it all.
+pub(super) fn shown(server: &Server) -> Shown {
+    let items = server.listen_as_written().map(|(address, service)| {
+        let mode = match address {
+            ListenAddress::Tcp(_) => None,
+            ListenAddress::Unix { mode, .. } => *mode,
+        };
+        let address = toml_text(&address.to_string());
+        let service = match service {
+            None => String::new(),
+            Some(ListenService::Plain) => ", tls = false".to_owned(),
+            Some(ListenService::Tls) => ", tls = true".to_owned(),
+            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
+        };
+        let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
+        match format!("{service}{mode}") {
+            fields if fields.is_empty() => address,
+            fields => format!("{{ address = {address}{fields} }}"),
+        }
+    });
+    Shown::Value(list(items))
+}

@@ -1,0 +1,125 @@
+//! `[log]`.
+
+use std::path::PathBuf;
+
+use http::Uri;
+
+use super::prelude::*;
+
+table! {
+    /// `[log]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Log {
+        level: Level = word().or("\"info\""), Now,
+            "Least severe message in the error log.";
+        format: Format = word().or("\"text\""), Restart,
+            "Format of both logs.";
+        access: Access = ACCESS.or("\"off\""), Now,
+            "Where the access log goes: \"off\", \"stdout\" or a file name.";
+        /// An `http://` URL; `None`: there is none.
+        otlp: Option<Uri> = COLLECTOR.or("\"off\""), Restart,
+            "The OpenTelemetry collector that spans are sent to.";
+    }
+}
+
+const ACCESS: Kind<Access> = kind(
+    NOT_EMPTY_FORM,
+    |node| match node.value.as_str() {
+        None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
+        Some("off") => Some(Access::Off),
+        Some("stdout") => Some(Access::Stdout),
+        Some(name) => Some(Access::File(node.in_folder(name))),
+    },
+    |it| match it {
+        Access::Off => shown("off"),
+        Access::Stdout => shown("stdout"),
+        Access::File(path) => shown(&path.display()),
+    },
+);
+
+const COLLECTOR: Kind<Option<Uri>> = kind(
+    Form::Like("off|http://[^?@/]+(/[^?]*)?"),
+    |node| match node.value.as_str() {
+        Some("off") => Some(None),
+        text => collector(&node, text).map(Some),
+    },
+    |it| match it {
+        Some(url) => shown(url),
+        None => shown("off"),
+    },
+);
+
+fn collector(node: &Node, text: Option<&str>) -> Option<Uri> {
+    let url = text.and_then(|text| text.parse::<Uri>().ok());
+    let url = url.filter(|url| {
+        let is_http = url.scheme_str() == Some("http");
+        let has_user = url.authority().is_some_and(|it| it.as_str().contains('@'));
+        let has_host = url.host().is_some_and(|host| !host.is_empty());
+        is_http && has_host && !has_user && url.query().is_none()
+    });
+    let Some(url) = url else {
+        return node
+            .expected("the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"");
+    };
+    if cfg!(not(feature = "otlp")) {
+        node.wrong(
+            "this build of drip sends no spans; build one that does with \
+             `cargo install --path . --features otlp`, or remove the field",
+        );
+        return None;
+    }
+    Some(url)
+}
+
+words!(Level, Format);
+
+/// Severity of a message, from most to least severe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something does not work.
+    Error,
+    /// Something will stop working soon.
+    Warn,
+    /// What an operator wants to know in normal operation.
+    Info,
+    /// What a developer of the gateway wants to know.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl Level {
+    /// All levels by their names in the file.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+        ("trace", Self::Trace),
+    ];
+}
+
+/// Format of a line in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Plain text, for people.
+    Text,
+    /// One JSON object for each line.
+    Json,
+}
+
+impl Format {
+    /// Both formats by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nowhere: there is no access log.
+    Off,
+    /// Standard output.
+    Stdout,
+    /// A file, with its absolute path.
+    File(PathBuf),
+}

@@ -1,0 +1,28 @@
+//! The tables of the file: for each its settings, its fields with their readers, and its rules.
+
+pub(super) mod backoff;
+pub(super) mod cost;
+pub(super) mod file;
+mod header_fields;
+pub(super) mod health;
+pub(super) mod kinds;
+pub(super) mod limit;
+pub(super) mod listen;
+pub(super) mod log;
+pub(super) mod names;
+pub(super) mod origin;
+pub(super) mod plan;
+pub(super) mod plan_keys;
+mod prelude;
+pub(super) mod redis;
+mod rewrite;
+pub(super) mod route;
+mod route_match;
+pub(super) mod server;
+pub(super) mod tls;
+mod url;
+pub(super) mod values;
+pub(super) mod zone;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Names of origins, zones, plans and classes.
+
+use super::values;
+use crate::config::fields::Fields;
+use crate::config::node::Node;
+use crate::config::schema::Table;
+use crate::config::suggest::nearest;
+
+/// The names of origins or zones, in the order of the file.
+pub(in crate::config) type Names<'r> = Vec<&'r str>;
+
+/// Reads the entries of a table of named things, such as `[origins]`.
+///
+/// A thing that is wrong still has its name in the result, so that a route that uses it is not
+/// reported too.
+pub(in crate::config) fn named<'r, T>(
+    table: &str,
+    all: Table,
+    entries: &[Node<'r>],
+    read: impl Fn(Fields<'r>, String) -> Option<T>,
+) -> (Names<'r>, Vec<Option<T>>) {
+    let things = entries.iter().map(|entry| {
+        let name = entry.name.to_owned();
+        check_name(*entry);
+        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
+    });
+    (
+        entries.iter().map(|entry| entry.name).collect(),
+        things.collect(),
+    )
+}
+
+/// Whether a text can be the name of an origin, a zone or a plan.
+pub(in crate::config) fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    !text.is_empty() && text.chars().all(fits)
+}
+
+pub(in crate::config) const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
+
+/// Reports a problem if the name of this entry is none.
+pub(in crate::config) fn check_name(entry: Node) {
+    if !is_name(entry.name) {
+        entry.tell(NO_NAME);
+    }
+}
+
+/// A list of names for a message, shortened because a file may have thousands.
+pub(in crate::config) fn list(names: &[&str]) -> String {
+    const MOST: usize = 20;
+    let shown = names[..names.len().min(MOST)].join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The index of the name in `node`. Reports a problem if no such name exists.
+pub(in crate::config) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
+    let name = values::text(node)?;
+    let index = names.iter().position(|known| *known == name);
+    if index.is_none() {
+        let known = match (nearest(name, names), names) {
+            (_, []) => format!("the file has none; add [{table}.{name}]"),
+            (Some(near), [_]) => format!("did you mean \"{near}\"?"),
+            (Some(near), _) => {
+                format!("did you mean \"{near}\"? The file has {}", list(names))
+            }
+            (None, _) => format!("the file has {}", list(names)),
+        };
+        node.missing(&format!("there is no [{table}.{name}]; {known}"));
+    }
+    index
+}

@@ -1,0 +1,275 @@
+//! `[origins.NAME]`.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use super::names::{Names, check_name, index, named};
+use super::prelude::*;
+use super::url;
+use crate::config::{Backoff, Health, ServerUrl, StoreKind};
+use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
+use crate::store::Pace;
+
+table! {
+    /// `[origins.NAME]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Origin {
+        /// Letters, digits, `_`, `-` and `.`.
+        name: String;
+        /// At least one, without duplicates.
+        servers: Vec<ServerUrl> = SERVERS.required(EXAMPLE), NextRequest,
+            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".";
+        connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
+            "Time to open a connection, with name lookup and TLS handshake.";
+        response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
+            "Time until the whole response head.";
+        /// It is the longest time between two bytes of a response's body, and the longest time in
+        /// which the origin takes no byte of a request's body.
+        body_timeout: Duration = TIMEOUT.or("\"5m\""), NextRequest,
+            "Longest pause in a body.";
+        tunnel_timeout: Duration = TIMEOUT.or("\"1h\""), NextRequest,
+            "Longest silence in both directions on an upgraded connection, such as a WebSocket.";
+        max_header_size: usize = HEAD_SIZE.or("\"64KB\""), NextRequest,
+            "Largest response head: \"1KB\" to \"1MB\".";
+        rate: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
+            "The gate: requests that leave for the origin, all clients together; \"none\": no pace.";
+        /// If it is in Redis, `rate` is not `None`.
+        store: StoreKind = word().or("\"memory\""), Now,
+            "The gate: where its schedule is; with \"redis\" all gateways together keep to rate.";
+        /// `None`: not known.
+        gateways: Option<NonZeroU32> = optional_whole::<_, 1, 1024>().optional(), Now,
+            "The gate: how many gateways share rate in Redis, until Redis has told.";
+        max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
+            "The gate: requests at the origin at once; 0: no limit.";
+        /// In the order of the file. Empty: there is one class for all.
+        classes: Vec<Class> = CLASSES.or_else(Vec::new), Now,
+            "The gate: classes of traffic and their weights; the first is that of every route that names none.";
+        /// Index of the zone whose keys share the gate fairly; `None`: one FIFO queue for all.
+        share: Option<usize>;
+        + share: Field::of(Form::Text), NextRequest, "The gate: the zone whose keys share it fairly.",
+            |it, settings| shown(&settings.zones[it.share?].name);
+        queue: NonZeroUsize = whole::<_, 1, 10_000_000>().or("100"), Now,
+            "The gate: requests of one key that may wait; only with share.";
+        max_queue: NonZeroUsize = whole::<_, 1, 10_000_000>().or("10000"), Now,
+            "The gate: requests of all keys that may wait.";
+        queue_timeout: Duration = DURATION.or("\"5s\""), NextRequest,
+            "The gate: a request that has waited this long gets 503; \"0\": no request waits.";
+        /// If it is above zero, `queue_timeout` is too.
+        hold: Duration = DURATION.or("\"0\""), NextRequest,
+            "The gate: how long a request waits for an origin that cannot be reached; \"0\": it is answered at once.";
+        max_fails: u32 = whole::<_, 1, U32>().or("3"), NextRequest,
+            "Failures in a row that take one of several servers out.";
+        fail_timeout: Duration = TIMEOUT.or("\"10s\""), NextRequest,
+            "How long that server stays out.";
+        keep_alive: usize = whole::<_, 0, U32>().or("256"), NextRequest,
+            "Idle connections kept, for each worker and server.";
+        host: HostRule = HOST.or("\"preserve\""), NextRequest,
+            "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.";
+        http2: Http2 = word().or("\"auto\""), NewConnections,
+            "Whether servers over TLS are offered HTTP/2.";
+        /// How it backs off while it is in trouble; `None`: not at all.
+        backoff: Option<Backoff>;
+        + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
+            "Lowers rate and places while the origin is in trouble.",
+            |it, settings| shown_table(it.backoff.as_ref(), settings);
+        /// Health checks of the servers; `None`: there are none.
+        health: Option<Health>;
+        + health: Field::of(Form::Table(Health::TABLE)), Now, "Checks of the servers.",
+            |it, settings| shown_table(it.health.as_ref(), settings);
+    }
+}
+
+const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
+
+const SERVERS: Kind<Vec<ServerUrl>> = kind(
+    Form::List(&url::FORM, 1),
+    |node| {
+        values::filled(EXAMPLE, node)?;
+        values::list(EXAMPLE, url::read)(node)
+    },
+    |it| texts(it),
+);
+
+const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
+
+/// Most classes of an origin. A departure looks at each.
+const MAX_CLASSES: usize = 8;
+
+const CLASSES: Kind<Vec<Class>> = kind(Form::ByName(&WEIGHT.form, MAX_CLASSES), classes, |it| {
+    let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));
+    (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
+});
+
+const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |it| {
+    shown(match it {
+        HostRule::Preserve => "preserve",
+        HostRule::Origin => "origin",
+        HostRule::Literal(name) => name,
+    })
+});
+
+/// Reads the entries of `[origins]`.
+pub(in crate::config) fn read<'r>(
+    entries: &[Node<'r>],
+    zones: &[&str],
+) -> (Names<'r>, Vec<Option<Origin>>) {
+    named("origins", Origin::TABLE, entries, |mut fields, name| {
+        let mut origin = Origin {
+            name,
+            ..Origin::read(&mut fields)
+        };
+        let share = fields.get("share");
+        origin.share = share.and_then(|node| index(node, "zones", zones));
+        origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
+        origin.health = fields.table("health", Health::TABLE).map(Health::of);
+        check(&mut fields, &origin);
+        fields.finish();
+        Some(origin)
+    })
+}
+
+/// Reports values that do not fit each other.
+fn check(fields: &mut Fields, origin: &Origin) {
+    fields.lacks("on_store_failure", "this belongs to zones; while Redis is out, an origin goes on with this gateway's part of its rate, which gateways tells until Redis has; remove on_store_failure");
+    fields.lacks("lease", "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease");
+    let nobody_waits = origin.queue_timeout.is_zero();
+    if let Some(node) = fields.right("store")
+        && origin.store == StoreKind::Redis
+    {
+        match origin.rate {
+            None if fields.is_wrong("rate") => {}
+            None => node.wrong("gateways share the rate of an origin; give it one such as rate = \"200r/s\", or remove store"),
+            Some(rate) => {
+                if let Err(unkept) = Pace::new(rate, Algorithm::LeakyBucket, Moment::default()) {
+                    node.wrong(&unkept.to_string());
+                }
+            }
+        }
+        if nobody_waits {
+            node.wrong("a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store");
+        }
+    }
+    if let Some(node) = fields.right("gateways")
+        && origin.store == StoreKind::Memory
+        && !fields.is_wrong("store")
+    {
+        node.wrong("only gateways that share a rate are counted; add store = \"redis\", or remove gateways");
+    }
+    if let Some(node) = fields.right("hold")
+        && !origin.hold.is_zero()
+        && nobody_waits
+    {
+        node.wrong("no request waits while queue_timeout is \"0\"; raise it, or remove hold");
+    }
+}
+
+/// Reads `[origins.NAME.classes]`.
+fn classes(node: Node) -> Option<Vec<Class>> {
+    const WHAT: &str = "a table of weights such as { interactive = 8, batch = 1 }";
+    let Some(entries) = node.entries() else {
+        return node.expected(WHAT);
+    };
+    if entries.is_empty() {
+        node.wrong(&format!("the table is empty; write {WHAT}, or remove it"));
+    }
+    if entries.len() > MAX_CLASSES {
+        node.wrong(&format!(
+            "an origin has at most {MAX_CLASSES} classes; found {}",
+            entries.len()
+        ));
+    }
+    let class = |entry: &Node| {
+        check_name(*entry);
+        let weight = (WEIGHT.read)(*entry)?;
+        Some(Class {
+            name: entry.name.into(),
+            weight,
+        })
+    };
+    // All of them, so that one that is wrong hides no other.
+    let classes: Vec<Option<Class>> = entries.iter().map(class).collect();
+    classes.into_iter().collect()
+}
+
+fn host(node: Node) -> Option<HostRule> {
+    const WHAT: &str = "\"preserve\", \"origin\", or a host name such as \"app.internal\"";
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    match node.value.as_str() {
+        Some("preserve") => Some(HostRule::Preserve),
+        Some("origin") => Some(HostRule::Origin),
+        Some(name) if !name.is_empty() && name.chars().all(fits) => {
+            Some(HostRule::Literal(name.to_owned()))
+        }
+        _ => node.expected(WHAT),
+    }
+}
+
+impl Origin {
+    /// What its gate lets through; `None` if it has no gate.
+    #[must_use]
+    pub fn gate(&self) -> Option<GateLimits> {
+        let has_gate = self.is_limited() || self.holds();
+        has_gate.then(|| GateLimits {
+            rate: self.rate,
+            max_in_flight: self.max_in_flight.map(NonZeroUsize::get),
+            queue: self.share.map(|_| self.queue.get()),
+            max_queue: self.max_queue.get(),
+        })
+    }
+
+    /// What its gate lets through while the origin can be reached; `None` if that is everything.
+    #[must_use]
+    pub fn gate_limits(&self) -> Option<GateLimits> {
+        self.gate().filter(|_| self.is_limited())
+    }
+
+    /// Whether each departure is charged to a key or a class, also that of a request that need not
+    /// wait at the gate.
+    #[must_use]
+    pub fn charges_departures(&self) -> bool {
+        self.share.is_some() || !self.classes.is_empty()
+    }
+
+    /// Whether requests wait for it while it cannot be reached.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.hold.is_zero()
+    }
+
+    /// The rate that it shares with other gateways; `None` if it shares none.
+    #[must_use]
+    pub fn shared_rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.store == StoreKind::Redis)
+    }
+
+    fn is_limited(&self) -> bool {
+        self.rate.is_some() || self.max_in_flight.is_some() || self.backoff.is_some()
+    }
+}
+
+/// The `Host` that an origin gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostRule {
+    /// The client's `Host`.
+    Preserve,
+    /// The server's own host, as in its URL.
+    Origin,
+    /// This text.
+    Literal(String),
+}
+
+/// Whether servers over TLS are offered HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Http2 {
+    /// The server chooses, by ALPN.
+    Auto,
+    /// HTTP/1.1 only.
+    Off,
+}
+
+impl Http2 {
+    /// All values by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
+}
+
+words!(Http2);

@@ -1,0 +1,188 @@
+//! `[zones.NAME.plans.NAME]`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::names::{NO_NAME, is_name};
+use super::plan_keys::Keys;
+use super::prelude::*;
+use crate::config::Plans;
+use crate::limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
+
+table! {
+    /// `[zones.NAME.plans.NAME]`: other numbers for some keys of a zone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Plan {
+        /// Letters, digits, `_`, `-` and `.`.
+        name: Arc<str>;
+        /// Its keys that stand in the file itself.
+        keys: Vec<String>;
+        + keys: Field::of(Form::List(&NOT_EMPTY_FORM, 0)).or("[]"), Now,
+            "Keys with this plan.",
+            |it, _| texts(&it.keys);
+        /// Its absolute path.
+        file: Option<PathBuf> = FILE.optional(), Now,
+            "A file with one key a line.";
+        /// Unlimited only with the leaky bucket.
+        rate: Option<Rate> = OPTIONAL_RATE.optional(), Now,
+            "Rate of each of these keys. Default: the zone's.";
+        /// The burst of each key, as a limit has it; `None`: that of the limit.
+        burst: Option<u32>;
+        + burst: Field::of(BURST.form), NextRequest,
+            "Burst of each of these keys, in every limit of the zone. Default: the limit's.",
+            |it, _| (BURST.show)(&it.burst);
+        weight: u32 = whole::<_, 1, { MAX_WEIGHT as u64 }>().or("1"), NextRequest,
+            "Share at the gate of an origin that this zone shares.";
+        class: Option<Arc<str>> = CLASS.optional(), NextRequest,
+            "Class at such a gate. Default: the route's.";
+    }
+}
+
+const FILE: Kind<Option<PathBuf>> = kind(
+    NOT_EMPTY_FORM,
+    |node| {
+        let name = values::text(node)?;
+        if name.is_empty() {
+            return node.expected("the name of a file such as \"gold.txt\"");
+        }
+        let path = node.in_folder(name);
+        node.report.names(path.clone());
+        Some(Some(path))
+    },
+    |it| shown(&it.as_ref()?.display()),
+);
+
+const OPTIONAL_RATE: Kind<Option<Rate>> = kind(
+    RATE.form,
+    |node| (RATE.read)(node).map(Some),
+    |it| (RATE.show)(it.as_ref()?),
+);
+
+const BURST: Kind<Option<u32>> = optional_whole::<_, 0, U32>();
+
+const CLASS: Kind<Option<Arc<str>>> = kind(
+    NOT_EMPTY_FORM,
+    |node| values::class(node).map(|name| Some(name.into())),
+    |it| shown(it.as_ref()?),
+);
+
+/// What plans depend on in their zone.
+pub(super) struct OfZone<'a> {
+    pub(super) name: &'a str,
+    pub(super) algorithm: Algorithm,
+    /// Whether the zone can count at this rate. Reports a problem if not.
+    pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
+    /// Whether messages do not show keys.
+    pub(super) hides_keys: bool,
+}
+
+/// Reads `[zones.NAME.plans]`. `classes` gets the values that name classes.
+pub(super) fn read<'r>(
+    node: Node<'r>,
+    zone: &OfZone<'_>,
+    classes: &mut Vec<Node<'r>>,
+) -> Option<Plans> {
+    let node = if zone.hides_keys { node.hidden() } else { node };
+    let Some(entries) = node.entries() else {
+        return node.expected(&format!(
+            "a table for each, such as [zones.{}.plans.gold]",
+            zone.name
+        ));
+    };
+    let mut keys = Keys {
+        hidden: zone.hides_keys,
+        ..Keys::default()
+    };
+    let mut plans = Vec::new();
+    for (index, mut entry) in entries.into_iter().enumerate() {
+        let is_named = is_name(entry.name);
+        if zone.hides_keys && !(is_named && entry.value.is_table()) {
+            // It may be a key, and no plan.
+            entry.name = node.name;
+        }
+        if !is_named {
+            entry.tell(NO_NAME);
+        }
+        let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
+        keys.names.push(entry.name);
+        let fields = Fields::of(entry, title, Plan::TABLE);
+        plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
+    }
+    // After all lists: of a key that is in two plans, the line in a file is the harder to find.
+    for (node, plan) in std::mem::take(&mut keys.files) {
+        keys.read_file(node, plan);
+    }
+    let plans: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
+    Some(Plans::new(plans, keys.by_key))
+}
+
+fn plan<'r>(
+    entry: Node<'r>,
+    mut fields: Fields<'r>,
+    index: usize,
+    zone: &OfZone<'_>,
+    keys: &mut Keys<'r>,
+    classes: &mut Vec<Node<'r>>,
+) -> Option<Plan> {
+    let mut plan = Plan::read(&mut fields);
+    let (keys_node, file_node) = (fields.get("keys"), fields.value("file"));
+    let is_empty = |node: &Node| node.items().is_some_and(|items| items.is_empty());
+    if keys_node.as_ref().is_none_or(is_empty) && file_node.is_none() {
+        entry.tell("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
+    }
+    let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
+    keys.files.extend(file_node.map(|node| (node, index)));
+    let fits = match (fields.right("rate"), plan.rate) {
+        (Some(node), Some(rate)) => (zone.fits)(node, rate),
+        _ => true,
+    };
+    let burst_node = fields.get("burst");
+    let burst = burst_node.map_or(Some(None), |node| burst(node, zone.algorithm).map(Some));
+    classes.extend(fields.right("class"));
+    let is_right = fits && !fields.has_wrong();
+    fields.finish();
+    plan.name = entry.name.into();
+    plan.keys = written?;
+    plan.burst = burst?;
+    is_right.then_some(plan)
+}
+
+fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
+    if algorithm.has_windows() {
+        node.tell(&format!(
+            "the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; remove burst"
+        ));
+        return None;
+    }
+    let least = u32::from(!algorithm.queues());
+    values::whole(least..=u32::MAX)(node)
+}
+
+impl Plan {
+    /// Whether a plan can have a field of this name.
+    pub(in crate::config) fn has_field(name: &str) -> bool {
+        Self::TABLE.has(name)
+    }
+
+    /// A limit of a route as it applies to this plan's keys.
+    #[must_use]
+    pub fn apply(&self, limit: Limit, algorithm: Algorithm) -> Limit {
+        let count = self.rate.and_then(Rate::whole_count);
+        let burst = match (algorithm.has_windows(), self.burst) {
+            (true, _) => count.map(|count| count - 1),
+            // A token bucket's burst includes the request itself.
+            (false, Some(burst)) if !algorithm.queues() => Some(burst.saturating_sub(1)),
+            (false, burst) => burst,
+        };
+        let burst = burst.unwrap_or(limit.burst);
+        let delay = match limit.delay {
+            Delay::Above(delay) => Delay::Above(delay.min(burst)),
+            Delay::Never => Delay::Never,
+        };
+        Limit {
+            burst,
+            delay,
+            ..limit
+        }
+    }
+}

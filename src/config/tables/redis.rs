@@ -1,0 +1,101 @@
+//! `[redis]`.
+
+use std::time::Duration;
+
+use super::prelude::*;
+use crate::store::Url;
+
+table! {
+    /// `[redis]`: where the buckets are that several gateways share.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Redis {
+        url: Url = URL.or("\"redis://127.0.0.1:6379/0\""), Now,
+            "Where Redis is.";
+        timeout: Duration = TIMEOUT.or("\"50ms\""), Now,
+            "How long a request waits for Redis; then on_store_failure decides.";
+        prefix: String = PREFIX.or("\"drip:\""), Now,
+            "Begins each key in Redis; at most 100 bytes.";
+    }
+}
+
+const URL: Kind<Url> = kind(
+    Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
+    |node| {
+        let what = "a URL such as \"redis://127.0.0.1:6379/0\"";
+        let url: Url = values::parsed(node, what, str::parse)?;
+        Some(match node.written() {
+            Some(written) => url.shown_as(written),
+            None => url,
+        })
+    },
+    |it| shown(it.written()),
+);
+
+const PREFIX: Kind<String> = kind(
+    Form::Like("(.|\\n){0,100}"),
+    |node| {
+        const MAX_PREFIX: usize = 100;
+        let text = values::text(node)?;
+        if text.len() > MAX_PREFIX {
+            return node.expected(&format!("a text of at most {MAX_PREFIX} bytes"));
+        }
+        Some(text.to_owned())
+    },
+    shown,
+);
+
+impl Default for Redis {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+words!(StoreKind, OnStoreFailure);
+
+/// Which store keeps a zone's buckets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreKind {
+    /// The memory of this gateway, for this gateway only.
+    #[default]
+    Memory,
+    /// Redis, shared by all gateways that use it.
+    Redis,
+}
+
+impl StoreKind {
+    /// All values with their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("memory", Self::Memory), ("redis", Self::Redis)];
+
+    /// The name in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMED[self as usize].0
+    }
+}
+
+/// What happens to requests that the store does not decide in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStoreFailure {
+    /// This gateway paces them itself, from the level that the store reported last.
+    #[default]
+    Local,
+    /// They pass.
+    Open,
+    /// They are rejected with 503.
+    Closed,
+}
+
+impl OnStoreFailure {
+    /// All values with their names in the file.
+    pub const NAMED: [(&'static str, Self); 3] = [
+        ("local", Self::Local),
+        ("open", Self::Open),
+        ("closed", Self::Closed),
+    ];
+
+    /// The name in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMED[self as usize].0
+    }
+}

@@ -1,0 +1,382 @@
+//! `[[routes]]`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
+use super::limit::{self, Zones};
+use super::names::index;
+use super::prelude::*;
+use super::route_match::{HOST, METHODS, PATH};
+use super::{cost, rewrite};
+use crate::config::suggest::nearest;
+use crate::config::{
+    CostRule, FieldEdits, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings,
+    Statuses,
+};
+
+table! {
+    /// One of the `[[routes]]`. No two have the same path, host and methods.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Route {
+        path: PathPattern = PATH.required("\"/\""), NextRequest,
+            "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.";
+        /// In lowercase, without a port; `None`: every host.
+        host: Option<String> = HOST.optional(), NextRequest,
+            "Only requests for this host.";
+        /// Empty: every method.
+        methods: Vec<String> = METHODS.or("[]"), NextRequest,
+            "Only these methods.";
+        /// What happens to its requests.
+        action: RouteAction;
+        + origin: Field::of(Form::Text), NextRequest,
+            "Where the requests go: a name from [origins]. Required without refuse.",
+            |it, settings| shown(&settings.origins[it.origin()?].name);
+        + refuse: Field::of(STATUS.form), NextRequest,
+            "Answer each request with this status instead of sending it to an origin.",
+            |it, _| match it.action {
+                RouteAction::Refuse(status) => (STATUS.show)(&status),
+                RouteAction::Forward(_) => None,
+            };
+        /// How their path becomes that which the origin gets; `None`: they are sent on as they came.
+        rewrite: Option<PathRewrite>;
+        + strip_prefix: Field::of(rewrite::STRIP_FORM).shown_at(2), NextRequest,
+            "Removed from the beginning of the path that the origin gets.",
+            |it, _| rewrite::shown(&it.rewrite.as_ref()?.strip);
+        + add_prefix: Field::of(rewrite::ADD_FORM).shown_at(2), NextRequest,
+            "Put before the path that the origin gets, after strip_prefix is removed.",
+            |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
+        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
+            "Fields that the origin gets instead of the client's; false removes one.";
+        response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers").shown_at(2), NextRequest,
+            "Fields of all responses, instead of the origin's; false removes one.";
+        /// They go before those of all responses.
+        answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers").shown_at(2), NextRequest,
+            "Fields of the responses that drip makes itself, such as a rejection.";
+        /// The class of its requests at the origin's gate; empty if the origin has no classes.
+        class: Arc<str>;
+        + class: Field::of(NOT_EMPTY_FORM), NextRequest,
+            "Class of these requests at the gate. Default: the origin's first class.",
+            |it, _| (!it.class.is_empty()).then(|| shown(&it.class))?;
+        /// Its limits, each zone at most once; empty: the route only forwards.
+        limits: Vec<RouteLimit>;
+        + limits: Field::of(limit::FORM).or("[]").shown_at(1), NextRequest,
+            "The zones that limit these requests; without limits a route only forwards.",
+            |it, settings| limit::shown(&it.limits, &settings.zones);
+        /// What its limits read from the fields and the query of a request.
+        inputs: RequestInputs;
+        /// In the zones and at the origin's gate.
+        cost: CostRule = cost::COST.or("1"), NextRequest,
+            "What a request counts for.";
+        refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
+            "A request that is answered so is not charged in its zones after all.";
+        /// In its zones and at the origin's gate together.
+        max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
+            "A request that would wait longer is rejected on arrival.";
+        dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
+            "Decide, count and log, but let every request pass its zones at once.";
+        reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
+            "Status of a rejection.";
+        reject_body: String = TEXT.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
+            "Body of a rejection.";
+        headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]").shown_at(1), NextRequest,
+            "Fields that tell the client about its limits.";
+    }
+}
+
+/// What a route that refuses its requests has no use for.
+pub(in crate::config) const NOT_REFUSED: [&str; 13] = [
+    "origin",
+    "class",
+    "limits",
+    "cost",
+    "refund",
+    "max_wait",
+    "dry_run",
+    "reject_status",
+    "reject_body",
+    "headers",
+    "strip_prefix",
+    "add_prefix",
+    "request_headers",
+];
+
+/// An error status.
+const STATUS: Kind<u16> = whole::<_, 400, 599>();
+
+const REFUND: Kind<Vec<Statuses>> = kind(
+    Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
+    |node| {
+        let what = "a status such as \"404\" or \"2xx\"";
+        values::list("[\"2xx\"]", |item| values::parsed(item, what, str::parse))(node)
+    },
+    |it| texts(it),
+);
+
+const HEADERS: Kind<RatelimitHeaders> = kind(
+    Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
+    |node| {
+        let names = RatelimitHeaders::NAMES.map(|name| (name, name));
+        let names = values::list("[\"x-ratelimit\"]", values::choice(&names))(node)?;
+        let [x_ratelimit, ratelimit, server_timing] =
+            RatelimitHeaders::NAMES.map(|name| names.contains(&name));
+        Some(RatelimitHeaders {
+            x_ratelimit,
+            ratelimit,
+            server_timing,
+        })
+    },
+    |it| {
+        let names = RatelimitHeaders::NAMES.into_iter();
+        let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing]);
+        let names = named.filter(|(_, is_on)| *is_on);
+        Some(Shown::Value(list(names.map(|(name, _)| toml_text(name)))))
+    },
+);
+
+impl Route {
+    /// Its fields as they are shown: without those that it has no use for.
+    pub(in crate::config) fn rows(&self, settings: &Settings) -> Rows {
+        let mut rows = self.shown(settings);
+        if self.origin().is_none() {
+            rows.retain(|(name, _)| !NOT_REFUSED.contains(&&**name));
+        }
+        rows
+    }
+}
+
+/// What routes can name.
+pub(in crate::config) struct Known<'a> {
+    pub(in crate::config) origin_names: &'a [&'a str],
+    /// The origins without problems.
+    pub(in crate::config) origins: &'a [Option<Origin>],
+    pub(in crate::config) zones: Zones<'a>,
+}
+
+/// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
+pub(in crate::config) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
+    };
+    let what = "[[routes]] in double brackets, once for each route";
+    node.items().or_else(|| node.expected(what))
+}
+
+/// Reads the `[[routes]]`; `None` stands for a route with a problem.
+#[expect(
+    clippy::mutable_key_type,
+    reason = "a pattern is compared and hashed by its text"
+)]
+pub(in crate::config) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
+    let numbers = numbers(tables);
+    let mut earlier: HashMap<Taken, usize> = HashMap::new();
+    let mut routes = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
+            routes.push(None);
+            continue;
+        };
+        let route = Route::read(&mut fields);
+        let is_right = |name: &&'static str| !fields.is_wrong(name);
+        let is_known = ["path", "host", "methods"].iter().all(is_right);
+        let taken = is_known.then(|| Taken::by(&route));
+        let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
+        if let Some(twin) = twin {
+            let other = if tables[twin].is_beside(table) {
+                format!("route {}", numbers[twin])
+            } else {
+                format!("the route at {}", tables[twin].place())
+            };
+            table.wrong(&format!(
+                "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
+                numbers[index],
+            ));
+        } else if let Some(taken) = taken {
+            earlier.insert(taken, index);
+        }
+        routes.push(complete(fields, route, is_known, known));
+    }
+    routes
+}
+
+/// The number of each route in its own file, from 1. Those of a file follow each other.
+fn numbers(tables: &[Node]) -> Vec<usize> {
+    let mut numbers = Vec::with_capacity(tables.len());
+    let mut before: Option<(&Node, usize)> = None;
+    for table in tables {
+        let number = match before {
+            Some((other, number)) if other.is_beside(table) => number + 1,
+            _ => 1,
+        };
+        numbers.push(number);
+        before = Some((table, number));
+    }
+    numbers
+}
+
+/// The requests that a route takes. No two routes may take the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Taken {
+    path: PathPattern,
+    host: Option<String>,
+    /// In alphabetical order.
+    methods: Vec<String>,
+}
+
+impl Taken {
+    fn by(route: &Route) -> Self {
+        let mut methods = route.methods.clone();
+        methods.sort();
+        Self {
+            path: route.path.clone(),
+            host: route.host.clone(),
+            methods,
+        }
+    }
+}
+
+/// Reads what a route has of others, and reports values that do not fit each other.
+///
+/// `is_known`: whether it is known which requests it takes.
+fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known) -> Option<Route> {
+    let action = action(&mut fields, known);
+    let origin = match action {
+        Some(RouteAction::Forward(origin)) => known.origins.get(origin).and_then(Option::as_ref),
+        Some(RouteAction::Refuse(_)) | None => None,
+    };
+    let class = fields.get("class");
+    let name = class.map(|node| values::class(node).map(|name| (node, name)));
+    let class = origin.and_then(|origin| class_of(name, origin));
+    let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
+    if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
+        cost::check(node, &route.cost, limits, known.zones.zones);
+    }
+    let rewrite = rewrite::read(&mut fields, is_known.then_some(&route.path));
+    let is_right = !fields.has_wrong();
+    fields.finish();
+    route.limits = limits?;
+    for RouteLimit { limit, .. } in &mut route.limits {
+        limit.max_wait = route.max_wait;
+        limit.cost = route.cost.usual();
+    }
+    route.action = action?;
+    route.rewrite = rewrite?;
+    route.class = class.unwrap_or_default();
+    is_right.then_some(route)
+}
+
+/// Reads where the requests go. Reports each field that a refused request has no use for.
+fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
+    let Some(refuse) = fields.get("refuse") else {
+        let origin = fields.read_given("origin", Some("\"app\""), |node| {
+            index(node, "origins", known.origin_names)
+        });
+        return origin.map(RouteAction::Forward);
+    };
+    // It is asked for, though no value of it fits.
+    fields.get("origin");
+    for node in NOT_REFUSED.iter().filter_map(|name| fields.value(name)) {
+        node.tell(
+            "a route with refuse answers all its requests itself; remove this field or refuse",
+        );
+    }
+    (STATUS.read)(refuse).map(RouteAction::Refuse)
+}
+
+/// The class that a route names, or the first one of its origin.
+///
+/// The inner `None`: the name is wrong, which is reported.
+#[expect(clippy::option_option, reason = "a wrong name is not an absent one")]
+fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
+    let first = origin.classes.first().map(|it| &it.name);
+    let Some(class) = class else {
+        return first.map(Arc::clone);
+    };
+    let (node, name) = class?;
+    let mut names = origin.classes.iter().map(|it| &it.name);
+    if let Some(known) = names.find(|known| ***known == *name) {
+        return Some(Arc::clone(known));
+    }
+    let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
+    let table = format!("[origins.{}.classes]", origin.name);
+    node.missing(&match nearest(name, &names) {
+        _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),
+        Some(near) => format!("{table} has no {name}; did you mean \"{near}\"?"),
+        None => format!("{table} has no {name}; it has {}", names.join(", ")),
+    });
+    None
+}
+
+/// What happens to the requests of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteAction {
+    /// They go to the origin with this index in [`super::Settings::origins`].
+    Forward(usize),
+    /// They are answered with this status, 400 to 599.
+    Refuse(u16),
+}
+
+/// Until the route is read as a whole.
+impl Default for RouteAction {
+    fn default() -> Self {
+        Self::Forward(0)
+    }
+}
+
+impl Route {
+    /// The index of its origin; `None` if it refuses its requests.
+    #[must_use]
+    pub fn origin(&self) -> Option<usize> {
+        match self.action {
+            RouteAction::Forward(origin) => Some(origin),
+            RouteAction::Refuse(_) => None,
+        }
+    }
+
+    /// Whether requests of the route may be charged differently.
+    #[must_use]
+    pub fn has_cost(&self) -> bool {
+        !self.refund.is_empty() || self.cost != CostRule::default()
+    }
+
+    /// Whether the answer decides what a request is charged.
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        !self.refund.is_empty() || matches!(self.cost, CostRule::ResponseHeader { .. })
+    }
+
+    /// Whether the route is made for the check of a certificate authority that the host is under
+    /// control, which asks over HTTP without TLS (RFC 8555, section 8.3).
+    #[must_use]
+    pub fn is_for_acme(&self) -> bool {
+        self.path.begins_with("/.well-known/acme-challenge/")
+    }
+
+    /// The route's name in logs and metrics.
+    ///
+    /// It is the path as written, after the host if the route has one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.host {
+            Some(host) => format!("{host} {}", self.path),
+            None => self.path.to_string(),
+        }
+    }
+}
+
+impl RatelimitHeaders {
+    /// Their names in the file, in the order of the fields here.
+    const NAMES: [&'static str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
+}
+
+/// Header fields that tell a client about its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RatelimitHeaders {
+    /// `X-RateLimit-Limit` and related fields.
+    pub x_ratelimit: bool,
+    /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
+    pub ratelimit: bool,
+    /// `Server-Timing`: how long the request waited in the queue.
+    pub server_timing: bool,
+}

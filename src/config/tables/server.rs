@@ -1,0 +1,285 @@
+//! `[server]`.
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use super::prelude::*;
+use super::{listen, tls};
+use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
+use crate::limit::show_duration;
+
+const MAX_WORKERS: u64 = 1024;
+
+table! {
+    /// `[server]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Server {
+        /// Addresses for clients; at least one, without duplicates.
+        listen: Vec<Listen>;
+        + listen: Field::of(listen::FORM).or("[\"127.0.0.1:8080\"]"), Restart,
+            "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.",
+            |it, _| Some(listen::shown(it));
+        /// Address of the admin port; `None`: there is none.
+        admin: Option<SocketAddr>;
+        + admin: Field::of(ADMIN_FORM).or("\"127.0.0.1:9090\""), Restart,
+            "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.",
+            |it, _| shown(&it.admin.map_or("off".to_owned(), |admin| admin.to_string()));
+        /// In lower case.
+        admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
+            "Names by which the admin port may be asked, besides those of the host.";
+        name: String = NAME.or_else(host_name).shown_at(-1), Now,
+            "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name.";
+        workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
+            "Worker threads. Default: one per core.";
+        trusted_proxies: Peers = PEERS.or("[]"), NextRequest,
+            "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.";
+        proxy_protocol: Peers = PEERS.or("[]"), NewConnections,
+            "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".";
+        forwarded_header: ForwardedHeader = word().or("\"x-forwarded-for\""), NextRequest,
+            "The field in which a trusted proxy names the client.";
+        max_connections: NonZeroUsize = whole::<_, 1, U32>().or("25000"), Restart,
+            "Client connections at once; more wait in the kernel.";
+        /// The default is nginx's.
+        max_concurrent_streams: NonZeroU16 = whole::<_, 1, { u16::MAX as u64 }>().or("128"), NewConnections,
+            "Requests at once on one connection over HTTP/2.";
+        hold_streams: bool = BOOLEAN.or("true"), NextRequest,
+            "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.";
+        underscores_in_headers: bool = BOOLEAN.or("false"), NextRequest,
+            "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.";
+        keep_alive: Duration = DURATION.or("\"75s\""), NewConnections,
+            "How long an idle client connection stays open; \"0\": a connection serves one request.";
+        /// `None`: never. It applies to client and origin connections.
+        tcp_keepalive: Option<Duration> = KEEPALIVE.or("\"60s\""), NewConnections,
+            "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.";
+        header_timeout: Duration = TIMEOUT.or("\"10s\""), NewConnections,
+            "Time for a whole request head, and for the TLS handshake.";
+        body_timeout: Duration = TIMEOUT.or("\"30s\""), NewConnections,
+            "Longest pause in a request body, or in which the client takes nothing of a response.";
+        /// The default is 273 bytes a second; IIS and Kestrel have 240, and Apache 500.
+        min_body_rate: Option<ByteRate> = MIN_BODY_RATE.or("\"8KB/30s\""), NewConnections,
+            "Least bytes of a body over a span in which the client is waited for: up to \"1MB\", over \"100ms\" to \"1h\"; \"0\": none.";
+        max_header_size: usize = HEAD_SIZE.or("\"32KB\""), NewConnections,
+            "Largest request head: \"1KB\" to \"1MB\".";
+        max_body_size: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
+            "Largest request body; \"0\": no limit.";
+        shutdown_timeout: Duration = DURATION.or("\"30s\""), Now,
+            "How long a stop lets waiting requests drain.";
+        /// Its absolute path; `None`: they do not.
+        state: Option<PathBuf> = STATE.optional(), Restart,
+            "File in which levels and schedules outlive the process: the next one starts from it.";
+        /// Certificates for TLS connections of clients; `None`: no address has TLS.
+        tls: Option<Tls>;
+        + tls: Field::of(Form::Table(Tls::TABLE)), Restart,
+            "Certificates for TLS connections of clients.",
+            |it, settings| shown_table(it.tls.as_ref(), settings);
+    }
+}
+
+const ADMIN_FORM: Form = Form::Like(
+    "off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])",
+);
+
+const ADMIN_HOSTS: Kind<Vec<String>> = kind(
+    Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
+    |node| values::list("[\"drip.internal\"]", admin_host)(node),
+    |it| texts(it),
+);
+
+const NAME: Kind<String> = kind(
+    Form::Like(
+        "[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?",
+    ),
+    name,
+    shown,
+);
+
+const PEERS: Kind<Peers> = kind(
+    Form::List(&PEER_FORM, 0),
+    |node| values::list("[\"10.0.0.0/8\"]", values::peer)(node).map(Peers::new),
+    |it| texts(it.patterns()),
+);
+
+const KEEPALIVE: Kind<Option<Duration>> = kind(
+    Form::Keepalive,
+    |node| {
+        let after = values::tcp_keepalive(node)?;
+        Some(Some(after).filter(|after| !after.is_zero()))
+    },
+    |it| shown(&show_duration(it.unwrap_or_default())),
+);
+
+const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
+    BYTE_RATE_FORM,
+    |node| match node.value.as_str() {
+        Some("0") => Some(None),
+        _ => values::byte_rate(node).map(Some),
+    },
+    |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
+);
+
+const STATE: Kind<Option<PathBuf>> = kind(
+    NOT_EMPTY_FORM,
+    |node| match node.value.as_str() {
+        None | Some("") => node.expected("the name of a file such as \"drip.state\""),
+        Some(name) => Some(Some(node.in_folder(name))),
+    },
+    |it| shown(&it.as_ref()?.display()),
+);
+
+/// Reads `[server]`.
+pub(in crate::config) fn read(mut fields: Fields, admin_token: bool) -> Server {
+    let mut server = Server::read(&mut fields);
+    let has_tls = fields.value("tls").is_some();
+    server.listen = read_or_default(&mut fields, "listen", |node| listen::read(node, has_tls));
+    server.admin = read_or_default(&mut fields, "admin", |node| admin(node, admin_token));
+    server.tls = fields.table("tls", Tls::TABLE).and_then(tls::read);
+    meet(&fields, &server);
+    fields.finish();
+    server
+}
+
+/// Reports an admin address that conflicts with one for clients.
+fn meet(fields: &Fields, server: &Server) {
+    let Some(admin) = server.admin else {
+        return;
+    };
+    let address = ListenAddress::Tcp(admin);
+    let mut listen = server.listen.iter();
+    let Some(met) = listen.find(|listen| listen::meet(&listen.address, &address)) else {
+        return;
+    };
+    match (fields.value("admin"), fields.value("listen")) {
+        (Some(node), _) => node.wrong(&format!(
+            "{admin} and {met}, where clients connect, cannot both be listened on; give admin another port"
+        )),
+        (None, Some(node)) => node.wrong(&format!(
+            "{met} and the admin port, {admin}, cannot both be listened on; set admin to another port or to \"off\""
+        )),
+        (None, None) => {}
+    }
+}
+
+fn cores() -> NonZeroUsize {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let most = usize::try_from(MAX_WORKERS)
+        .ok()
+        .and_then(NonZeroUsize::new);
+    most.map_or(cores, |most| cores.min(most))
+}
+
+/// Most characters of the gateway's name.
+const LONGEST_NAME: usize = 64;
+
+/// Most characters of the name of a host (RFC 1035, section 2.3.4).
+const LONGEST_HOST: usize = 253;
+
+/// Whether a text can name a gateway: on one line, and not to be mistaken for another.
+fn is_name(text: &str) -> bool {
+    let is_visible = |c: char| !c.is_control() && !c.is_whitespace() || c == ' ';
+    let count = text.chars().count();
+    (1..=LONGEST_NAME).contains(&count) && text.trim() == text && text.chars().all(is_visible)
+}
+
+fn name(node: Node) -> Option<String> {
+    let text = node.value.as_str().filter(|text| is_name(text));
+    text.map(ToOwned::to_owned).or_else(|| {
+        node.expected(&format!(
+            "1 to {LONGEST_NAME} printable characters such as \"edge-1\""
+        ))
+    })
+}
+
+/// The name of this host.
+fn host_name() -> String {
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_string_lossy();
+    let name: String = name.chars().take(LONGEST_NAME).collect();
+    Some(name)
+        .filter(|name| is_name(name))
+        .unwrap_or_else(|| "drip".to_owned())
+}
+
+/// The name of a host, without a port that may follow it, as in the field `Host`.
+fn admin_host(node: Node) -> Option<String> {
+    let text = node.value.as_str().unwrap_or_default();
+    let name = match text.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => text,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if name.is_empty() || name.len() > LONGEST_HOST || !name.chars().all(is_part) {
+        return node.expected("the name of a host such as \"drip.internal\"");
+    }
+    Some(name.to_ascii_lowercase())
+}
+
+fn admin(node: Node, token: bool) -> Option<SocketAddr> {
+    let text = node.value.as_str().unwrap_or_default();
+    if text == "off" {
+        return None;
+    }
+    let Ok(address) = text.parse::<SocketAddr>() else {
+        return node.expected("an address with a port such as \"127.0.0.1:9090\", or \"off\"");
+    };
+    if !token && !address.ip().to_canonical().is_loopback() {
+        node.wrong(&format!(
+            "{address} is reachable from other hosts, and no token protects it; use 127.0.0.1:{}, or set DRIP_ADMIN_TOKEN",
+            address.port()
+        ));
+    }
+    Some(address)
+}
+
+impl Server {
+    /// The entries of `listen`, each with its service unless it is that of a text entry.
+    pub(crate) fn listen_as_written(
+        &self,
+    ) -> impl Iterator<Item = (&ListenAddress, Option<ListenService>)> {
+        self.listen.iter().map(|Listen { address, service }| {
+            let usual = ListenService::of_text(address, self.tls.is_some());
+            (address, Some(*service).filter(|service| *service != usual))
+        })
+    }
+
+    /// Whether clients get TLS at any address.
+    #[must_use]
+    pub fn has_tls_address(&self) -> bool {
+        let mut listen = self.listen.iter();
+        listen.any(|listen| listen.service == ListenService::Tls)
+    }
+
+    /// How many requests of a key that came over HTTP/2 may wait above `burst`.
+    ///
+    /// A client with one connection has no more requests at once than this.
+    #[must_use]
+    pub fn held_streams(&self) -> u32 {
+        if self.hold_streams {
+            self.max_concurrent_streams.get().into()
+        } else {
+            0
+        }
+    }
+}
+
+words!(ForwardedHeader);
+
+/// The field in which a trusted peer names its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    XForwardedFor,
+    /// `Forwarded`, RFC 7239.
+    Forwarded,
+}
+
+impl ForwardedHeader {
+    /// Both fields by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [
+        ("x-forwarded-for", Self::XForwardedFor),
+        ("forwarded", Self::Forwarded),
+    ];
+}

@@ -1,0 +1,88 @@
+//! The tables of `docs/configuration.md`, held against the tables here.
+
+use serde_json::Value;
+
+use super::limit::LIMIT;
+use super::listen::LISTEN;
+use crate::config::of_table::OfTable;
+use crate::config::schema::{Effect, Form, Table};
+use crate::config::{Backoff, Health, Log, Origin, Plan, Redis, Route, Server, Tls, Zone};
+
+const PAGE: &str = include_str!("../../../docs/configuration.md");
+
+/// The titles of sections with a table of fields.
+const SECTIONS: [(&str, Table); 12] = [
+    ("## `[server]`", Server::TABLE),
+    ("### `listen`", LISTEN),
+    ("## `[server.tls]`", Tls::TABLE),
+    ("## `[origins.NAME]`", Origin::TABLE),
+    ("## `[origins.NAME.backoff]`", Backoff::TABLE),
+    ("## `[origins.NAME.health]`", Health::TABLE),
+    ("## `[zones.NAME]`", Zone::TABLE),
+    ("### Plans", Plan::TABLE),
+    ("## `[redis]`", Redis::TABLE),
+    ("## `[[routes]]`", Route::TABLE),
+    ("### Limits", LIMIT),
+    ("## `[log]`", Log::TABLE),
+];
+
+fn in_words(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Now => "now",
+        Effect::NextRequest => "next request",
+        Effect::NewConnections => "new connections",
+        Effect::Restart => "restart",
+    }
+}
+
+/// The rows of the first table of fields after a title, the names of its columns first.
+fn rows(title: &str) -> Vec<Vec<&'static str>> {
+    let (_, section) = PAGE.split_once(&format!("\n{title}\n")).expect(title);
+    let start = section.find("| field |").expect(title);
+    let lines = section[start..].lines();
+    let lines = lines.take_while(|line| line.starts_with('|'));
+    let cells = |line: &'static str| line.split('|').map(str::trim).collect();
+    lines.map(cells).collect()
+}
+
+#[test]
+fn the_page_tells_the_default_and_the_effect_of_each_field() {
+    for (title, table) in SECTIONS {
+        let rows = rows(title);
+        let column = |name: &str| rows[0].iter().position(|it| *it == name);
+        let (default, effect) = (column("default").expect(title), column("takes effect"));
+        let mut described = Vec::new();
+        for row in &rows[2..] {
+            let name = row[1].trim_matches('`');
+            let field = table.fields.iter().find(|field| field.name == name);
+            let field = field.unwrap_or_else(|| panic!("{title} has no {name}"));
+            assert_eq!(
+                row[default] == "required",
+                field.example.is_some(),
+                "{title} {name}"
+            );
+            let told: Option<Value> = serde_json::from_str(row[default].trim_matches('`')).ok();
+            let is = field
+                .default
+                .and_then(|it| serde_json::from_str::<Value>(it).ok());
+            // A word tells that nothing is limited.
+            if let (Some(told), Some(is)) = (told, is) {
+                assert_eq!(told, is, "{title} {name}");
+            }
+            if let Some(effect) = effect {
+                let mut told = row[effect].split("; ");
+                let is = in_words(field.effect);
+                assert!(told.any(|told| told.ends_with(is)), "{title} {name}: {is}");
+            }
+            described.push(name);
+        }
+        for field in table.fields {
+            let is_table = matches!(field.form, Form::Table(_) | Form::Named(_));
+            assert!(
+                is_table || described.contains(&field.name),
+                "{title} {}",
+                field.name
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `[server.tls]`.
+
+use std::path::{Path, PathBuf};
+
+use super::prelude::*;
+
+table! {
+    /// `[server.tls]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Tls {
+        /// Certificates with their keys: at least one, no certificate twice.
+        ///
+        /// A client gets the certificate for the name that it asks for, and otherwise the first.
+        pairs: Vec<CertPair>;
+        + cert: Field::of(FILES).required("\"server.pem\""), Restart,
+            "PEM files of certificates with their chains.",
+            |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.cert));
+        + key: Field::of(KEY_FILES).required("\"server.key\""), Restart,
+            "PEM files of the private keys, in the same order.",
+            |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
+    }
+}
+
+const FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]);
+const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
+
+/// The files of a certificate.
+///
+/// Whether they exist and belong together is not checked here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertPair {
+    /// Absolute path of the certificate and its chain up to the root.
+    pub cert: PathBuf,
+    /// Absolute path of the private key.
+    pub key: PathBuf,
+}
+
+/// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
+pub(super) fn read(mut fields: Fields) -> Option<Tls> {
+    let certs = fields.required("cert", |node| {
+        let certs = files(node, "\"server.pem\"")?;
+        twice(&certs);
+        Some(certs)
+    });
+    let keys = fields.required("key", |node| Some((node, files(node, "\"server.key\"")?)));
+    fields.finish();
+    let (certs, (node, keys)) = (certs?, keys?);
+    if certs.len() != keys.len() {
+        node.wrong(&format!(
+            "each file in cert needs its key here, in the same order; found {} and {}",
+            count(certs.len(), "certificate"),
+            count(keys.len(), "key")
+        ));
+    }
+    let name = |file: Option<(Node, PathBuf)>| file.map(|(_, name)| name);
+    let pairs = certs.into_iter().zip(keys).map(|(cert, key)| {
+        Some(CertPair {
+            cert: name(cert)?,
+            key: name(key)?,
+        })
+    });
+    Some(Tls {
+        pairs: pairs.collect::<Option<_>>()?,
+    })
+}
+
+/// File names: one as a string, several as a list.
+fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Shown> {
+    let alone = names.len() == 1;
+    let mut names = names.map(|name| toml_text(&name.display().to_string()));
+    match names.next() {
+        Some(name) if alone => bare(&name),
+        first => bare(&list(first.into_iter().chain(names))),
+    }
+}
+
+/// A named file: its place in the text and its absolute path; `None` if it is wrong.
+type File<'r> = Option<(Node<'r>, PathBuf)>;
+
+/// One file, or a list of files that must not be empty.
+fn files<'r>(node: Node<'r>, example: &str) -> Option<Vec<File<'r>>> {
+    let items = match node.items() {
+        Some(_) => {
+            values::filled(&format!("[{example}]"), node).filter(|items| !items.is_empty())?
+        }
+        None => vec![node],
+    };
+    let file = |item: Node<'r>| match item.value.as_str() {
+        None | Some("") => item.expected(&format!(
+            "the name of a file such as {example}, or a list of such names"
+        )),
+        Some(name) => Some((item, item.in_folder(name))),
+    };
+    Some(items.into_iter().map(file).collect())
+}
+
+/// Reports files that are named a second time.
+fn twice(files: &[File]) {
+    let files = files.iter().flatten().collect::<Vec<_>>();
+    for (index, (item, name)) in files.iter().enumerate() {
+        if files[..index].iter().any(|(_, earlier)| earlier == name) {
+            item.wrong(&format!("{} is listed twice; remove one", item.found()));
+        }
+    }
+}
+
+fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}

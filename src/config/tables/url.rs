@@ -1,0 +1,111 @@
+//! Reads the servers of an origin.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU16;
+use std::os::unix::net::SocketAddr;
+
+use super::values;
+use crate::config::node::Node;
+use crate::config::schema::Form;
+use crate::config::toml_string::toml_string;
+use crate::config::{Host, Scheme, ServerUrl};
+
+pub(super) const FORM: Form = Form::Like(
+    "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?|unix:(.|\\n)+",
+);
+
+const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path, query or user";
+
+/// Reads one server. The path of a socket file is relative to the folder of the file.
+pub(super) fn read(node: Node) -> Option<ServerUrl> {
+    const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
+    if let Some(hidden) = without_user(node) {
+        node.wrong(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
+        return None;
+    }
+    values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
+        Some(path) => unix(path, node),
+        None => tcp(text),
+    })
+}
+
+/// The URL of a server that names a user, without it: a password is shown nowhere.
+fn without_user(node: Node) -> Option<String> {
+    let text = node
+        .value
+        .as_str()
+        .filter(|text| !text.starts_with("unix:"))?;
+    let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
+    let scheme = text.find("://").map_or("", |at| &text[..at + 3]);
+    Some(format!("{scheme}...@{host}"))
+}
+
+fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
+    if path.is_empty() {
+        return Err("a socket file is written \"unix:/run/app.sock\"");
+    }
+    let path = node.in_folder(path);
+    match SocketAddr::from_pathname(&path) {
+        Ok(_) => Ok(ServerUrl::Unix(path)),
+        Err(_) => Err("a socket file's absolute name has at most 107 bytes, none of them 0"),
+    }
+}
+
+fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
+    const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
+    let schemes = [
+        ("http://", Scheme::Http),
+        ("https://", Scheme::Https),
+        ("h2c://", Scheme::H2c),
+    ];
+    let (scheme, authority) = schemes
+        .into_iter()
+        .find_map(|(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?)))
+        .ok_or(FORM)?;
+    if authority.starts_with("unix:") {
+        return Err("a socket file is written \"unix:/run/app.sock\", without http://");
+    }
+    if authority.contains(['/', '?', '#', '@']) {
+        return Err(NOTHING_MORE);
+    }
+    let bracketed = authority
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let (host, port) = match bracketed {
+        Some((address, "")) => (v6(address), None),
+        Some((address, port)) => (v6(address), Some(port.strip_prefix(':').ok_or(FORM)?)),
+        None => match authority.split_once(':') {
+            Some((host, port)) => (name_or_v4(host), Some(port)),
+            None => (name_or_v4(authority), None),
+        },
+    };
+    let host = host.ok_or(FORM)?;
+    let digits = |port: &&str| port.bytes().all(|b| b.is_ascii_digit());
+    let port = match port {
+        None => Some(scheme.default_port()),
+        Some(port) => Some(port)
+            .filter(digits)
+            .and_then(|port| port.parse::<NonZeroU16>().ok()),
+    };
+    let port = port.ok_or("the port of a server is a number from 1 to 65535")?;
+    Ok(ServerUrl::Tcp { scheme, host, port })
+}
+
+fn v6(text: &str) -> Option<Host> {
+    let address = text.parse::<Ipv6Addr>().ok()?;
+    Some(Host::Address(IpAddr::V6(address)))
+}
+
+fn name_or_v4(text: &str) -> Option<Host> {
+    if let Ok(address) = text.parse() {
+        return Some(Host::Address(IpAddr::V4(address)));
+    }
+    // A dot after the last label means that the resolver must not use its search list.
+    let labels = text.strip_suffix('.').unwrap_or(text);
+    let fits = |label: &str| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        (1..=63).contains(&label.len()) && label.bytes().all(known)
+    };
+    let is_name = text.len() <= 253 && labels.split('.').all(fits);
+    is_name.then(|| Host::Name(text.to_lowercase()))
+}

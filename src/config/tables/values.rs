@@ -1,0 +1,281 @@
+//! Reads single values: each reader reports a wrong value and then returns `None`.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net};
+use toml::de::DeValue;
+
+use crate::config::PeerPattern;
+use crate::config::byte_rate::ByteRate;
+use crate::config::node::Node;
+use crate::config::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
+use crate::config::size::{parse_size, show_size};
+use crate::config::suggest::nearest;
+use crate::config::toml_string::toml_string;
+use crate::limit::{Rate, parse_duration, show_duration};
+
+/// Any text.
+pub(in crate::config) fn text(node: Node<'_>) -> Option<&str> {
+    let text = node.value.as_str();
+    text.or_else(|| node.expected("a text in quotes"))
+}
+
+/// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
+pub(in crate::config) fn is_token(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits)
+}
+
+/// The name of a class of an origin, which need not exist.
+pub(in crate::config) fn class(node: Node<'_>) -> Option<&str> {
+    let name = node.value.as_str().filter(|name| !name.is_empty());
+    name.or_else(|| node.expected("the name of a class such as \"batch\""))
+}
+
+/// A text that `parse` reads; `what` says in a message what it should be.
+pub(in crate::config) fn parsed<T, E: Display>(
+    node: Node,
+    what: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<T> {
+    let Some(text) = node.value.as_str() else {
+        return node.expected(what);
+    };
+    if node.is_secret() {
+        // The error may show a part of the value.
+        return parse(text).ok().or_else(|| node.expected(what));
+    }
+    let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
+    parse(text).map_err(wrong).ok()
+}
+
+/// Reports a text that is right without its blanks, such as `"16 r/s"`. Returns whether it is one.
+pub(in crate::config) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
+    let text = node.value.as_str().unwrap_or_default();
+    let tight: String = text.split_whitespace().collect();
+    let is_spaced = !node.is_secret() && tight != text && !is_right(text) && is_right(&tight);
+    if is_spaced {
+        let (tight, found) = (toml_string(&tight), node.found());
+        node.wrong(&format!("write {tight}, without blanks; found {found}"));
+    }
+    is_spaced
+}
+
+/// `true` or `false`.
+pub(in crate::config) fn boolean(node: Node) -> Option<bool> {
+    node.value
+        .as_bool()
+        .or_else(|| node.expected("true or false"))
+}
+
+/// A whole number in a range.
+pub(in crate::config) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    move |node| {
+        let number = node.value.as_integer();
+        let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
+        let fits = number
+            .and_then(|n| T::try_from(n).ok())
+            .filter(|n| range.contains(n));
+        let (least, most) = (range.start(), range.end());
+        fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
+    }
+}
+
+/// A duration, zero included.
+pub(in crate::config) fn duration(node: Node) -> Option<Duration> {
+    if is_spaced(node, |text| parse_duration(text).is_some()) {
+        return None;
+    }
+    let span = node.value.as_str().and_then(parse_duration);
+    let span = span.filter(|span| *span <= Duration::from_nanos(MAX_DURATION));
+    span.or_else(|| {
+        node.expected("a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d")
+    })
+}
+
+/// A duration that is never zero, because nothing can be done in no time.
+pub(in crate::config) fn timeout(node: Node) -> Option<Duration> {
+    let span = duration(node)?;
+    if span.is_zero() {
+        return node.expected("a duration above 0");
+    }
+    Some(span)
+}
+
+/// A time after which the kernel probes a silent TCP connection; zero: never.
+pub(in crate::config) fn tcp_keepalive(node: Node) -> Option<Duration> {
+    let (least, most) = KEEPALIVE;
+    let range = Duration::from_secs(least)..=Duration::from_secs(most);
+    let span = duration(node)?;
+    if !span.is_zero() && !range.contains(&span) {
+        let (least, most) = (show_duration(*range.start()), show_duration(*range.end()));
+        return node.expected(&format!(
+            "a duration from {least} to {most}, or \"0\" for none"
+        ));
+    }
+    Some(span)
+}
+
+/// A size in bytes, zero included.
+pub(in crate::config) fn size(node: Node) -> Option<u64> {
+    if is_spaced(node, |text| parse_size(text).is_some()) {
+        return None;
+    }
+    let bytes = match node.value {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        value => value.as_str().and_then(parse_size),
+    };
+    bytes.or_else(|| {
+        node.expected(
+            "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"",
+        )
+    })
+}
+
+/// Bytes over a span where `"0"` could be instead.
+pub(in crate::config) fn byte_rate(node: Node) -> Option<ByteRate> {
+    if is_spaced(node, |text| ByteRate::parse(text).is_some()) {
+        return None;
+    }
+    let Some((bytes, span)) = node.value.as_str().and_then(ByteRate::parse) else {
+        return node.expected("bytes over a span such as \"8KB/30s\", or \"0\" for none");
+    };
+    let rate = ByteRate::of(bytes, span);
+    rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
+}
+
+/// A size in bytes that is never zero.
+pub(in crate::config) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
+    let bytes = NonZeroU64::new(size(node)?);
+    bytes.or_else(|| node.expected("a size above 0"))
+}
+
+/// The largest allowed size of a head, in bytes.
+pub(in crate::config) fn head_size(node: Node) -> Option<usize> {
+    let (least, most) = HEAD_SIZES;
+    let bytes = Some(size(node)?).filter(|bytes| (least..=most).contains(bytes));
+    let fits = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    let (least, most) = (show_size(least), show_size(most));
+    fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
+}
+
+/// A duration where `"none"` could be instead.
+pub(in crate::config) fn duration_beside_none(node: Node) -> Option<Duration> {
+    let is_duration = |text: &str| parse_duration(text).is_some();
+    if is_spaced(node, is_duration) {
+        return None;
+    }
+    if !node.value.as_str().is_some_and(is_duration) {
+        return node.expected("\"none\", or a duration such as \"5s\"");
+    }
+    duration(node)
+}
+
+/// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
+pub(in crate::config) fn rate_or_unlimited(node: Node) -> Option<Rate> {
+    if node.value.as_str() == Some("none") {
+        return Some(Rate::UNLIMITED);
+    }
+    rate(node)
+}
+
+fn rate(node: Node) -> Option<Rate> {
+    if is_spaced(node, |text| text.parse::<Rate>().is_ok()) {
+        return None;
+    }
+    parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
+}
+
+/// One of a few words.
+pub(in crate::config) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
+    move |node| {
+        let given = node.value.as_str();
+        let word = words.iter().find(|(word, _)| given == Some(word));
+        word.map(|(_, meaning)| meaning.clone()).or_else(|| {
+            let known = words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+            let near = given.and_then(|given| nearest(given, &known));
+            let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+            let known = known
+                .into_iter()
+                .map(toml_string)
+                .collect::<Vec<_>>()
+                .join(" or ");
+            node.wrong(&format!("expected {known}; found {}{near}", node.found()));
+            None
+        })
+    }
+}
+
+/// A list without duplicates; `example` shows in a message how to write it.
+pub(in crate::config) fn list<T: PartialEq>(
+    example: &str,
+    mut read: impl FnMut(Node) -> Option<T>,
+) -> impl FnOnce(Node) -> Option<Vec<T>> {
+    move |node| {
+        let Some(items) = node.items() else {
+            return node.expected(&format!("a list such as {example}"));
+        };
+        let mut values: Vec<Option<T>> = Vec::new();
+        for item in items {
+            let value = read(item);
+            if value.is_some() && values.contains(&value) {
+                item.tell(&format!("{} is listed twice; remove one", item.found()));
+            }
+            values.push(value);
+        }
+        values.into_iter().collect()
+    }
+}
+
+/// The items of a list that must not be empty.
+pub(in crate::config) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
+    let items = node.items();
+    if items.is_none() {
+        return node.expected(&format!("a list such as {example}"));
+    }
+    if items.as_ref().is_some_and(Vec::is_empty) {
+        node.wrong(&format!("the list is empty; write one such as {example}"));
+    }
+    items
+}
+
+/// A network, or a single address.
+///
+/// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
+/// compared with the network.
+pub(in crate::config) fn network(node: Node) -> Option<IpNet> {
+    let network = node.value.as_str().and_then(network_of);
+    network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
+}
+
+fn network_of(text: &str) -> Option<IpNet> {
+    let alone = || text.parse::<IpAddr>().map(IpNet::from);
+    let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
+    Some(match network.trunc() {
+        IpNet::V6(v6) if v6.prefix_len() >= 96 => v6
+            .addr()
+            .to_ipv4_mapped()
+            .and_then(|v4| Ipv4Net::new(v4, v6.prefix_len() - 96).ok())
+            .map_or(IpNet::V6(v6), IpNet::V4),
+        network => network,
+    })
+}
+
+/// A network, a single address, or `unix:` for all programs that connect to a socket file.
+pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
+    if node.value.as_str() == Some("unix:") {
+        return Some(PeerPattern::Unix);
+    }
+    let network = node.value.as_str().and_then(network_of);
+    let network = network.map(PeerPattern::Network);
+    network.or_else(|| {
+        node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
+    })
+}

@@ -1,0 +1,303 @@
+//! `[zones.NAME]`.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::names::{Names, named};
+use super::plan;
+use super::prelude::*;
+use crate::config::{KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind};
+use crate::limit::{Algorithm, Limit, Moment, Rate, show_duration};
+use crate::store::Pace;
+
+table! {
+    /// `[zones.NAME]`: one bucket for each value of a key.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Zone {
+        /// Letters, digits, `_`, `-` and `.`.
+        name: String;
+        key: KeyTemplate = KEY.required("\"$remote_addr\""), Now,
+            "What tells one bucket from another: variables such as \"$remote_addr\", and text.";
+        /// For windows: requests in each window, and its length. Unlimited only with the leaky
+        /// bucket, in memory.
+        rate: Rate = RATE.required("\"10r/s\""), Now,
+            "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.";
+        algorithm: Algorithm = word().or("\"leaky_bucket\""), Now,
+            "How requests are counted.";
+        store: StoreKind = word().or("\"memory\"").shown_at(1), Now,
+            "Where the buckets are.";
+        /// It has no effect on a zone in memory.
+        on_store_failure: OnStoreFailure = word().or("\"local\"").shown_at(1), Now,
+            "What happens while Redis does not answer.";
+        /// Zero for a zone in memory.
+        lease: Duration = LEASE.or("\"0\"").shown_at(1), Now,
+            "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
+        max_keys: NonZeroUsize = whole::<_, 1, U32>().or("100000"), Now,
+            "Remembered keys, over all workers.";
+        /// `None`: all do.
+        new_keys: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
+            "Unknown keys that get buckets of their own; past it they share one.";
+        idle_timeout: Duration = DURATION.or("\"60s\""), Now,
+            "An idle key whose bucket has drained is forgotten after this time.";
+        ipv6_prefix: u8 = whole::<_, 0, 128>().or("64"), NextRequest,
+            "IPv6 addresses in keys are cut to this many bits.";
+        exempt: Vec<IpNet> = NETWORKS.or("[]"), NextRequest,
+            "Clients that this zone never limits.";
+        mask_keys: bool = MASK.or("false"), Now,
+            "The page, the API, metrics and logs show masked names in place of keys.";
+        /// Other numbers for some keys.
+        plans: Plans;
+        + plans: Field::of(Form::Named(Plan::TABLE)), Now, "Other numbers for some keys.", shown_plans;
+    }
+}
+
+const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key_template, |it| {
+    bare(&toml_string(&it.to_string()))
+});
+
+/// The longest lease, in nanoseconds: for so long places can stay unused after a gateway is killed.
+const MAX_LEASE: u64 = 1_000_000_000;
+
+const LEASE: Kind<Duration> = Kind {
+    form: Form::Duration(0, MAX_LEASE),
+    ..DURATION
+};
+
+const MASK: Kind<bool> = Kind {
+    // A wrong value may have meant true.
+    read: |node| Some(values::boolean(node).unwrap_or(true)),
+    ..BOOLEAN
+};
+
+fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
+    let rows = |(plan, count): (&Plan, usize)| {
+        let keys = if count == 1 { "key" } else { "keys" };
+        let mut rows: Rows = vec![(String::new(), Shown::Comment(format!("{count} {keys}")))];
+        rows.extend(plan.shown(settings));
+        (plan.name.to_string(), Shown::Table(rows))
+    };
+    let plans: Rows = zone
+        .plans
+        .iter()
+        .zip(zone.plans.counts())
+        .map(rows)
+        .collect();
+    (!plans.is_empty()).then_some(Shown::Table(plans))
+}
+
+/// Reads the entries of `[zones]`.
+///
+/// Also returns the values that name classes of origins.
+pub(in crate::config) fn read<'r>(
+    entries: &[Node<'r>],
+) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
+    let classes = RefCell::new(Vec::new());
+    let (names, zones) = named("zones", Zone::TABLE, entries, |mut fields, name| {
+        let zone = Zone {
+            name,
+            ..Zone::read(&mut fields)
+        };
+        complete(fields, zone, &mut classes.borrow_mut())
+    });
+    (names, zones, classes.into_inner())
+}
+
+/// Reads the plans of a zone, and reports values that do not fit each other.
+fn complete<'r>(
+    mut fields: Fields<'r>,
+    mut zone: Zone,
+    classes: &mut Vec<Node<'r>>,
+) -> Option<Zone> {
+    if let Some(node) = fields.right("lease") {
+        let store = (!fields.is_wrong("store")).then_some(zone.store);
+        check_lease(node, zone.lease, store, zone.algorithm);
+    }
+    let can_count = |node: Node, rate: Rate| {
+        let Some(reason) = zone.unfit(rate) else {
+            return true;
+        };
+        if node.is_secret() {
+            let (algorithm, found) = (zone.algorithm, node.found());
+            node.tell(&format!(
+                "{algorithm} cannot count at this rate in this store; found {found}"
+            ));
+        } else {
+            node.wrong(&reason);
+        }
+        false
+    };
+    let rate = fields.right("rate");
+    let is_right = rate.is_some_and(|node| can_count(node, zone.rate)) && !fields.is_wrong("key");
+    let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
+        let of_zone = plan::OfZone {
+            name: &zone.name,
+            algorithm: zone.algorithm,
+            fits: &can_count,
+            hides_keys: zone.mask_keys || fields.shared().masks(&zone.name),
+        };
+        plan::read(node, &of_zone, classes)
+    });
+    fields.finish();
+    zone.plans = plans?;
+    is_right.then_some(zone)
+}
+
+/// Checks how long places are taken ahead. `store`: `None` if it is wrong.
+fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm: Algorithm) {
+    let most = Duration::from_nanos(MAX_LEASE);
+    let wrong = if lease.is_zero() {
+        return;
+    } else if store == Some(StoreKind::Memory) {
+        "a zone in memory has all its places here; remove lease, or set store = \"redis\""
+            .to_owned()
+    } else if algorithm == Algorithm::SlidingWindowLog {
+        "sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter".to_owned()
+    } else if lease > most {
+        let (most, found) = (show_duration(most), node.found());
+        format!(
+            "a lease is at most {most}, because places that it leaves unused are lost for so long; found {found}"
+        )
+    } else {
+        return;
+    };
+    node.wrong(&wrong);
+}
+
+fn key_template(node: Node) -> Option<KeyTemplate> {
+    let Some(text) = node.value.as_str() else {
+        return node.expected("variables such as \"$remote_addr\"");
+    };
+    let wrong = match KeyTemplate::parse(text) {
+        Ok(key) => return Some(key),
+        Err(wrong) => wrong,
+    };
+    for error in wrong {
+        let of_environment = match &error {
+            KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
+                "; a key takes nothing of the environment"
+            }
+            _ => "",
+        };
+        node.wrong(&format!("{error}{of_environment}; found {}", node.found()));
+    }
+    None
+}
+
+words!(Algorithm);
+
+/// Most requests in a period for `sliding_window_log`.
+///
+/// It remembers the time of each request, and more of them would take too much memory for each
+/// key.
+const LONGEST_LOG: u32 = 100_000;
+
+impl Zone {
+    /// The rate of a key.
+    #[must_use]
+    pub fn rate_of(&self, key: &[u8]) -> Rate {
+        let plan = self.plans.of(key);
+        plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
+    }
+
+    /// Whether each key has the same rate as under other settings.
+    #[must_use]
+    pub fn has_rates_of(&self, other: &Self) -> bool {
+        self.rate == other.rate && self.plans.have_rates_of(&other.plans)
+    }
+
+    /// Whether no key has a rate: the zone names keys, or bounds their running requests.
+    #[must_use]
+    pub fn limits_no_rate(&self) -> bool {
+        let mut rates = self.plans.iter().filter_map(|plan| plan.rate);
+        self.rate.is_unlimited() && rates.all(Rate::is_unlimited)
+    }
+
+    /// A limit in this zone as it applies to a key.
+    #[must_use]
+    pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
+        self.limit_in(self.plans.index_of(key), limit)
+    }
+
+    /// A limit in this zone as it applies to the keys of the plan with this index.
+    #[must_use]
+    pub fn limit_in(&self, plan: Option<usize>, limit: Limit) -> Limit {
+        let plan = plan.and_then(|plan| self.plans.get(plan));
+        plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
+    }
+
+    /// Why the zone cannot count at this rate, if it cannot.
+    #[must_use]
+    pub fn unfit(&self, rate: Rate) -> Option<String> {
+        let fits = unfit(self.algorithm, rate);
+        fits.or_else(|| unkept(self.store, self.algorithm, rate))
+    }
+
+    /// Whether requests of this client are never limited in this zone.
+    #[must_use]
+    pub fn is_exempt(&self, client: IpAddr) -> bool {
+        self.exempt.iter().any(|net| net.contains(&client))
+    }
+
+    /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
+    ///
+    /// A client that has one IPv6 address usually has a whole prefix of them.
+    #[must_use]
+    pub fn cut(&self, address: IpAddr) -> IpAddr {
+        cut(address, self.ipv6_prefix)
+    }
+}
+
+/// `address`, cut to `prefix` bits if it is IPv6.
+pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(whole) => {
+            let mask = u128::MAX
+                .checked_shl(128 - u32::from(prefix.min(128)))
+                .unwrap_or(0);
+            IpAddr::V6((whole.to_bits() & mask).into())
+        }
+    }
+}
+
+/// Why the algorithm cannot count at this rate, if it cannot: windows count whole requests.
+fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
+    if rate.is_unlimited() && !algorithm.queues() {
+        return Some(format!(
+            "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
+        ));
+    }
+    if !algorithm.has_windows() {
+        return None;
+    }
+    if !rate.is_whole() {
+        return Some(format!(
+            "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
+        ));
+    }
+    let remembered = algorithm == Algorithm::SlidingWindowLog;
+    if remembered && rate.whole_count() > Some(LONGEST_LOG) {
+        return Some(format!(
+            "sliding_window_log remembers the time of each request of a period, at most {LONGEST_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
+        ));
+    }
+    None
+}
+
+/// Why the zone's store cannot count at this rate, if it cannot.
+fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
+    match store {
+        StoreKind::Memory => None,
+        StoreKind::Redis if rate.is_unlimited() => {
+            Some("without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\"".to_owned())
+        }
+        StoreKind::Redis => {
+            let pace = Pace::new(rate, algorithm, Moment::default());
+            pace.err().map(|unkept| format!("{unkept}; found \"{rate}\""))
+        }
+    }
+}
