@@ -16,6 +16,7 @@
 //! | `incidents` | whether the headline tells each of many incidents |
 //! | `package` | the packages, their unit, and the log in the journal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
+//! | `goldens` | whether the program says the same as before |
 //! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 //! | `budget` | how the budget of a request is read, and what is above it |
@@ -28,6 +29,7 @@ mod checklist;
 mod demo;
 mod examples;
 mod gateway;
+mod goldens;
 mod grpc;
 mod http2;
 mod import;

@@ -15,6 +15,8 @@ pub struct Event {
     pub id: Option<u64>,
     pub name: String,
     pub data: Value,
+    /// The data as it came.
+    pub text: String,
 }
 
 impl Listener {
@@ -67,8 +69,12 @@ impl Listener {
                 in_data &= !ended;
             }
             if !data.is_empty() && !in_data {
-                let data = serde_json::from_str(&data).expect("JSON");
-                return Event { id, name, data };
+                return Event {
+                    id,
+                    name,
+                    data: serde_json::from_str(&data).expect("JSON"),
+                    text: data,
+                };
             }
         }
     }

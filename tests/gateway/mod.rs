@@ -22,7 +22,7 @@ mod hold;
 mod in_flight;
 mod include;
 mod listen;
-mod live;
+pub mod live;
 mod log;
 mod many_routes;
 mod masked_keys;
