@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::views::{Codes, Plain};
+use super::views::{Codes, Plain, Totals};
 use crate::observe::metrics::{
-    CodeClass, Outcome, RouteMetrics, ServerMetrics, StoreResult, ZoneMetrics,
+    CodeClass, LimitStatus, Outcome, Rejected, RouteMetrics, ServerMetrics, StoreResult,
+    ZoneMetrics,
 };
 
 /// The status of a request whose client left before a response began.
@@ -38,6 +39,26 @@ pub(super) fn codes(route: &RouteMetrics) -> Codes {
 pub(super) fn left(route: &RouteMetrics) -> u64 {
     let left = route.statuses().filter(|it| it.0 == CLIENT_GONE);
     left.map(|(_, count)| count).sum()
+}
+
+/// Requests of a zone, by outcome.
+pub(super) fn totals(zone: &ZoneMetrics) -> Totals {
+    Totals {
+        passed: zone.counted(LimitStatus::Passed),
+        delayed: zone.counted(LimitStatus::Delayed),
+        rejected: zone.counted(LimitStatus::Rejected),
+        cancelled: zone.counted(LimitStatus::Cancelled),
+        rejected_elsewhere: zone.counted(LimitStatus::RejectedElsewhere),
+        no_key: zone.counted(LimitStatus::NoKey),
+        delayed_dry_run: zone.counted(LimitStatus::DelayedDryRun),
+        rejected_dry_run: zone.counted(LimitStatus::RejectedDryRun),
+    }
+}
+
+/// Rejections of a zone by reason, zeros included.
+pub(super) fn rejections(zone: &ZoneMetrics) -> Labelled {
+    let count = |why: Rejected| (why.label().into(), zone.rejected(why));
+    Rejected::ALL.into_iter().map(count).collect()
 }
 
 /// Operations of a zone in the store, by result.

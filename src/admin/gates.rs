@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::views::{self, Plain};
+use super::views::{self, FileAndNow, Plain};
 use crate::config::{self, BackoffMode};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{BlockedBy, BlockedTimes, GateOutage, KeyAtGate, OriginGate};
-use crate::limit::{Class, Cut, Lowered, Moment, show_duration};
+use crate::http::upstream::{
+    BlockedBy, BlockedTimes, GateOutage, GateState, KeyAtGate, OriginGate,
+};
+use crate::limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{BackoffReason, GateRejected};
 
@@ -24,6 +26,26 @@ pub(super) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
         queue_depth: *depth as u64,
     };
     classes.iter().map(view).collect()
+}
+
+/// The rate of the file and the one in force, each as `show` has it.
+pub(super) fn rate<T>(
+    origin: &config::Origin,
+    state: &GateState,
+    show: impl Fn(Rate) -> T,
+) -> FileAndNow<T> {
+    FileAndNow {
+        file: origin.rate.map(&show),
+        now: state.rate.map(&show),
+    }
+}
+
+/// The places of the file and those in force.
+pub(super) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
+    FileAndNow {
+        file: origin.max_in_flight.map(|most| most.get() as u64),
+        now: state.max_in_flight.map(|most| most as u64),
+    }
 }
 
 /// The name of a key at a gate. The empty one is shared by requests whose key there is empty.

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::counts;
 use super::headline::words::part;
 use super::steps::Steps;
 use super::views::Happened;
 use crate::actors::Zone;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::observe::metrics::LimitStatus;
 use crate::time::clock;
 
 /// How many steps are kept. The oldest is ten minutes old.
@@ -83,20 +83,14 @@ fn before(kept: &ZoneSteps, zone: &(String, Moment), since: Moment) -> Option<Co
 
 impl Counted {
     fn of(zone: &Zone) -> Self {
-        let metrics = zone.metrics();
-        let sum = |all: &[LimitStatus]| all.iter().map(|it| metrics.counted(*it)).sum();
-        let rejected = sum(&[LimitStatus::Rejected, LimitStatus::RejectedDryRun]);
-        let cancelled = sum(&[LimitStatus::Cancelled]);
-        let went_on = sum(&[
-            LimitStatus::Passed,
-            LimitStatus::Delayed,
-            LimitStatus::DelayedDryRun,
-            LimitStatus::RejectedElsewhere,
-        ]);
+        let totals = counts::totals(zone.metrics());
+        let rejected = totals.rejected + totals.rejected_dry_run;
+        let went_on =
+            totals.passed + totals.delayed + totals.delayed_dry_run + totals.rejected_elsewhere;
         Self {
-            requests: rejected + cancelled + went_on,
+            requests: rejected + totals.cancelled + went_on,
             rejected,
-            cancelled,
+            cancelled: totals.cancelled,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Takes a sample of the gateway each second.
 
 mod gate;
+mod growth;
 mod lefts;
 mod origins;
 mod process;
@@ -8,14 +9,14 @@ mod routes;
 pub(super) mod shared_key;
 mod store;
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use self::gate::grown;
+use self::growth::Before;
 use self::lefts::Lefts;
 use self::origins::Origins;
 use self::process::Process;
@@ -24,19 +25,20 @@ use self::shared_key::untrusted_proxy;
 use self::store::Store;
 use super::Live;
 use super::advisor::Advisor;
+use super::counts::{self, Labelled};
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
 use super::outcomes::Outcomes;
 use super::overridden;
-use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, ZoneSample};
+use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, Totals, ZoneSample};
 use crate::actors::{HeavyKeys, Zone};
 use crate::config::{self, FileState, Route};
 use crate::http::gateway::Gateway;
 use crate::limit::{Measure, Window};
 use crate::observe::connections::ClientConnections;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{Counts, LimitStatus, Rejected};
+use crate::observe::metrics::{Counts, Tally};
 use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -54,8 +56,7 @@ pub(super) struct Sampler {
     editor: Editor,
     advisor: Advisor,
     seq: u64,
-    /// The counts of each zone one second ago.
-    before: HashMap<String, Counted>,
+    zones: Before<String, Counted>,
     origins: Origins,
     routes: Routes,
     store: Store,
@@ -64,23 +65,9 @@ pub(super) struct Sampler {
     process: Process,
 }
 
-/// The counts of a zone.
-#[derive(Clone, Default)]
-struct Counted {
-    passed: u64,
-    delayed: u64,
-    rejected: u64,
-    cancelled: u64,
-    rejected_elsewhere: u64,
-    no_key: u64,
-    dry_run: u64,
-    new_keys: u64,
-    evicted: u64,
-    flooded: u64,
-    rejections: BTreeMap<Plain, u64>,
-    waits: Counts,
-    lefts: Counts,
-}
+/// The counts of a zone: requests by outcome, new, evicted and flooded keys, rejections by reason,
+/// waits, and those of clients that left.
+type Counted = (Totals, [u64; 3], Labelled, Counts, Counts);
 
 impl Sampler {
     pub(super) fn new(
@@ -99,7 +86,7 @@ impl Sampler {
             editor: Editor::new(headlines),
             advisor: Advisor::default(),
             seq: 0,
-            before: HashMap::new(),
+            zones: Before::default(),
             origins: Origins::default(),
             routes: Routes::default(),
             store: Store::default(),
@@ -135,15 +122,14 @@ impl Sampler {
     async fn sample(&mut self, gateway: &Gateway) -> Sample {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
-        let mut counted = HashMap::new();
+        self.zones.begin();
         for index in 0..gateway.zones().len() {
-            if let Some((sample, keys)) = self.zone(gateway, index, &mut counted).await {
+            if let Some((sample, keys)) = self.zone(gateway, index).await {
                 zones.push(sample);
                 deepest.extend(keys);
             }
         }
-        self.before = counted;
-        deepest.sort_by_key(|key| std::cmp::Reverse(key.depth));
+        deepest.sort_by_key(|key: &KeySample| Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
         self.minute.tick(gateway);
         self.outcomes.tick(gateway);
@@ -182,27 +168,32 @@ impl Sampler {
     }
 
     async fn zone(
-        &self,
+        &mut self,
         gateway: &Gateway,
         index: usize,
-        counted: &mut HashMap<String, Counted>,
     ) -> Option<(ZoneSample, Vec<KeySample>)> {
         let zone = gateway.zone(index);
         let settings = zone.settings();
-        let now = Counted::of(zone);
-        let past = self.before.get(&settings.name).cloned().unwrap_or_default();
-        let passed = now.since(&past);
-        counted.insert(settings.name.clone(), now);
+        let metrics = zone.metrics();
+        let now = (
+            counts::totals(metrics),
+            [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Tally::get),
+            counts::rejections(metrics),
+            metrics.waits(),
+            metrics.lefts(),
+        );
+        let (totals, [new_keys, evicted, flooded], rejections, waits, lefts) =
+            self.zones.since(settings.name.clone(), now);
         let stats = stats(zone).await?;
-        let Lefts { left, left_after } = Lefts::of(&passed.lefts);
-        let wait = |q| passed.waits.quantile(q).map(seconds);
+        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let wait = |q| waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
         let other = overrides.zone.as_ref();
         let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
         let names = KeyNames::of(settings);
         let rejected = rejected_keys(zone, Window::Minute).await?;
         // Without a rejection there is nobody to name, and nobody need be asked.
-        let rejected_now = match passed.rejected {
+        let rejected_now = match totals.rejected {
             0 => HeavyKeys::default(),
             _ => rejected_keys(zone, Window::Seconds).await?,
         };
@@ -210,7 +201,7 @@ impl Sampler {
         let limited = all.next().map(|heavy| heavy.name.begin());
         let deepest = stats.deepest.first();
         let limited = limited.or(deepest.map(|state| &state.key[..]));
-        let is_limited = passed.rejected > 0 || passed.delayed > 0 || stats.depth > 0;
+        let is_limited = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
         let limited = limited.filter(|_| is_limited);
         let only_key = match limited {
             Some(_) => shared_key::only_key(zone).await,
@@ -219,17 +210,17 @@ impl Sampler {
         let sample = ZoneSample {
             name: Plain::new(&settings.name),
             rate: (!rate.is_unlimited()).then(|| rate.per_second()),
-            passed: passed.passed,
-            delayed: passed.delayed,
-            rejected: passed.rejected,
-            cancelled: passed.cancelled,
+            passed: totals.passed,
+            delayed: totals.delayed,
+            rejected: totals.rejected,
+            cancelled: totals.cancelled,
             left,
             left_after,
-            rejected_elsewhere: passed.rejected_elsewhere,
-            no_key: passed.no_key,
-            keyless: (passed.no_key > 0).then(|| keyless(gateway, index)),
-            dry_run: passed.dry_run,
-            rejections: passed.rejections,
+            rejected_elsewhere: totals.rejected_elsewhere,
+            no_key: totals.no_key,
+            keyless: (totals.no_key > 0).then(|| keyless(gateway, index)),
+            dry_run: totals.delayed_dry_run + totals.rejected_dry_run,
+            rejections,
             depth: stats.depth as u64,
             depth_max: stats.depth_max as u64,
             burst: gateway.least_burst(index).map(u64::from),
@@ -238,9 +229,9 @@ impl Sampler {
             wait_p95: wait(0.95),
             keys: (stats.active + stats.parked) as u64,
             max_keys: settings.max_keys.get() as u64,
-            new_keys: passed.new_keys,
-            evicted: passed.evicted,
-            flooded: passed.flooded,
+            new_keys,
+            evicted,
+            flooded,
             only_key,
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
             rejected_keys: heavy_keys(&rejected, settings),
@@ -290,51 +281,6 @@ fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
         share: heavy.rejections.min(found.total) as f64 / found.total.max(1) as f64,
     });
     keys.collect()
-}
-
-impl Counted {
-    fn of(zone: &Zone) -> Self {
-        let metrics = zone.metrics();
-        let count = |status| metrics.counted(status);
-        Self {
-            passed: count(LimitStatus::Passed),
-            delayed: count(LimitStatus::Delayed),
-            rejected: count(LimitStatus::Rejected),
-            cancelled: count(LimitStatus::Cancelled),
-            rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
-            no_key: count(LimitStatus::NoKey),
-            dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
-            new_keys: metrics.new_keys.get(),
-            evicted: metrics.evicted_lru.get(),
-            flooded: metrics.flooded.get(),
-            rejections: Rejected::ALL
-                .into_iter()
-                .map(|why| (why.label().into(), metrics.rejected(why)))
-                .collect(),
-            waits: metrics.waits(),
-            lefts: metrics.lefts(),
-        }
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        // A zone that left the file and came back counts from zero again.
-        let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
-        Self {
-            passed: since(self.passed, earlier.passed),
-            delayed: since(self.delayed, earlier.delayed),
-            rejected: since(self.rejected, earlier.rejected),
-            cancelled: since(self.cancelled, earlier.cancelled),
-            rejected_elsewhere: since(self.rejected_elsewhere, earlier.rejected_elsewhere),
-            no_key: since(self.no_key, earlier.no_key),
-            dry_run: since(self.dry_run, earlier.dry_run),
-            new_keys: since(self.new_keys, earlier.new_keys),
-            evicted: since(self.evicted, earlier.evicted),
-            flooded: since(self.flooded, earlier.flooded),
-            rejections: grown(&self.rejections, &earlier.rejections),
-            waits: self.waits.since(&earlier.waits),
-            lefts: self.lefts.since(&earlier.lefts),
-        }
-    }
 }
 
 /// Seconds, rounded down to microseconds: more digits only make each sample larger.

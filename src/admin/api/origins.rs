@@ -5,15 +5,13 @@ use crate::actors::StoreRefusal;
 use crate::admin::counts::Labelled;
 use crate::admin::minute::{Minute, Of, latency};
 use crate::admin::timestamp::timestamp;
-use crate::admin::views::{
-    Check, Event, FileAndNow, Gate, GateKey, Origins, Out, Plain, Server, Sharing,
-};
+use crate::admin::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
 use crate::admin::{Admin, counts, gates, reply, views};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{
     Condition, Failure, GateSharing, LastCheck, Origin, OriginGate, OutBy, Outage, ServerState,
 };
-use crate::limit::{Moment, Rate};
+use crate::limit::Moment;
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
@@ -98,7 +96,6 @@ fn out(outage: Outage) -> Out {
 fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> Gate {
     let settings = origin.settings();
     let state = gate.state(DEEPEST);
-    let rate = |rate: Option<Rate>| rate.map(|it| Plain::new(&it.to_string()));
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
     let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
         key: gates::key_name(gateway, key),
@@ -108,14 +105,8 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
     });
     Gate {
         queue_depth: state.depth as u64,
-        rate: FileAndNow {
-            file: rate(settings.rate),
-            now: rate(state.rate),
-        },
-        max_in_flight: FileAndNow {
-            file: settings.max_in_flight.map(|most| most.get() as u64),
-            now: state.max_in_flight.map(|most| most as u64),
-        },
+        rate: gates::rate(settings, &state, |rate| Plain::new(&rate.to_string())),
+        max_in_flight: gates::max_in_flight(settings, &state),
         sharing: state.sharing.map(|sharing| Sharing {
             alone: sharing.is_alone,
             part: sharing.part,

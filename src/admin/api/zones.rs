@@ -7,12 +7,12 @@ use actix_web::web::{Data, Path};
 use crate::actors::Zone;
 use crate::admin::exposition::stats;
 use crate::admin::overridden;
-use crate::admin::views::{Keys, Limit, Plain, Totals, ZonePlan, Zones};
-use crate::admin::{Admin, reply, views};
+use crate::admin::views::{Keys, Limit, Plain, ZonePlan, Zones};
+use crate::admin::{Admin, counts, reply, views};
 use crate::config;
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
-use crate::observe::metrics::{LimitStatus, MAX_NAMED_ROUTES, Rejected};
+use crate::observe::metrics::MAX_NAMED_ROUTES;
 
 pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
@@ -66,9 +66,6 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
     let stats = stats(zone).await?;
-    let total = |status| metrics.counted(status);
-    let rejections = Rejected::ALL.into_iter();
-    let rejections = rejections.map(|reason| (reason.label().into(), metrics.rejected(reason)));
     Some(views::Zone {
         name: Plain::new(&settings.name),
         key: Plain::new(&settings.key.to_string()),
@@ -83,17 +80,8 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
         plans: plans(settings),
-        totals: Totals {
-            passed: total(LimitStatus::Passed),
-            delayed: total(LimitStatus::Delayed),
-            rejected: total(LimitStatus::Rejected),
-            cancelled: total(LimitStatus::Cancelled),
-            rejected_elsewhere: total(LimitStatus::RejectedElsewhere),
-            no_key: total(LimitStatus::NoKey),
-            delayed_dry_run: total(LimitStatus::DelayedDryRun),
-            rejected_dry_run: total(LimitStatus::RejectedDryRun),
-        },
-        rejections: rejections.collect(),
+        totals: counts::totals(metrics),
+        rejections: counts::rejections(metrics),
         depth: stats.depth as u64,
         depth_max: stats.depth_max as u64,
         in_flight: stats.in_flight as u64,

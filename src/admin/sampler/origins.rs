@@ -1,7 +1,7 @@
-use std::collections::HashMap;
 use std::time::Duration;
 
-use super::gate::{Gates, grown};
+use super::gate::Gates;
+use super::growth::Before;
 use super::lefts::Lefts;
 use crate::admin::counts::{self, Labelled};
 use crate::admin::minute::{Of, latency};
@@ -18,19 +18,11 @@ const RECENT: Duration = Duration::from_secs(60);
 /// The counts of each server one second ago, and those of the gates.
 #[derive(Default)]
 pub(super) struct Origins {
-    before: HashMap<Of, Counted>,
-    now: HashMap<Of, Counted>,
+    /// Answers, errors and latencies.
+    servers: Before<Of, (Codes, Labelled, Counts)>,
     gates: Gates,
-    /// Clients that left before each origin answered, until one second ago.
-    lefts: HashMap<String, Counts>,
-}
-
-/// The counts of a server.
-#[derive(Clone, Default)]
-struct Counted {
-    codes: Codes,
-    errors: Labelled,
-    latencies: Counts,
+    /// Clients that left before each origin answered.
+    lefts: Before<String, Counts>,
 }
 
 impl Origins {
@@ -38,20 +30,16 @@ impl Origins {
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
         let now = clock::now();
         self.gates.begin();
-        self.before = std::mem::take(&mut self.now);
+        self.servers.begin();
+        self.lefts.begin();
         let origins = gateway.origins().iter();
-        let samples = origins.map(|it| self.origin(gateway, it, now)).collect();
-        let lefts = gateway.origins().iter();
-        let lefts = lefts.map(|it| (it.settings().name.clone(), it.lefts()));
-        self.lefts = lefts.collect();
-        samples
+        origins.map(|it| self.origin(gateway, it, now)).collect()
     }
 
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
         let gate = origin.gate();
-        let lefts = self.lefts.get(&settings.name).cloned();
-        let lefts = origin.lefts().since(&lefts.unwrap_or_default());
+        let lefts = self.lefts.since(settings.name.clone(), origin.lefts());
         let Lefts { left, left_after } = Lefts::of(&lefts);
         let mut sample = OriginSample {
             name: Plain::new(&settings.name),
@@ -82,32 +70,19 @@ impl Origins {
                 .into_iter()
                 .chain(recent)
                 .max_by_key(|it| it.at);
-            let seen = self.count(
-                Of::server(&settings.name, server.url),
-                Counted {
-                    codes: counts::responses(server.metrics),
-                    errors: counts::errors(server.metrics),
-                    latencies: server.metrics.latencies(),
-                },
+            let now = (
+                counts::responses(server.metrics),
+                counts::errors(server.metrics),
+                server.metrics.latencies(),
             );
-            counts::add(&mut sample.codes, &seen.codes);
-            counts::add(&mut sample.errors, &seen.errors);
-            latencies.add(&seen.latencies);
+            let of = Of::server(&settings.name, server.url);
+            let (codes, errors, more) = self.servers.since(of, now);
+            counts::add(&mut sample.codes, &codes);
+            counts::add(&mut sample.errors, &errors);
+            latencies.add(&more);
         }
         sample.latency = latency(&latencies);
         sample.last_failure = last_failure.map(|failure| Plain::new(&failure.text));
         sample
-    }
-
-    /// What was counted in the last second, if `now` is what was counted so far.
-    fn count(&mut self, of: Of, now: Counted) -> Counted {
-        let past = self.before.remove(&of).unwrap_or_default();
-        let seen = Counted {
-            codes: grown(&now.codes, &past.codes),
-            errors: grown(&now.errors, &past.errors),
-            latencies: now.latencies.since(&past.latencies),
-        };
-        self.now.insert(of, now);
-        seen
     }
 }

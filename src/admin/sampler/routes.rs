@@ -1,10 +1,9 @@
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
-use super::gate::grown;
+use super::growth::Before;
 use crate::admin::counts;
 use crate::admin::minute::{self, latency};
-use crate::admin::views::{Codes, Latency, Plain, RouteSample};
+use crate::admin::views::{Codes, Plain, RouteSample};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{Counts, NO_ROUTE, RouteMetrics};
 
@@ -13,7 +12,10 @@ const BUSIEST: usize = 20;
 
 /// The counts of each route one second ago.
 #[derive(Default)]
-pub(super) struct Routes(HashMap<String, Counted>);
+pub(super) struct Routes(Before<String, Counted>);
+
+/// Answers, clients that left, and latencies: none for a route that is one too many.
+type Counted = (Codes, u64, Option<Counts>);
 
 /// The answers of one second.
 pub(super) struct Answers {
@@ -25,45 +27,28 @@ pub(super) struct Answers {
     pub(super) routes: Vec<RouteSample>,
 }
 
-struct Counted {
-    codes: Codes,
-    left: u64,
-    /// `None` for a route that is one too many.
-    latencies: Option<Counts>,
-}
-
 impl Routes {
     /// The answers of the last second.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Answers {
-        let mut before = std::mem::take(&mut self.0);
+        self.0.begin();
         let (mut all, mut left, mut routes) = (Codes::new(), 0, Vec::new());
         for (name, metrics) in named(gateway) {
             // Routes with the same host and path count together.
-            if self.0.contains_key(&name) {
+            if self.0.has(&name) {
                 continue;
             }
-            let now = Counted {
-                codes: counts::codes(metrics),
-                left: counts::left(metrics),
-                latencies: (self.0.len() < minute::MOST).then(|| metrics.latencies()),
-            };
-            let past = before.remove(&name);
-            left += match &past {
-                Some(past) => now.left.saturating_sub(past.left),
-                None => now.left,
-            };
-            let sample = RouteSample {
-                name: Plain::new(&name),
-                codes: match &past {
-                    Some(past) => grown(&now.codes, &past.codes),
-                    None => now.codes.clone(),
-                },
-                latency: since(&now, past.as_ref()),
-            };
-            self.0.insert(name, now);
-            counts::add(&mut all, &sample.codes);
-            if !sample.codes.is_empty() {
-                routes.push(sample);
+            let is_kept = self.0.len() < minute::MOST;
+            let latencies = is_kept.then(|| metrics.latencies());
+            let now = (counts::codes(metrics), counts::left(metrics), latencies);
+            let (codes, left_now, latencies) = self.0.since(name.clone(), now);
+            left += left_now;
+            counts::add(&mut all, &codes);
+            if !codes.is_empty() {
+                routes.push(RouteSample {
+                    name: Plain::new(&name),
+                    codes,
+                    latency: latencies.as_ref().map(latency).unwrap_or_default(),
+                });
             }
         }
         routes.sort_by_key(|route| Reverse(route.codes.values().sum::<u64>()));
@@ -80,14 +65,4 @@ impl Routes {
 fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
     let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
     std::iter::once(unrouted).chain(gateway.counted_routes())
-}
-
-fn since(now: &Counted, past: Option<&Counted>) -> Latency {
-    let Some(latencies) = &now.latencies else {
-        return Latency::default();
-    };
-    match past.and_then(|past| past.latencies.as_ref()) {
-        Some(past) => latency(&latencies.since(past)),
-        None => latency(latencies),
-    }
 }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::gate::grown;
+use super::growth::Growing;
 use super::seconds;
 use crate::admin::counts::{self, Labelled};
 use crate::admin::minute::latency;
@@ -17,8 +17,7 @@ const SHOWN: Duration = Duration::from_secs(10);
 /// The counts of the store one second ago.
 #[derive(Default)]
 pub(super) struct Store {
-    operations: Labelled,
-    latencies: Counts,
+    before: (Labelled, Counts),
     zones: HashMap<String, ZoneOperations>,
 }
 
@@ -33,7 +32,7 @@ struct ZoneOperations {
 impl ZoneOperations {
     fn next(before: Option<Self>, counts: Labelled, now: Moment) -> Self {
         let before = before.unwrap_or_default();
-        let grown = grown(&counts, &before.counts);
+        let grown = counts.since(&before.counts);
         let has = |result: StoreResult| grown.contains_key(&Plain::from(result.label()));
         let refused = if has(StoreResult::Ok) || has(StoreResult::Leased) {
             None
@@ -51,29 +50,29 @@ impl Store {
     /// The store in the last second; `None` if nothing is shared.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Option<StoreSample> {
         let store = gateway.store_health()?;
-        let mut now = Self {
-            operations: Labelled::new(),
-            latencies: store.latencies(),
-            zones: HashMap::new(),
-        };
+        let mut now = (Labelled::new(), store.latencies());
+        let mut before = std::mem::take(&mut self.zones);
         let at = clock::now();
         let zones = gateway.zones().iter();
         for zone in zones.clone() {
             let operations = counts::operations(zone.metrics());
-            counts::add(&mut now.operations, &operations);
+            counts::add(&mut now.0, &operations);
             let name = &zone.settings().name;
-            let before = self.zones.remove(name);
+            let before = before.remove(name);
             let next = ZoneOperations::next(before, operations, at);
-            now.zones.insert(name.clone(), next);
+            self.zones.insert(name.clone(), next);
         }
-        let is_refused = |name: &String| now.zones.get(name).is_some_and(|it| it.refused.is_some());
+        let is_refused =
+            |name: &String| self.zones.get(name).is_some_and(|it| it.refused.is_some());
         let names = zones.clone().map(|zone| &zone.settings().name);
         let names = names.filter(|name| is_refused(name));
         let names: Vec<_> = names.map(|name| Plain::new(name)).collect();
         let refusal = store.last_refusal().filter(|_| !names.is_empty());
         let differs = zones.filter(|zone| zone.differs());
         let outage = store.outage();
-        let sample = StoreSample {
+        let (operations, latencies) = now.since(&self.before);
+        self.before = now;
+        Some(StoreSample {
             up: outage.is_none(),
             out_for: outage
                 .as_ref()
@@ -82,16 +81,14 @@ impl Store {
                 .as_ref()
                 .map(|_| store.shared_by().during_outage().into()),
             reason: outage.map(|(_, reason)| Plain::new(&reason)),
-            latency: latency(&now.latencies.since(&self.latencies)),
-            operations: grown(&now.operations, &self.operations),
+            latency: latency(&latencies),
+            operations,
             refuses: refusal.map(|why| StoreRefuses {
                 zones: names,
                 reason: Plain::new(&why.reason),
                 remedy: why.remedy.into(),
             }),
             differs: differs.map(|it| Plain::new(&it.settings().name)).collect(),
-        };
-        *self = now;
-        Some(sample)
+        })
     }
 }
