@@ -3,19 +3,22 @@
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::num::NonZeroUsize;
+use std::fmt::{Display, Write as _};
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::formatting::sanitize_label_value;
 use tokio::time::timeout;
 
-use super::Recorder;
 use super::sampler::shared_key::untrusted_proxies;
+use super::views::FileAndNow;
+use super::{Recorder, gates};
 use crate::actors::{Zone, ZoneStats};
+use crate::config;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{BlockedBy, GateSharing};
+use crate::http::upstream::BlockedBy;
+use crate::limit::Rate;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{
     GATEWAY, GATEWAY_HELP, NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH,
@@ -57,12 +60,41 @@ impl Exposition {
     pub(super) fn render(&self, recorder: &Recorder) -> String {
         self.gateway.show_metrics();
         let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
-        family(&mut text, GATEWAY, GATEWAY_HELP);
-        let name = &self.gateway.settings().server.name;
-        sample(&mut text, GATEWAY, &[("name", name)], 1);
+        let name = self.gateway.settings().server.name.clone();
+        let info = iter::once((vec![("name", name)], 1));
+        gauge(&mut text, GATEWAY, GATEWAY_HELP, info);
         self.write_zones(&mut text);
         self.write_gates(&mut text);
         text
+    }
+
+    fn write_zones(&self, out: &mut String) {
+        let settings = |index| self.gateway.zone(index).settings();
+        let zones = self.zones.iter();
+        let zones: Vec<_> = zones.map(|it| (settings(it.0), &it.1)).collect();
+        let name = |zone: &config::Zone| vec![("zone", zone.name.clone())];
+        let depths = zones.iter().map(|(zone, it)| (name(zone), it.depth_max));
+        gauge(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, depths);
+        let waits = zones.iter();
+        let waits = waits.map(|(zone, it)| (name(zone), it.oldest_wait.as_secs_f64()));
+        gauge(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, waits);
+        let peers = self.gateway.zones().iter().enumerate();
+        let peers = peers.map(|(index, zone)| {
+            let is_there = untrusted_proxies(&self.gateway, index).next().is_some();
+            (name(zone.settings()), u8::from(is_there))
+        });
+        gauge(out, ZONE_UNTRUSTED_PROXY, ZONE_UNTRUSTED_PROXY_HELP, peers);
+        let keys = zones.iter().flat_map(|(zone, stats)| {
+            let names = KeyNames::of(zone);
+            // Two keys may have the same name after it is cut off. The deeper key comes first.
+            let mut seen = HashSet::new();
+            stats.deepest.iter().filter_map(move |state| {
+                let key = names.short(&state.key);
+                let labels = vec![("zone", zone.name.clone()), ("key", key.clone())];
+                seen.insert(key).then_some((labels, state.depth))
+            })
+        });
+        gauge(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP, keys);
     }
 
     fn write_gates(&self, out: &mut String) {
@@ -72,120 +104,58 @@ impl Exposition {
         if gates.is_empty() {
             return;
         }
-        family(out, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP);
-        for (origin, state) in &gates {
-            sample(out, ORIGIN_DEPTH, &[("origin", &origin.name)], state.depth);
-        }
-        if gates.iter().any(|(_, state)| !state.classes.is_empty()) {
-            family(out, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP);
-        }
-        for (origin, state) in &gates {
-            for (class, depth) in &state.classes {
-                let labels = [("origin", origin.name.as_str()), ("class", &*class.name)];
-                sample(out, ORIGIN_CLASS_DEPTH, &labels, depth);
-            }
-        }
-        family(out, ORIGIN_RATE, ORIGIN_RATE_HELP);
-        for (origin, state) in &gates {
-            for (of, rate) in [("file", origin.rate), ("now", state.rate)] {
-                if let Some(rate) = rate {
-                    let labels = [("origin", origin.name.as_str()), ("of", of)];
-                    sample(out, ORIGIN_RATE, &labels, rate.per_second());
-                }
-            }
-        }
-        family(out, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP);
-        for (origin, state) in &gates {
-            let of_file = origin.max_in_flight.map(NonZeroUsize::get);
-            for (of, limit) in [("file", of_file), ("now", state.max_in_flight)] {
-                if let Some(limit) = limit {
-                    let labels = [("origin", origin.name.as_str()), ("of", of)];
-                    sample(out, ORIGIN_IN_FLIGHT_LIMIT, &labels, limit);
-                }
-            }
-        }
-        typed(out, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, "counter");
-        for (origin, state) in &gates {
-            for (by, time) in BlockedBy::ALL.into_iter().zip(state.blocked) {
-                let labels = [("origin", origin.name.as_str()), ("by", by.label())];
-                sample(out, ORIGIN_BLOCKED, &labels, time.as_secs_f64());
-            }
-        }
-        let shared = gates.iter().filter_map(|(origin, state)| {
-            let sharing = state.sharing.as_ref()?;
-            Some((origin.name.as_str(), sharing))
+        let name = |origin: &config::Origin| vec![("origin", origin.name.clone())];
+        let with = |origin: &config::Origin, label, value: &str| {
+            vec![("origin", origin.name.clone()), (label, value.to_owned())]
+        };
+        let depths = gates.iter().map(|(origin, it)| (name(origin), it.depth));
+        gauge(out, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, depths);
+        let classes = gates.iter().flat_map(|(origin, it)| {
+            let classes = it.classes.iter();
+            classes.map(move |(class, depth)| (with(origin, "class", &class.name), depth))
         });
-        write_sharing(out, &shared.collect::<Vec<_>>());
-    }
-
-    fn write_zones(&self, out: &mut String) {
-        let settings = |index| self.gateway.zone(index).settings();
-        let zones = self.zones.iter();
-        let zones: Vec<_> = zones.map(|it| (settings(it.0), &it.1)).collect();
-        family(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP);
-        for (zone, stats) in &zones {
-            sample(
-                out,
-                ZONE_DEPTH_MAX,
-                &[("zone", &zone.name)],
-                stats.depth_max,
-            );
+        optional(out, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP, classes);
+        let rates = gates.iter().flat_map(|(origin, it)| {
+            let FileAndNow { file, now } = gates::rate(origin, it, Rate::per_second);
+            let rates = [("file", file), ("now", now)].into_iter();
+            rates.filter_map(move |(of, rate)| Some((with(origin, "of", of), rate?)))
+        });
+        gauge(out, ORIGIN_RATE, ORIGIN_RATE_HELP, rates);
+        let limits = gates.iter().flat_map(|(origin, it)| {
+            let FileAndNow { file, now } = gates::max_in_flight(origin, it);
+            let limits = [("file", file), ("now", now)].into_iter();
+            limits.filter_map(move |(of, limit)| Some((with(origin, "of", of), limit?)))
+        });
+        gauge(
+            out,
+            ORIGIN_IN_FLIGHT_LIMIT,
+            ORIGIN_IN_FLIGHT_LIMIT_HELP,
+            limits,
+        );
+        let blocked = gates.iter().flat_map(|(origin, it)| {
+            let times = BlockedBy::ALL.into_iter().zip(it.blocked);
+            times.map(move |(by, time)| (with(origin, "by", by.label()), time.as_secs_f64()))
+        });
+        family(out, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, "counter", blocked);
+        let shared = gates.iter();
+        let shared = shared.filter_map(|(origin, it)| Some((*origin, it.sharing.as_ref()?)));
+        let shared: Vec<_> = shared.collect();
+        if shared.is_empty() {
+            return;
         }
-        family(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP);
-        for (zone, stats) in &zones {
-            let seconds = stats.oldest_wait.as_secs_f64();
-            sample(out, ZONE_OLDEST_WAIT, &[("zone", &zone.name)], seconds);
-        }
-        family(out, ZONE_UNTRUSTED_PROXY, ZONE_UNTRUSTED_PROXY_HELP);
-        for (index, zone) in self.gateway.zones().iter().enumerate() {
-            let mut peers = untrusted_proxies(&self.gateway, index);
-            let labels = [("zone", zone.settings().name.as_str())];
-            let is_there = u8::from(peers.next().is_some());
-            sample(out, ZONE_UNTRUSTED_PROXY, &labels, is_there);
-        }
-        family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
-        for (zone, stats) in &zones {
-            let names = KeyNames::of(zone);
-            // Two keys may have the same name after it is cut off. The deeper key comes first.
-            let mut seen = HashSet::new();
-            for state in &stats.deepest {
-                let key = names.short(&state.key);
-                if seen.insert(key.clone()) {
-                    let labels = [("zone", zone.name.as_str()), ("key", key.as_str())];
-                    sample(out, ZONE_TOP_KEY, &labels, state.depth);
-                }
-            }
-        }
-    }
-}
-
-/// Writes how the rates of these origins are shared.
-fn write_sharing(out: &mut String, origins: &[(&str, &GateSharing)]) {
-    if origins.is_empty() {
-        return;
-    }
-    family(out, ORIGIN_SHARED, ORIGIN_SHARED_HELP);
-    for (origin, sharing) in origins {
-        let is_shared = u8::from(!sharing.is_alone);
-        sample(out, ORIGIN_SHARED, &[("origin", origin)], is_shared);
-    }
-    family(out, ORIGIN_GATEWAYS, ORIGIN_GATEWAYS_HELP);
-    for (origin, sharing) in origins {
-        if let Some(gateways) = sharing.gateways {
-            sample(out, ORIGIN_GATEWAYS, &[("origin", origin)], gateways);
-        }
-    }
-    family(out, ORIGIN_PART, ORIGIN_PART_HELP);
-    for (origin, sharing) in origins {
-        sample(out, ORIGIN_PART, &[("origin", origin)], sharing.part);
-    }
-    typed(out, ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, "counter");
-    for (origin, sharing) in origins {
-        let slots = sharing.slots;
-        for (result, count) in [("used", slots.used), ("lapsed", slots.lapsed)] {
-            let labels = [("origin", *origin), ("result", result)];
-            sample(out, ORIGIN_SLOTS, &labels, count);
-        }
+        let alone = shared.iter();
+        let alone = alone.map(|(origin, it)| (name(origin), u8::from(!it.is_alone)));
+        gauge(out, ORIGIN_SHARED, ORIGIN_SHARED_HELP, alone);
+        let gateways = shared.iter();
+        let gateways = gateways.filter_map(|(origin, it)| Some((name(origin), it.gateways?)));
+        gauge(out, ORIGIN_GATEWAYS, ORIGIN_GATEWAYS_HELP, gateways);
+        let parts = shared.iter().map(|(origin, it)| (name(origin), it.part));
+        gauge(out, ORIGIN_PART, ORIGIN_PART_HELP, parts);
+        let slots = shared.iter().flat_map(|(origin, it)| {
+            let slots = [("used", it.slots.used), ("lapsed", it.slots.lapsed)].into_iter();
+            slots.map(move |(result, count)| (with(origin, "result", result), count))
+        });
+        family(out, ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, "counter", slots);
     }
 }
 
@@ -194,16 +164,46 @@ pub(super) async fn stats(zone: &Zone) -> Option<ZoneStats> {
     timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
 }
 
-fn family(out: &mut String, name: &str, help: &str) {
-    typed(out, name, help, "gauge");
+type Labels = Vec<(&'static str, String)>;
+
+/// Writes a gauge, which may have no series now.
+fn gauge<V: Display>(
+    out: &mut String,
+    name: &str,
+    help: &str,
+    series: impl Iterator<Item = (Labels, V)>,
+) {
+    family(out, name, help, "gauge", series);
 }
 
-fn typed(out: &mut String, name: &str, help: &str, kind: &str) {
+/// Writes a gauge if it has any series.
+fn optional<V: Display>(
+    out: &mut String,
+    name: &str,
+    help: &str,
+    series: impl Iterator<Item = (Labels, V)>,
+) {
+    let mut series = series.peekable();
+    if series.peek().is_some() {
+        gauge(out, name, help, series);
+    }
+}
+
+fn family<V: Display>(
+    out: &mut String,
+    name: &str,
+    help: &str,
+    kind: &str,
+    series: impl Iterator<Item = (Labels, V)>,
+) {
     // Writing to a string does not fail.
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in series {
+        sample(out, name, &labels, value);
+    }
 }
 
-fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+fn sample(out: &mut String, name: &str, labels: &[(&str, String)], value: impl Display) {
     out.push_str(name);
     for (nth, (label, value)) in labels.iter().enumerate() {
         let _ = write!(out, "{}{label}=\"", if nth == 0 { '{' } else { ',' });
@@ -265,29 +265,22 @@ impl CurrentNames {
         selected
     }
 
+    /// Whether a line is in force: its first label, and the second one if that is a part of the first.
     fn has(&self, line: &str) -> bool {
-        let Some((name, labels)) = line.split_once('{') else {
+        let labels = line.split_once('{').map_or("", |(_, labels)| labels);
+        let begins = |label: &str| labels.starts_with(label);
+        let is_named = ["zone=", "origin=", "route="].into_iter().any(begins);
+        // Zones and origins share the counts of the store.
+        if !is_named || line.starts_with("drip_store_") {
             return true;
-        };
-        let first = match name {
-            name if GATE.iter().any(|prefix| name.starts_with(prefix)) => 1,
-            name if name.starts_with("drip_origin_") => 2,
-            name if name.starts_with("drip_zone_") => 1,
-            name if name.starts_with("drip_plan_") => 2,
-            name if name.starts_with("drip_request") => 1,
-            _ => return true,
-        };
-        labels_end(labels, first).is_none_or(|end| self.0.contains(&labels[..end]))
+        }
+        let first = labels_end(labels, 1).unwrap_or_default();
+        let second = labels.get(first + 1..).unwrap_or_default();
+        let mut parts = ["plan=", "server=", "class="].into_iter();
+        let parts = parts.any(|label| second.starts_with(label));
+        labels_end(labels, 1 + usize::from(parts)).is_none_or(|end| self.0.contains(&labels[..end]))
     }
 }
-
-/// How the names of a gate's metrics begin: these have no label `server`.
-const GATE: [&str; 4] = [
-    "drip_origin_queue_wait_seconds",
-    "drip_origin_rejections_total",
-    "drip_origin_lost_slots_total",
-    "drip_origin_backoffs_total",
-];
 
 /// The index after the first `count` labels.
 fn labels_end(labels: &str, count: usize) -> Option<usize> {
@@ -317,11 +310,8 @@ mod tests {
             &mut out,
             "m",
             &[
-                ("zone", "z"),
-                (
-                    "key",
-                    &KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>"),
-                ),
+                ("zone", "z".to_owned()),
+                ("key", KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>")),
             ],
             3,
         );
