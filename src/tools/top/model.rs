@@ -11,8 +11,7 @@ pub(super) use self::origins::{GateNow, OriginLine};
 pub(super) use self::server::ServerState;
 use super::client::Lost;
 use super::feed::News;
-use crate::admin::views::Plain;
-use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Override, Sample, Zone};
+use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Plain, Sample, Zone, ZoneSample};
 use crate::limit::Moment;
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
@@ -42,22 +41,14 @@ pub(super) enum Link {
 }
 
 /// A zone now, and its depth over time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) name: Plain,
     pub(super) rate: Plain,
-    /// Requests that came, went on and were rejected in the last second.
+    /// The last second; all zero without a sample.
+    pub(super) now: ZoneSample,
+    /// Requests that came in the last second.
     pub(super) came: u64,
-    pub(super) out: u64,
-    pub(super) rejected: u64,
-    pub(super) depth: u64,
-    pub(super) deepest: u64,
-    pub(super) oldest: f64,
-    pub(super) p95: Option<f64>,
-    pub(super) keys: u64,
-    /// What differs from the file for the whole zone, and how many keys have overrides.
-    pub(super) overridden: Option<Override>,
-    pub(super) overridden_keys: u64,
     /// One value a second; the most recent is last.
     pub(super) depths: Vec<u64>,
 }
@@ -159,15 +150,7 @@ impl Model {
             name: zone.name.clone(),
             rate: zone.rate.clone(),
             came: now.came(before.unwrap_or(now.depth)),
-            out: now.out(),
-            rejected: now.rejected,
-            depth: now.depth,
-            deepest: now.depth_max,
-            oldest: now.oldest_wait,
-            p95: now.wait_p95,
-            keys: now.keys,
-            overridden: now.overridden,
-            overridden_keys: now.overridden_keys,
+            now,
             depths,
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     rows.extend(model.rows().iter().map(zone));
     lines.extend(columns(&rows, &[0, 1]));
     for row in model.rows() {
-        let told = overridden::lines(&row).into_iter();
+        let told = overridden::lines(&row.now).into_iter();
         lines.extend(told.map(|text| format!("{}: {text}", row.name)));
     }
     lines.push(String::new());
@@ -190,13 +190,13 @@ fn zone(row: &Row) -> Vec<String> {
         row.name.to_string(),
         row.rate.to_string(),
         row.came.to_string(),
-        row.out.to_string(),
-        row.depth.to_string(),
-        row.deepest.to_string(),
-        wait(row.oldest),
-        row.p95.map_or("-".to_owned(), wait),
-        row.rejected.to_string(),
-        row.keys.to_string(),
+        row.now.out().to_string(),
+        row.now.depth.to_string(),
+        row.now.depth_max.to_string(),
+        wait(row.now.oldest_wait),
+        row.now.wait_p95.map_or("-".to_owned(), wait),
+        row.now.rejected.to_string(),
+        row.now.keys.to_string(),
     ]
 }
 

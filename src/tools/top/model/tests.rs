@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::admin::views::{ZoneSample, Zones};
+use crate::admin::views::Zones;
 
 fn sample(seq: u32, depth: u64) -> Sample {
     Sample {
@@ -34,17 +34,17 @@ fn model(samples: Vec<Sample>) -> Model {
 fn a_row_is_the_last_second() {
     let mut model = model(vec![sample(1, 5), sample(2, 9)]);
     let row = &model.rows()[0];
-    assert_eq!((row.came, row.out, row.depth), (14, 10, 9));
+    assert_eq!((row.came, row.now.out(), row.now.depth), (14, 10, 9));
     assert_eq!(row.depths, [5, 9]);
     model.hear(News::Sample(Box::new(sample(3, 0))), Moment::default());
     let row = &model.rows()[0];
-    assert_eq!((row.came, row.out, row.depth), (1, 10, 0));
+    assert_eq!((row.came, row.now.out(), row.now.depth), (1, 10, 0));
 }
 
 #[test]
 fn a_zone_without_samples_is_all_zero() {
     let row = &model(Vec::new()).rows()[0];
-    assert_eq!((row.came, row.depth, row.p95), (0, 0, None));
+    assert_eq!((row.came, row.now.depth, row.now.wait_p95), (0, 0, None));
     assert!(!model(Vec::new()).is_whole());
 }
 

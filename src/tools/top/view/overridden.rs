@@ -1,21 +1,20 @@
 //! What of a zone is not as in the file.
 
 use super::numbers::moment;
-use crate::admin::views::Override;
-use crate::tools::top::model::Row;
+use crate::admin::views::{Override, ZoneSample};
 
 /// In one or two words, for a list; `None` for a zone that is as in the file.
-pub(super) fn short(row: &Row) -> Option<String> {
-    match &row.overridden {
+pub(super) fn short(zone: &ZoneSample) -> Option<String> {
+    match &zone.overridden {
         Some(it) => Some(what(it)),
-        None if row.overridden_keys > 0 => Some("keys".to_owned()),
+        None if zone.overridden_keys > 0 => Some("keys".to_owned()),
         None => None,
     }
 }
 
 /// In lines of their own; none for a zone that is as in the file.
-pub(in crate::tools::top) fn lines(row: &Row) -> Vec<String> {
-    let zone = row.overridden.as_ref().map(|it| {
+pub(in crate::tools::top) fn lines(zone: &ZoneSample) -> Vec<String> {
+    let whole = zone.overridden.as_ref().map(|it| {
         let until = moment(it.until.as_str());
         format!(
             "not as in the file: {}, until {until}, by {}",
@@ -23,12 +22,12 @@ pub(in crate::tools::top) fn lines(row: &Row) -> Vec<String> {
             it.by
         )
     });
-    let keys = match row.overridden_keys {
+    let keys = match zone.overridden_keys {
         0 => None,
         1 => Some("1 key is not as in the file".to_owned()),
         more => Some(format!("{more} keys are not as in the file")),
     };
-    zone.into_iter().chain(keys).collect()
+    whole.into_iter().chain(keys).collect()
 }
 
 fn what(it: &Override) -> String {
@@ -49,11 +48,11 @@ mod tests {
 
     #[test]
     fn what_is_overridden_is_named_with_its_end_and_who_set_it() {
-        let mut row = Row::default();
-        assert_eq!((short(&row), lines(&row)), (None, Vec::new()));
-        row.overridden_keys = 2;
-        assert_eq!(short(&row).as_deref(), Some("keys"));
-        row.overridden = Some(Override {
+        let mut zone = ZoneSample::default();
+        assert_eq!((short(&zone), lines(&zone)), (None, Vec::new()));
+        zone.overridden_keys = 2;
+        assert_eq!(short(&zone).as_deref(), Some("keys"));
+        zone.overridden = Some(Override {
             rate: Some(Plain::new("20r/s")),
             pause: true,
             dry_run: Some(false),
@@ -61,8 +60,8 @@ mod tests {
             by: Plain::new("127.0.0.1"),
             ..Override::default()
         });
-        assert_eq!(short(&row).as_deref(), Some("paused, 20r/s, enforced"));
-        let zone = "not as in the file: paused, 20r/s, enforced, until 2026-11-21 06:00:00 UTC, by 127.0.0.1";
-        assert_eq!(lines(&row), [zone, "2 keys are not as in the file"]);
+        assert_eq!(short(&zone).as_deref(), Some("paused, 20r/s, enforced"));
+        let whole = "not as in the file: paused, 20r/s, enforced, until 2026-11-21 06:00:00 UTC, by 127.0.0.1";
+        assert_eq!(lines(&zone), [whole, "2 keys are not as in the file"]);
     }
 }

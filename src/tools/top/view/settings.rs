@@ -23,7 +23,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let faint = Paint::faint();
     let mut lines = vec![Line::raw(format!("{} {}", zone.rate, zone.algorithm))];
     if let Some(row) = view.shown().rows().get(view.page.selected(zones)) {
-        let told = overridden::lines(row).into_iter();
+        let told = overridden::lines(&row.now).into_iter();
         lines.extend(told.map(|text| Line::styled(text, view.paint.mark())));
     }
     lines.push(Line::raw(format!("key {}", zone.key)));

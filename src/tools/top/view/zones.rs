@@ -23,13 +23,15 @@ type Column = (&'static str, u16, fn(&model::Row) -> String);
 const COLUMNS: [Column; 9] = [
     ("rate", 9, |row| row.rate.to_string()),
     ("in/s", 6, |row| row.came.to_string()),
-    ("out/s", 6, |row| row.out.to_string()),
-    ("depth", 6, |row| row.depth.to_string()),
-    ("deepest", 7, |row| row.deepest.to_string()),
-    ("oldest", 6, |row| wait(row.oldest)),
-    ("p95", 6, |row| row.p95.map_or("–".to_owned(), wait)),
-    ("rej/s", 5, |row| row.rejected.to_string()),
-    ("keys", 7, |row| row.keys.to_string()),
+    ("out/s", 6, |row| row.now.out().to_string()),
+    ("depth", 6, |row| row.now.depth.to_string()),
+    ("deepest", 7, |row| row.now.depth_max.to_string()),
+    ("oldest", 6, |row| wait(row.now.oldest_wait)),
+    ("p95", 6, |row| {
+        row.now.wait_p95.map_or("–".to_owned(), wait)
+    }),
+    ("rej/s", 5, |row| row.now.rejected.to_string()),
+    ("keys", 7, |row| row.now.keys.to_string()),
 ];
 
 /// Indexes of columns by importance. If there is no room for all, the last ones are left out.
@@ -61,7 +63,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
         let mut cells = vec![Cell::from(name_of(row))];
         for (title, _, text) in &columns {
             let cell = right(text(row));
-            let alarm = *title == "rej/s" && row.rejected > 0;
+            let alarm = *title == "rej/s" && row.now.rejected > 0;
             cells.push(if alarm {
                 cell.style(view.paint.bad())
             } else {
@@ -94,7 +96,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
 
 /// The name, and what is not as in the file.
 fn name_of(row: &model::Row) -> String {
-    match overridden::short(row) {
+    match overridden::short(&row.now) {
         Some(what) => format!("{} [{what}]", row.name),
         None => row.name.to_string(),
     }
