@@ -185,7 +185,9 @@ impl SharedQueue {
     pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
         let (gone, charges) = self.line.reject_all();
         self.costs = 0;
-        charges.into_iter().for_each(|charge| self.refund(charge));
+        for charge in charges {
+            self.refund(charge);
+        }
         gone
     }
 
