@@ -163,7 +163,7 @@ impl Link {
             return;
         }
         self.watch.lost(error);
-        let mut outage = Outage {
+        let outage = Outage {
             watch: Arc::clone(&self.watch),
             is_back: false,
         };
@@ -175,6 +175,8 @@ impl Link {
         let mut next_try = self.store.next_try();
         let link = Rc::downgrade(self);
         spawn_local(async move {
+            // The whole of it: a block that names only a field takes a copy of that.
+            let mut outage = outage;
             while !outage.is_back {
                 sleep(next_try).await;
                 let Some(link) = link.upgrade() else {

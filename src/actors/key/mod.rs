@@ -8,6 +8,7 @@ mod settle;
 mod shared_queue;
 mod store_reply;
 mod to_come;
+mod waiter;
 
 use std::rc::Rc;
 
@@ -25,8 +26,9 @@ use crate::time::pacer::Alarm;
 pub(super) use crash::CrashKey;
 use pause::Pause;
 use places::DueWaiter;
-use queue::{KeyQueue, Waiter};
+use queue::KeyQueue;
 use shared_queue::SharedQueue;
+use waiter::Waiter;
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::super::answer::{Charge, Key};
 use super::super::store_link::{Bill, Decision, InForce, StoreLink};
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::limit::{
     Account, Bucket, Cost, Departure, ExternalSchedule, Limit, Moment, Rate, Ticket, Verdict,
 };

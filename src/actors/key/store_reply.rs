@@ -8,7 +8,8 @@ use super::super::answer::{Charge, Rejection};
 use super::super::messages::Join;
 use super::super::store_link::{Asked, Decision, InForce, NoReply, Retuned, StoreLink, StoreReply};
 use super::KeyActor;
-use super::queue::{KeyQueue, Waiter};
+use super::queue::KeyQueue;
+use super::waiter::Waiter;
 use crate::config::OnStoreFailure;
 use crate::limit::{Delay, Excess, Moment, Rate, Verdict};
 

@@ -78,8 +78,9 @@ fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs()
     run(async {
         let _network = simulated::set_network(Rc::new(NoStore));
         let (settings, tuning) = settings("1r/s", 9);
+        let store_health = Arc::new(StoreHealth::new(config::Redis::default()));
         let sharing = Sharing {
-            store_health: Arc::new(StoreHealth::new(config::Redis::default())),
+            store_health: Arc::clone(&store_health),
             paces: Paces::new(&settings, START).unwrap(),
             on_failure: settings.on_store_failure,
             mask_keys: false,
@@ -95,6 +96,7 @@ fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs()
         let mut passed = bench.join("a", burst(20));
         Bench::settle().await;
         let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        assert!(store_health.outage().is_some());
         let mut waiting = [bench.join("a", costly), bench.join("a", costly)];
         Bench::settle().await;
         bench.crash_key("a").await;
