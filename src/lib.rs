@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
-//! | [`store`] | the same decisions made in Redis, for zones that many gateways share |
+//! | [`store`] | the same decisions made in Redis, for zones and gates that many gateways share |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |

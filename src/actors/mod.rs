@@ -43,7 +43,7 @@ pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, Top, ZoneStats};
-pub use store_link::{GridLink, SharedBy, StoreHealth, StoreRefusal};
+pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
 pub use turn::{HeldPlace, Joined, Joining, Probing, RequestTicket, Turn, UsedTurn};

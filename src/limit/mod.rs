@@ -33,6 +33,7 @@ mod duration;
 mod external_schedule;
 mod fair_queue;
 mod gate;
+mod growth;
 mod heavy_hitters;
 mod lease;
 mod meter;
@@ -62,6 +63,7 @@ pub use gate::{
     Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
     GridAnswer, Patience, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
 };
+pub use growth::more_room;
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
 pub use lease::{FromLease, Lease, LeaseTerms, Leased};
 pub use meter::{Allowance, Meter};

@@ -47,25 +47,28 @@ pub(super) struct Simulation {
     pub(super) is_over: Cell<bool>,
 }
 
-/// Runs a seed.
+/// Runs a seed with shared zones.
 pub(super) fn run(seed: u64, change: Change) -> Outcome {
-    let mut random = Random::new(seed);
-    let scenario = Scenario::new(&mut random);
-    let outcome = run_scenario(scenario, random, change);
-    let failure = outcome.failure.map(|failure| {
-        format!("seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation")
-    });
-    Outcome { failure, ..outcome }
+    run_of(seed, change, "zones", Scenario::new)
 }
 
 /// Runs a seed with shared gates.
 pub(super) fn run_gates(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "gates", Scenario::of_gates)
+}
+
+/// Runs a seed with shared zones and gates: those of a gateway share its link to the store.
+pub(super) fn run_both(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "both", Scenario::of_both)
+}
+
+fn run_of(seed: u64, change: Change, kind: &str, new: fn(&mut Random) -> Scenario) -> Outcome {
     let mut random = Random::new(seed);
-    let scenario = Scenario::of_gates(&mut random);
+    let scenario = new(&mut random);
     let outcome = run_scenario(scenario, random, change);
     let failure = outcome.failure.map(|failure| {
         format!(
-            "gates, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
+            "{kind}, seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
         )
     });
     Outcome { failure, ..outcome }
@@ -119,12 +122,12 @@ impl Simulation {
             self.network.add_link(least, most);
             let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
             self.gateways.borrow_mut().push(gateway);
-            let (simulation, random) = (Rc::clone(&self), random.fork());
-            if self.scenario.origins.is_empty() {
-                let traffic = simulation.send_requests(number, random);
+            if !self.scenario.zones.is_empty() {
+                let traffic = Rc::clone(&self).send_requests(number, random.fork());
                 self.world.spawn(HostId::FIRST, traffic);
-            } else {
-                let traffic = simulation.crowd(number, random);
+            }
+            if !self.scenario.origins.is_empty() {
+                let traffic = Rc::clone(&self).crowd(number, random.fork());
                 self.world.spawn(HostId::FIRST, traffic);
             }
         }

@@ -58,7 +58,7 @@ impl Crowd {
 pub(super) struct Scenario {
     pub(super) clocks: Vec<Skew>,
     pub(super) zones: Vec<ZonePlan>,
-    /// Origins with a shared gate. A scenario has these, or zones.
+    /// Origins with a shared gate.
     pub(super) origins: Vec<OriginPlan>,
     /// How requests come to them.
     pub(super) crowd: Crowd,
@@ -166,6 +166,16 @@ impl Scenario {
             hot: None,
             moods,
             faults,
+        }
+    }
+
+    /// One with shared gates, and with zones that come through the same links.
+    pub(super) fn of_both(random: &mut Random) -> Self {
+        let gates = Self::of_gates(random);
+        let zones = (0..random.number(1..3)).map(|index| ZonePlan::new(index, random));
+        Self {
+            zones: zones.collect(),
+            ..gates
         }
     }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::clock::Skew;
 use super::random::Random;
 use super::redis::Change;
-use super::run::{Outcome, run, run_gates, run_scenario};
+use super::run::{Outcome, run, run_both, run_gates, run_scenario};
 use super::scenario::{Crowd, Fault, Scenario, ZonePlan};
 
 /// How many seeds run if nobody says how many.
@@ -63,6 +63,20 @@ fn every_seed_keeps_the_invariants_of_shared_gates() {
     assert!(fair > seeds * 5, "fairness was checked only {fair} times");
     println!("{seeds} seeds: {came} requests, {in_slots} left in slots and {alone} alone");
     println!("fairness was checked {fair} times");
+}
+
+#[test]
+fn every_seed_keeps_the_invariants_of_zones_and_gates_that_share_a_link() {
+    let Some((seeds, outcomes)) = run_seeds(run_both) else {
+        return;
+    };
+    let came: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
+    let sum = |nth: usize| outcomes.iter().map(|outcome| outcome.at_gates[nth]).sum();
+    let (in_slots, alone): (u64, u64) = (sum(0), sum(1));
+    assert!(in_slots > seeds * 100, "only {in_slots} left in slots");
+    assert!(alone > seeds * 5, "only {alone} left alone");
+    assert!(came > in_slots + alone + seeds * 50, "too few joined zones");
+    println!("{seeds} seeds: {came} requests, {in_slots} left in slots and {alone} alone");
 }
 
 /// Runs all seeds; `None` if one was asked for.

@@ -85,6 +85,10 @@ impl Store {
         }
     }
 
+    pub(super) fn is_cluster(&self) -> bool {
+        self.url.is_cluster()
+    }
+
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
     pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
         self.operate(joins, |join, now, done, place| {

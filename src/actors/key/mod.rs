@@ -5,8 +5,10 @@ mod pause;
 mod places;
 mod queue;
 mod settle;
+mod shared_queue;
 mod store_reply;
 mod to_come;
+mod waiter;
 
 use std::rc::Rc;
 
@@ -24,7 +26,9 @@ use crate::time::pacer::Alarm;
 pub(super) use crash::CrashKey;
 use pause::Pause;
 use places::DueWaiter;
-use queue::{KeyQueue, SharedQueue, Waiter};
+use queue::KeyQueue;
+use shared_queue::SharedQueue;
+use waiter::Waiter;
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
@@ -49,16 +53,16 @@ impl KeyActor {
         shard: Rc<Shard>,
         snapshot: Rc<Snapshot>,
     ) -> Self {
-        let bucket = snapshot.bucket.get();
+        let (bucket, now) = (snapshot.bucket.get(), shard.pacer.now());
         let queue = match shard.sharing() {
             Some(zone) => {
                 let key = Key::clone(&snapshot.key);
                 KeyQueue::Shared(SharedQueue::new(zone, key, rate, bucket))
             }
-            None => KeyQueue::Own(Queue::resumed(rate, bucket, used, shard.pacer.now())),
+            None => KeyQueue::Own(Queue::resumed(rate, bucket, used, now)),
         };
         let mut pause = Pause::default();
-        pause.set(paused_until, shard.pacer.now());
+        pause.set(paused_until, now);
         Self {
             queue,
             places: Places::default(),

@@ -6,7 +6,7 @@ use actix::{Context, Handler};
 
 use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::actors::messages::PauseKey;
 use crate::limit::{Limit, Moment, StoppableClock, Ticket};
 

@@ -6,7 +6,7 @@ use actix::Context;
 
 use super::super::answer::{Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::limit::{Account, Limit, Moment, Reason, Refusal, Terms, Verdict};
 
 /// A request whose time has come, but that must wait until fewer of its key run.

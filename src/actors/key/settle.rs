@@ -6,7 +6,7 @@ use actix::{AsyncContext, Context, Handler};
 
 use super::super::answer::Charge;
 use super::super::messages::Settle;
-use super::super::store_link::{Bill, Billed};
+use super::super::store_link::{Bill, Decision, NoReply};
 use super::KeyActor;
 use super::queue::KeyQueue;
 use crate::limit::{Cost, Moment};
@@ -17,29 +17,6 @@ impl Handler<Settle> for KeyActor {
     fn handle(&mut self, settle: Settle, ctx: &mut Context<Self>) {
         self.message_handled();
         self.at_now(|actor, now| actor.settle(settle.charge, settle.cost, now, ctx));
-    }
-}
-
-impl Handler<Billed> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, Billed { bill, decision }: Billed, _: &mut Context<Self>) {
-        self.message_handled();
-        self.at_now(|actor, now| {
-            let KeyQueue::Shared(queue) = &mut actor.queue else {
-                return;
-            };
-            match decision {
-                Ok(decision) => {
-                    queue.learn(&decision, now);
-                    queue.move_back(bill, &decision, now);
-                }
-                // Without the store this gateway's level alone counts, and nobody moves.
-                Err(_) => {
-                    queue.decide(bill.limit(), now);
-                }
-            }
-        });
     }
 }
 
@@ -64,6 +41,19 @@ impl KeyActor {
             let zone = Rc::clone(queue.zone());
             self.add_pending();
             zone.bill(&self.snapshot.key, bill, ctx.address().recipient());
+        }
+    }
+    /// The store has charged what a used turn cost more, or has not.
+    pub(super) fn billed(&mut self, bill: Bill, decision: Result<Decision, NoReply>, now: Moment) {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
+            return;
+        };
+        if let Ok(decision) = decision {
+            queue.learn(&decision, now);
+            queue.move_back(bill, &decision, now);
+        } else {
+            // Without the store this gateway's level alone counts, and nobody moves.
+            queue.decide(bill.limit(), now);
         }
     }
 }

@@ -6,9 +6,10 @@ use actix::{AsyncContext, Context, Handler};
 
 use super::super::answer::{Charge, Rejection};
 use super::super::messages::Join;
-use super::super::store_link::{InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
+use super::super::store_link::{Asked, Decision, InForce, NoReply, Retuned, StoreLink, StoreReply};
 use super::KeyActor;
-use super::queue::{KeyQueue, Waiter};
+use super::queue::KeyQueue;
+use super::waiter::Waiter;
 use crate::config::OnStoreFailure;
 use crate::limit::{Delay, Excess, Moment, Rate, Verdict};
 
@@ -17,7 +18,12 @@ impl Handler<StoreReply> for KeyActor {
 
     fn handle(&mut self, reply: StoreReply, ctx: &mut Context<Self>) {
         self.message_handled();
-        self.at_now(|actor, now| actor.apply_reply(reply, now, ctx));
+        let StoreReply { asked, decision } = reply;
+        self.at_now(|actor, now| match asked {
+            Asked::Join(join, since) => actor.decide(join, since, decision, now, ctx),
+            Asked::Place(delay) => actor.place(delay, decision, now, ctx),
+            Asked::Bill(bill) => actor.billed(bill, decision, now),
+        });
     }
 }
 
@@ -35,29 +41,6 @@ impl Handler<Retuned> for KeyActor {
                 since: Some(now),
             };
             queue.follow(in_force.unwrap_or(own), now);
-        });
-    }
-}
-
-impl Handler<Placed> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, Placed { delay, decision }: Placed, ctx: &mut Context<Self>) {
-        self.message_handled();
-        self.at_now(|actor, now| {
-            let KeyQueue::Shared(queue) = &mut actor.queue else {
-                return;
-            };
-            queue.placed();
-            let Ok(decision) = decision else {
-                return queue.stays_alone();
-            };
-            queue.learn(&decision, now);
-            let due = decision.due(now);
-            if let Some(charge) = decision.charge {
-                queue.exchange(delay, due, Charge::Store(charge));
-            }
-            actor.return_to_store(ctx);
         });
     }
 }
@@ -100,15 +83,41 @@ impl KeyActor {
         }
     }
 
-    fn apply_reply(&mut self, reply: StoreReply, now: Moment, ctx: &mut Context<Self>) {
+    /// Gives a waiter that was accepted without the store its time on the store's schedule.
+    fn place(
+        &mut self,
+        delay: u32,
+        decision: Result<Decision, NoReply>,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let StoreReply {
-            join,
-            since,
-            decision,
-        } = reply;
+        queue.placed();
+        let Ok(decision) = decision else {
+            return queue.stays_alone();
+        };
+        queue.learn(&decision, now);
+        let due = decision.due(now);
+        if let Some(charge) = decision.charge {
+            queue.exchange(delay, due, Charge::Store(charge));
+        }
+        self.return_to_store(ctx);
+    }
+
+    /// Lets a request go on, wait or be rejected, as the store has decided or the zone falls back.
+    fn decide(
+        &mut self,
+        join: Join,
+        since: Moment,
+        decision: Result<Decision, NoReply>,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
+            return;
+        };
         let (verdict, charge) = match (decision, queue.zone().on_failure) {
             (Ok(decision), _) => {
                 queue.learn(&decision, now);

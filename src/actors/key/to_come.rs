@@ -1,7 +1,7 @@
 use actix::{Context, Handler};
 
 use super::KeyActor;
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::actors::messages::ListTurnsToCome;
 use crate::actors::saved_key::TurnToCome;
 use crate::limit::{Moment, ToCome};

@@ -5,10 +5,8 @@ use std::cell::Cell;
 use actix::Recipient;
 
 use super::refill::Refill;
-use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
-use crate::actors::messages::Join;
+use super::{Asked, Decision, InForce, NoReply, Retuned, SharedKey, StoreReply};
 use crate::limit::{Limit, Moment};
-use crate::store::{self, Charge, Refund, Retune};
 
 /// A join for the store to decide, or another charge.
 pub(super) struct Ask {
@@ -16,7 +14,7 @@ pub(super) struct Ask {
     pub(super) limit: Limit,
     /// When the request joined.
     pub(super) since: Moment,
-    /// `None` once it is answered.
+    /// `None` once it is answered, or if the charge stays whatever is told.
     reply_to: Cell<Option<ReplyTo>>,
     /// How many places it takes together.
     pub(super) places: usize,
@@ -25,20 +23,12 @@ pub(super) struct Ask {
 }
 
 /// Receives the store's decision.
-pub(super) enum ReplyTo {
-    Join(Join, Recipient<StoreReply>),
-    /// For a waiter with this `delay`, which needs a new time.
-    Place(u32, Recipient<Placed>),
-    Bill(Bill, Recipient<Billed>),
-    /// The charge stays whatever is told.
-    Nobody,
+pub(super) struct ReplyTo {
+    asked: Asked,
+    to: Recipient<StoreReply>,
 }
 
-pub(super) struct PendingRefund {
-    pub(super) key: SharedKey,
-    pub(super) charge: Charge,
-}
-
+/// A retune for the store.
 pub(super) struct Retuning {
     pub(super) key: SharedKey,
     /// `None` once it is answered.
@@ -46,12 +36,17 @@ pub(super) struct Retuning {
 }
 
 impl Ask {
-    pub(super) fn new(key: SharedKey, limit: Limit, since: Moment, reply_to: ReplyTo) -> Self {
+    pub(super) fn new(
+        key: SharedKey,
+        limit: Limit,
+        since: Moment,
+        reply_to: Option<ReplyTo>,
+    ) -> Self {
         Self {
             key,
             limit,
             since,
-            reply_to: Cell::new(Some(reply_to)),
+            reply_to: Cell::new(reply_to),
             places: 1,
             refill: Cell::new(None),
         }
@@ -72,28 +67,21 @@ impl Ask {
 
     /// Answers it, unless it was answered before. A refill that is still here gets no places.
     pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
-        let since = self.since;
-        match self.reply_to.take() {
-            Some(ReplyTo::Join(join, reply_to)) => reply_to.do_send(StoreReply {
-                join,
-                since,
-                decision,
-            }),
-            Some(ReplyTo::Place(delay, reply_to)) => reply_to.do_send(Placed { delay, decision }),
-            Some(ReplyTo::Bill(bill, reply_to)) => reply_to.do_send(Billed { bill, decision }),
-            Some(ReplyTo::Nobody) | None => {}
+        if let Some(reply_to) = self.reply_to.take() {
+            reply_to.tell(decision);
         }
         drop(self.refill.take());
     }
+}
 
-    pub(super) fn to_store(&self) -> store::Join<'_> {
-        store::Join {
-            key: &self.key.name,
-            algorithm: self.key.zone.algorithm,
-            pace: self.key.pace(),
-            limit: self.limit,
-            at: None,
-        }
+impl ReplyTo {
+    pub(super) fn new(asked: Asked, to: Recipient<StoreReply>) -> Self {
+        Self { asked, to }
+    }
+
+    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
+        let Self { asked, to } = self;
+        to.do_send(StoreReply { asked, decision });
     }
 }
 
@@ -101,18 +89,6 @@ impl Ask {
 impl Drop for Ask {
     fn drop(&mut self) {
         self.tell(Err(NoReply));
-    }
-}
-
-impl PendingRefund {
-    pub(super) fn to_store(&self) -> Refund<'_> {
-        Refund {
-            key: &self.key.name,
-            algorithm: self.key.zone.algorithm,
-            pace: self.key.pace(),
-            charge: self.charge,
-            at: None,
-        }
     }
 }
 
@@ -131,13 +107,6 @@ impl Retuning {
     fn answer(&mut self, in_force: Result<InForce, NoReply>) {
         if let Some(reply_to) = self.reply_to.take() {
             reply_to.do_send(Retuned(in_force));
-        }
-    }
-
-    pub(super) fn to_store(&self) -> Retune<'_> {
-        Retune {
-            key: &self.key.name,
-            pace: self.key.pace(),
         }
     }
 }

@@ -1,5 +1,4 @@
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::iter;
 use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
@@ -10,16 +9,14 @@ use actix::Recipient;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use super::ask::{Ask, PendingRefund, Retuning};
-use super::offset::Offset;
+use super::ask::{Ask, Retuning};
 use super::refill::{Refilled, Told};
-use super::worker_outage::WorkerOutage;
-use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, result_of};
+use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
-use crate::store::{self, Charge, Error, Refund, Retune, Store, StoreAnswer};
+use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip};
 use crate::time::pacer::Pacer;
 
 /// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
@@ -32,19 +29,19 @@ const MOST_PLACES: usize = 2048;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
 const MOST_WAITING: usize = 65_536;
 
-/// Carries a worker's operations to the store. Operations of the same moment share a batch.
+/// Carries the operations of a worker's zones to the store. Those of the same moment share a batch.
 ///
-/// When the store fails, it is not asked again until a write succeeds, which is tried at
-/// intervals. Meanwhile every caller is told at once that there is no decision.
+/// The first operation that fails begins an outage of the worker's [`Link`]. Until it is over,
+/// every caller is told at once that there is no decision.
 pub(super) struct Batcher {
     store_health: Arc<StoreHealth>,
-    store: Store,
+    link: Rc<Link>,
+    clock: Rc<StoreClock>,
     pacer: Rc<Pacer>,
-    offset: Cell<Offset>,
     joins: RefCell<Vec<Ask>>,
     /// The batches of joins that are under way, in order.
     carried: RefCell<Vec<Weak<[Ask]>>>,
-    refunds: RefCell<Vec<PendingRefund>>,
+    refunds: RefCell<Vec<(SharedKey, Charge)>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
     tidying: Cell<bool>,
@@ -52,37 +49,16 @@ pub(super) struct Batcher {
     gathering: Cell<bool>,
     under_way: Cell<usize>,
     back: Notify,
-    out: Cell<bool>,
-}
-
-thread_local! {
-    static HERE: RefCell<Vec<Weak<Batcher>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Batcher {
     /// This thread's batcher to `store_health`.
     pub(super) fn to(store_health: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
-        HERE.with_borrow_mut(|here| {
-            here.retain(|batcher| batcher.strong_count() > 0);
-            let mut known = here.iter().filter_map(Weak::upgrade);
-            if let Some(known) = known.find(|it| Arc::ptr_eq(&it.store_health, store_health)) {
-                return known;
-            }
-            let new = Rc::new(Self::new(Arc::clone(store_health), Rc::clone(pacer)));
-            here.push(Rc::downgrade(&new));
-            new.connect();
-            new
-        })
-    }
-
-    fn new(store_health: Arc<StoreHealth>, pacer: Rc<Pacer>) -> Self {
-        let settings = store_health.settings();
-        let store = Store::new(settings.url.clone(), &settings.prefix, settings.timeout);
-        Self {
-            store_health,
-            store,
-            pacer,
-            offset: Cell::default(),
+        Link::here(store_health).user(|link| Self {
+            store_health: Arc::clone(store_health),
+            link: Rc::clone(link),
+            clock: link.clock(),
+            pacer: Rc::clone(pacer),
             joins: RefCell::default(),
             carried: RefCell::default(),
             refunds: RefCell::default(),
@@ -91,18 +67,7 @@ impl Batcher {
             gathering: Cell::default(),
             under_way: Cell::default(),
             back: Notify::new(),
-            out: Cell::default(),
-        }
-    }
-
-    /// Connects before the first operation.
-    fn connect(self: &Rc<Self>) {
-        let batcher = Rc::clone(self);
-        actix_rt::spawn(async move {
-            if let Err(error) = batcher.store.probe().await {
-                batcher.give_up(&error);
-            }
-        });
+        })
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -110,11 +75,11 @@ impl Batcher {
     }
 
     pub(super) fn is_out(&self) -> bool {
-        self.out.get()
+        self.link.is_out()
     }
 
     pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
-        if self.out.get() {
+        if self.is_out() {
             ask.key.zone.count(StoreResult::Skipped);
             return ask.tell(Err(NoReply));
         }
@@ -127,43 +92,34 @@ impl Batcher {
     /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
     /// fast.
     pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
-        if self.out.get() || self.refunds.borrow().len() >= MOST_WAITING {
-            return key.zone.count(StoreResult::Skipped);
-        }
-        let pending = PendingRefund { key, charge };
-        self.refunds.borrow_mut().push(pending);
-        self.tidy();
+        let zone = Rc::clone(&key.zone);
+        self.add(&self.refunds, (key, charge), &zone);
     }
 
     pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply_to: Recipient<Retuned>) {
-        if self.out.get() || self.retunes.borrow().len() >= MOST_WAITING {
-            key.zone.count(StoreResult::Skipped);
-            reply_to.do_send(Retuned(Err(NoReply)));
-            return;
+        let zone = Rc::clone(&key.zone);
+        self.add(&self.retunes, Retuning::new(key, reply_to), &zone);
+    }
+
+    /// Gathers an operation that no request waits for.
+    fn add<T>(self: &Rc<Self>, gathered: &RefCell<Vec<T>>, new: T, zone: &StoreLink) {
+        if self.is_out() || gathered.borrow().len() >= MOST_WAITING {
+            return zone.count(StoreResult::Skipped);
         }
-        let retuning = Retuning::new(key, reply_to);
-        self.retunes.borrow_mut().push(retuning);
+        gathered.borrow_mut().push(new);
         self.tidy();
     }
 
     pub(super) fn forget(self: &Rc<Self>, key: SharedKey, last: Option<Charge>) {
-        if self.out.get() {
+        if self.is_out() {
             return key.zone.count(StoreResult::Skipped);
         }
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
+            let store = batcher.link.store();
             let done = match last {
-                None => batcher.store.forget(&key.name).await,
-                Some(charge) => {
-                    let last = Refund {
-                        key: &key.name,
-                        algorithm: key.zone.algorithm,
-                        pace: key.pace(),
-                        charge,
-                        at: None,
-                    };
-                    batcher.store.forget_behind(&last).await
-                }
+                None => store.forget(&key.name).await,
+                Some(charge) => store.forget_behind(&key.refund(charge)).await,
             };
             batcher.tell_of(&key.zone, done.as_ref().err());
         });
@@ -191,24 +147,24 @@ impl Batcher {
     }
 
     async fn carry_joins(self: &Rc<Self>) {
-        let batch: Rc<[Ask]> = some_joins_of(&self.joins).into();
+        let places = |ask: &Ask| ask.places;
+        let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
         self.gather();
         let Some(first) = batch.first() else {
             return;
         };
         self.note_carried(&batch);
-        let began = self.pacer.now();
-        let left = self.timeout().saturating_sub(began.since(first.since));
+        let (most, store) = (self.store_health.settings().timeout, self.link.store());
+        let left = most.saturating_sub(self.now().since(first.since));
         let asked = batch
             .iter()
-            .flat_map(|ask| iter::repeat_n(ask.to_store(), ask.places));
-        let asked: Vec<store::Join> = asked.collect();
-        let answers = self.within(timeout(left, self.store.decide(&asked))).await;
+            .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
+        let asked: Vec<_> = asked.collect();
+        let (answers, trip) = self.link.run(timeout(left, store.decide(&asked))).await;
         let answers = answers.unwrap_or_else(|_| {
-            self.store.hang_up();
+            store.hang_up();
             vec![Err(Error::Late); asked.len()]
         });
-        let received = self.pacer.now();
         let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
         let outage = errors.find(|error| error.is_outage()).cloned();
         // First in, first out: those before these fall back first, and those behind them last.
@@ -219,27 +175,22 @@ impl Batcher {
         for ask in batch.iter() {
             let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
             rest = behind;
-            self.tell(ask, answers, (began, received));
+            self.tell(ask, answers, trip);
         }
         if let Some(error) = outage {
-            self.give_up(&error);
+            self.link.lose(&error);
         }
     }
 
     /// Tells an ask what the store answered to it, and then its key's lease of the places ahead.
-    fn tell(
-        &self,
-        ask: &Ask,
-        answers: &[Result<StoreAnswer, Error>],
-        (began, received): (Moment, Moment),
-    ) {
+    fn tell(&self, ask: &Ask, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
         let Some(answer) = answers.first() else {
             return;
         };
         let zone = &ask.key.zone;
         self.count(zone, answer.as_ref().err());
         let decision = answer.as_ref().map_err(|_| NoReply);
-        let decision = decision.map(|answer| self.decision(&ask.key, answer, received));
+        let decision = decision.map(|answer| self.decision(&ask.key, answer, trip));
         if let Ok(decision) = &decision {
             let rate = decision.in_force.rate;
             zone.leases.follow(zone, ask.key.key(), rate);
@@ -247,9 +198,9 @@ impl Batcher {
         let refill = ask.take_refill();
         let refilled = refill.as_ref().and_then(|_| {
             let told = answers.iter().map_while(|it| it.as_ref().ok());
-            let told = told.map(|answer| self.told(&ask.key, answer, (began, received)));
+            let told = told.map(|answer| self.told(&ask.key, answer, trip));
             decision.is_ok().then(|| Refilled {
-                asked: began,
+                asked: trip.sent,
                 decisions: told.collect(),
             })
         });
@@ -259,19 +210,14 @@ impl Batcher {
         }
     }
 
-    /// A decision about a place that was asked for at `began`.
+    /// A decision about a place.
     ///
-    /// The store decided after that, so its place is not over before what this counts with.
-    fn told(
-        &self,
-        key: &SharedKey,
-        answer: &StoreAnswer,
-        (began, received): (Moment, Moment),
-    ) -> Told {
+    /// The store decided after it was asked, so its place is not over before what this counts with.
+    fn told(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> Told {
         let until = answer.usable_until;
         Told {
-            decision: self.decision(key, answer, received),
-            usable_until: until.map(|until| began + until.since(answer.now)),
+            decision: self.decision(key, answer, trip),
+            usable_until: until.map(|until| trip.sent + until.since(answer.now)),
         }
     }
 
@@ -317,33 +263,32 @@ impl Batcher {
     }
 
     /// Sends a batch of refunds. Returns whether there were any.
-    async fn carry_refunds(self: &Rc<Self>) -> bool {
-        let batch = some_of(&self.refunds);
+    async fn carry_refunds(&self) -> bool {
+        let batch = some_of(&self.refunds, |_| 1);
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<Refund> = batch.iter().map(PendingRefund::to_store).collect();
-        let answers = self.within(self.store.refund(&asked)).await;
-        for (pending, answer) in batch.iter().zip(answers) {
-            self.tell_of(&pending.key.zone, answer.as_ref().err());
+        let asked: Vec<_> = batch.iter().map(|(key, it)| key.refund(*it)).collect();
+        let (answers, _) = self.link.run(self.link.store().refund(&asked)).await;
+        for ((key, _), answer) in batch.iter().zip(answers) {
+            self.tell_of(&key.zone, answer.as_ref().err());
         }
         true
     }
 
     /// Sends a batch of retunes. Returns whether there were any.
-    async fn carry_retunes(self: &Rc<Self>) -> bool {
-        let batch = some_of(&self.retunes);
+    async fn carry_retunes(&self) -> bool {
+        let batch = some_of(&self.retunes, |_| 1);
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<Retune> = batch.iter().map(Retuning::to_store).collect();
-        let answers = self.within(self.store.retune(&asked)).await;
+        let asked: Vec<_> = batch.iter().map(|it| it.key.retune()).collect();
+        let (answers, trip) = self.link.run(self.link.store().retune(&asked)).await;
         drop(asked);
-        let received = self.pacer.now();
         for (retuning, answer) in batch.into_iter().zip(answers) {
             self.tell_of(&retuning.key.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
-                let at = self.own(answer.now, received);
+                let at = self.at(answer.now, trip);
                 retuning.key.follows(answer.in_force, answer.now, at)
             });
             retuning.tell(in_force.map_err(|_| NoReply));
@@ -351,28 +296,14 @@ impl Batcher {
         true
     }
 
-    /// Runs an operation and measures its round trip.
-    async fn within<T>(&self, asked: impl Future<Output = T>) -> T {
-        let began = self.pacer.now();
-        let answer = asked.await;
-        self.store_health.asked(self.pacer.now().since(began));
-        answer
+    /// What the store told on this trip, on the gateway's clock.
+    fn at(&self, told: Moment, trip: Trip) -> Moment {
+        self.clock.note(trip, told);
+        self.clock.latest(told)
     }
 
-    fn timeout(&self) -> Duration {
-        self.store_health.settings().timeout
-    }
-
-    /// Converts what the store told at `received` to the gateway's clock.
-    fn own(&self, told: Moment, received: Moment) -> Moment {
-        let mut offset = self.offset.get();
-        let own = offset.own(told, received, self.timeout());
-        self.offset.set(offset);
-        own
-    }
-
-    fn decision(&self, key: &SharedKey, answer: &StoreAnswer, received: Moment) -> Decision {
-        let at = self.own(answer.now, received);
+    fn decision(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> Decision {
+        let at = self.at(answer.now, trip);
         Decision {
             verdict: answer.verdict.on_clock(answer.now, at),
             account: answer.account(at),
@@ -381,16 +312,16 @@ impl Batcher {
         }
     }
 
-    /// Counts an operation, and notes if the store is unavailable.
-    fn tell_of(self: &Rc<Self>, zone: &StoreLink, error: Option<&Error>) {
+    /// Counts an operation, and begins an outage if it failed as the store is out.
+    fn tell_of(&self, zone: &StoreLink, error: Option<&Error>) {
         self.count(zone, error);
         if let Some(error) = error.filter(|error| error.is_outage()) {
-            self.give_up(error);
+            self.link.lose(error);
         }
     }
 
     fn count(&self, zone: &StoreLink, error: Option<&Error>) {
-        zone.count(result_of(error));
+        zone.count(store_result(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {
             if zone.mask_keys {
                 self.store_health
@@ -400,67 +331,35 @@ impl Batcher {
             }
         }
     }
+}
 
-    /// Stops asking until the store is back.
+impl LinkUser for Batcher {
+    /// Tells all that there is no decision.
     ///
     /// What is under way is not waited for: others that join meanwhile would be decided before it.
-    fn give_up(self: &Rc<Self>, error: &Error) {
-        if self.out.replace(true) {
-            return;
-        }
-        let outage = WorkerOutage::begin(&self.store_health, error);
+    fn lost(&self) {
         self.abandon(|_| true);
-        for ask in self.joins.take() {
-            ask.key.zone.count(StoreResult::Skipped);
-            ask.tell(Err(NoReply));
-        }
-        for pending in self.refunds.take() {
-            pending.key.zone.count(StoreResult::Skipped);
-        }
-        for retuning in self.retunes.take() {
-            retuning.key.zone.count(StoreResult::Skipped);
-            retuning.tell(Err(NoReply));
-        }
-        let mut next_try = self.store.next_try();
-        let batcher = Rc::downgrade(self);
-        actix_rt::spawn(async move {
-            loop {
-                sleep(next_try).await;
-                let Some(batcher) = batcher.upgrade() else {
-                    return;
-                };
-                // A panic counts as a failed try: the store would never be asked again.
-                let probed = AssertUnwindSafe(batcher.store.probe()).catch_unwind();
-                if matches!(probed.await, Ok(Ok(()))) {
-                    batcher.out.set(false);
-                    return outage.end();
-                }
-                next_try = batcher.store.next_try();
-            }
-        });
+        // Those that expect an answer get none when they are dropped.
+        let joins = self.joins.take().into_iter();
+        joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
+        let refunds = self.refunds.take().into_iter();
+        refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
+        let retunes = self.retunes.take().into_iter();
+        retunes.for_each(|it| it.key.zone.count(StoreResult::Skipped));
     }
 }
 
-/// Takes the first of the gathered operations, as many as fit in a batch.
-fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
+/// Takes the first of the gathered operations: as many as fit in a batch, and one at least.
+///
+/// `places`: how many places one of them takes.
+fn some_of<T>(gathered: &RefCell<Vec<T>>, places: impl Fn(&T) -> usize) -> Vec<T> {
     let mut gathered = gathered.borrow_mut();
-    let count = gathered.len().min(MOST);
-    gathered.drain(..count).collect()
-}
-
-/// As [`some_of`], with the places that are taken ahead.
-fn some_joins_of(gathered: &RefCell<Vec<Ask>>) -> Vec<Ask> {
-    let mut gathered = gathered.borrow_mut();
-    let mut places = 0;
-    let mut fits = |ask: &Ask| {
-        places += ask.places;
-        places <= MOST_PLACES
+    let mut taken = 0;
+    let fits = |it: &&T| {
+        taken += places(it);
+        taken <= MOST_PLACES
     };
-    let count = gathered
-        .iter()
-        .take(MOST)
-        .take_while(|ask| fits(ask))
-        .count();
-    let count = count.clamp(1.min(gathered.len()), MOST);
+    let count = gathered.iter().take(MOST).take_while(fits).count();
+    let count = count.max(1).min(gathered.len());
     gathered.drain(..count).collect()
 }

@@ -89,7 +89,7 @@ impl Leases {
         if let Some(decision) = decision {
             drop(keys);
             link.count(StoreResult::Leased);
-            return pending.tell(Ok(decision));
+            return pending.into_reply().tell(Ok(decision));
         }
         let refill = self.refill(link, held, &pending, now);
         drop(keys);
@@ -163,7 +163,7 @@ impl Leases {
         drop(keys);
         for (pending, decision) in next.decided {
             link.count(StoreResult::Leased);
-            pending.tell(Ok(decision));
+            pending.into_reply().tell(Ok(decision));
         }
         for (pending, refill) in next.asks {
             link.charge_join(pending, Some(refill));

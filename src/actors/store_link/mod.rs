@@ -1,24 +1,20 @@
 //! Zones shared by several gateways: the buckets are in a store, the waiters are here.
 //!
 //! ```text
-//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the store
+//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
 //!            ▲                          │
 //!            └────────StoreReply────────┘
 //! ```
 //!
-//! Before a join is asked for, [`leases`] may decide it. The gate of an origin that gateways share
-//! has a [`GridLink`] of its own.
+//! Before a join is asked for, [`leases`] may decide it.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
 
 mod ask;
 mod batcher;
-mod clock_offset;
-mod grid_link;
 mod held;
 mod leases;
-mod offset;
 mod paces;
 mod pending_join;
 mod rate_divergence;
@@ -26,7 +22,6 @@ mod refill;
 mod shared_by;
 mod shared_key;
 mod store_health;
-mod worker_outage;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,7 +39,6 @@ use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
-pub use grid_link::GridLink;
 use leases::Leases;
 pub(super) use paces::Paces;
 use pending_join::PendingJoin;
@@ -53,22 +47,7 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 pub use shared_by::SharedBy;
 use shared_key::SharedKey;
-pub use store_health::{StoreHealth, StoreRefusal};
-
-/// How an operation that was sent to the store is counted.
-fn result_of(error: Option<&store::Error>) -> StoreResult {
-    use store::Error::{
-        InvalidReply, Late, NotAllowed, NotRedis, NotWritable, Refused, Unreachable,
-    };
-    match error {
-        None => StoreResult::Ok,
-        Some(Late) => StoreResult::Late,
-        Some(Unreachable(_)) => StoreResult::Unreachable,
-        Some(NotRedis(_) | NotWritable(_) | NotAllowed(_) | Refused(_) | InvalidReply) => {
-            StoreResult::Refused
-        }
-    }
-}
+pub use store_health::{StoreHealth, StoreRefusal, store_result};
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
@@ -126,23 +105,24 @@ pub(super) struct InForce {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoReply;
 
-/// The answer to a join sent to the store.
+/// The answer to a charge.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct StoreReply {
-    pub(super) join: Join,
-    /// When the request joined.
-    pub(super) since: Moment,
+    pub(super) asked: Asked,
     pub(super) decision: Result<Decision, NoReply>,
 }
 
-/// The answer for a waiter that was accepted without the store and needs a time on its schedule.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Placed {
-    /// The waiter's delay.
-    pub(super) delay: u32,
-    pub(super) decision: Result<Decision, NoReply>,
+/// What a charge was asked for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// A request, which joined at this moment.
+    Join(Join, Moment),
+    /// A time on the store's schedule for a waiter with this `delay`, which was accepted without
+    /// the store.
+    Place(u32),
+    /// What a used turn cost more.
+    Bill(Bill),
 }
 
 /// What a used turn cost more than it was charged.
@@ -161,14 +141,6 @@ impl Bill {
     pub(super) fn limit(&self) -> Limit {
         Limit::unlimited(Delay::Above(self.delay), self.more)
     }
-}
-
-/// The answer to a bill.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Billed {
-    pub(super) bill: Bill,
-    pub(super) decision: Result<Decision, NoReply>,
 }
 
 /// The answer to a retune: the rate that the key now has.
@@ -247,13 +219,9 @@ impl StoreLink {
 
     /// Asks the store to decide a join, and for places behind it.
     fn charge_join(self: &Rc<Self>, pending: PendingJoin, refill: Option<Refill>) {
-        let PendingJoin {
-            join,
-            since,
-            reply_to,
-        } = pending;
-        let (key, limit) = (SharedKey::new(self, &join.key), join.limit);
-        let ask = Ask::new(key, limit, since, ReplyTo::Join(join, reply_to));
+        let (since, limit) = (pending.since, pending.join.limit);
+        let key = SharedKey::new(self, &pending.join.key);
+        let ask = Ask::new(key, limit, since, Some(pending.into_reply()));
         self.batcher.ask(ask.with(refill));
     }
 
@@ -270,16 +238,24 @@ impl StoreLink {
         key: &Key,
         delay: u32,
         cost: Cost,
-        reply_to: Recipient<Placed>,
+        reply_to: Recipient<StoreReply>,
     ) {
         // The request was accepted already, so nothing may reject it.
         let limit = Limit::unlimited(Delay::Above(delay), cost);
-        self.charge(key, limit, ReplyTo::Place(delay, reply_to));
+        self.charge(
+            key,
+            limit,
+            Some(ReplyTo::new(Asked::Place(delay), reply_to)),
+        );
     }
 
     /// Charges what a used turn cost more. `reply_to` receives the answer.
-    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<Billed>) {
-        self.charge(key, bill.limit(), ReplyTo::Bill(bill, reply_to));
+    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<StoreReply>) {
+        self.charge(
+            key,
+            bill.limit(),
+            Some(ReplyTo::new(Asked::Bill(bill), reply_to)),
+        );
     }
 
     /// Changes what a used turn of a key without waiters was charged.
@@ -289,11 +265,11 @@ impl StoreLink {
         }
         if let Some(more) = cost.above(charge.cost()) {
             let limit = Limit::unlimited(Delay::Never, more);
-            self.charge(key, limit, ReplyTo::Nobody);
+            self.charge(key, limit, None);
         }
     }
 
-    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: ReplyTo) {
+    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: Option<ReplyTo>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
         self.batcher.ask(Ask::new(key, limit, since, reply_to));
     }

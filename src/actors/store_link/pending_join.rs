@@ -1,6 +1,7 @@
 use actix::Recipient;
 
-use super::{Decision, NoReply, StoreReply};
+use super::ask::ReplyTo;
+use super::{Asked, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::Moment;
 
@@ -13,11 +14,7 @@ pub(super) struct PendingJoin {
 }
 
 impl PendingJoin {
-    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
-        self.reply_to.do_send(StoreReply {
-            join: self.join,
-            since: self.since,
-            decision,
-        });
+    pub(super) fn into_reply(self) -> ReplyTo {
+        ReplyTo::new(Asked::Join(self.join, self.since), self.reply_to)
     }
 }

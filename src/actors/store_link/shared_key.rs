@@ -2,8 +2,8 @@ use std::rc::Rc;
 
 use super::paces::PaceIndex;
 use super::{InForce, StoreLink};
-use crate::limit::Moment;
-use crate::store::{self, Pace};
+use crate::limit::{Limit, Moment};
+use crate::store::{self, Charge, Join, Pace, Refund, Retune};
 
 /// A key of a shared zone, as the store knows it.
 pub(super) struct SharedKey {
@@ -30,6 +30,36 @@ impl SharedKey {
     /// The rate that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &Pace {
         self.zone.paces.get(self.pace)
+    }
+
+    /// A join of a request with this limit.
+    pub(super) fn join(&self, limit: Limit) -> Join<'_> {
+        Join {
+            key: &self.name,
+            algorithm: self.zone.algorithm,
+            pace: self.pace(),
+            limit,
+            at: None,
+        }
+    }
+
+    /// A refund of this charge.
+    pub(super) fn refund(&self, charge: Charge) -> Refund<'_> {
+        Refund {
+            key: &self.name,
+            algorithm: self.zone.algorithm,
+            pace: self.pace(),
+            charge,
+            at: None,
+        }
+    }
+
+    /// A retune to the rate of this gateway's file.
+    pub(super) fn retune(&self) -> Retune<'_> {
+        Retune {
+            key: &self.name,
+            pace: self.pace(),
+        }
     }
 
     /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.

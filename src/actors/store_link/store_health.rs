@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::SharedBy;
 use crate::config::Redis;
 use crate::limit::Moment;
-use crate::observe::metrics::{Counts, StoreMetrics};
-use crate::store::Error;
+use crate::observe::metrics::{Counts, StoreMetrics, StoreResult};
+use crate::store::{Error, Store, StoreWatch};
 use crate::time::clock;
 
 /// How often a refusal by the store is logged.
-pub(super) const TELL_EVERY: Duration = Duration::from_secs(60);
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The store named in the file, shared by all workers.
 ///
@@ -103,31 +103,6 @@ impl StoreHealth {
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
     }
 
-    /// Records that a worker can no longer reach the store.
-    pub(super) fn lost(&self, error: &Error) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        outage.workers += 1;
-        if outage.workers == 1 {
-            outage.since = clock::now();
-            outage.reason = error.to_string();
-            let meanwhile = self.shared_by().during_outage();
-            tracing::error!(store = %self.settings.url, %error, "the store is out; {meanwhile}");
-        }
-    }
-
-    /// Ends a worker's outage.
-    ///
-    /// `is_back` says whether the store can be reached again. If not, the worker uses another
-    /// store by now, and the state of this one is unknown.
-    pub(super) fn found(&self, is_back: bool) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        outage.workers = outage.workers.saturating_sub(1);
-        if outage.workers == 0 && is_back {
-            let out_for = clock::now().since(outage.since);
-            tracing::info!(store = %self.settings.url, ?out_for, "the store is back");
-        }
-    }
-
     /// Logs that the store refused an operation of `zone`, although it is available.
     ///
     /// The first refusal is logged, then one a minute while it goes on.
@@ -163,10 +138,48 @@ impl StoreHealth {
     pub fn latencies(&self) -> Counts {
         self.metrics.latencies()
     }
+}
 
-    /// Records the round trip of a batch that was answered or given up.
-    pub(super) fn asked(&self, span: Duration) {
+impl StoreWatch for StoreHealth {
+    fn store(&self) -> Store {
+        let redis = &self.settings;
+        Store::new(redis.url.clone(), &redis.prefix, redis.timeout)
+    }
+
+    fn lost(&self, error: &Error) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        outage.workers += 1;
+        if outage.workers == 1 {
+            outage.since = clock::now();
+            outage.reason = error.to_string();
+            let meanwhile = self.shared_by().during_outage();
+            tracing::error!(store = %self.settings.url, %error, "the store is out; {meanwhile}");
+        }
+    }
+
+    fn found(&self, is_back: bool) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        outage.workers = outage.workers.saturating_sub(1);
+        // If the worker uses another store by now, the state of this one is unknown.
+        if outage.workers == 0 && is_back {
+            let out_for = clock::now().since(outage.since);
+            tracing::info!(store = %self.settings.url, ?out_for, "the store is back");
+        }
+    }
+
+    fn asked(&self, span: Duration) {
         self.metrics.asked(span);
+    }
+}
+
+/// How what was asked of the store is counted.
+#[must_use]
+pub fn store_result(error: Option<&Error>) -> StoreResult {
+    match error {
+        None => StoreResult::Ok,
+        Some(Error::Late) => StoreResult::Late,
+        Some(Error::Unreachable(_)) => StoreResult::Unreachable,
+        Some(_) => StoreResult::Refused,
     }
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
 use super::super::messages::{Join, Refund, Settle};
-use super::super::store_link::{NoReply, StoreLink, StoreReply};
+use super::super::store_link::{Asked, Decision, NoReply, StoreLink, StoreReply};
 use super::here::Handle;
 use super::keys::{Known, State};
 use super::{JoinRequest, ZoneSupervisor};
@@ -13,10 +13,13 @@ use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::Rejected;
 
 impl Handle<StoreReply> for ZoneSupervisor {
-    fn handle(&mut self, reply: StoreReply) {
+    fn handle(&mut self, StoreReply { asked, decision }: StoreReply) {
         self.asked = self.asked.saturating_sub(1);
         let now = self.shard.pacer.now();
-        self.apply_reply(reply, now);
+        // Nothing waits here: only joins expect a reply.
+        if let Asked::Join(join, _) = asked {
+            self.apply(join, decision, now);
+        }
     }
 }
 
@@ -54,7 +57,7 @@ impl ZoneSupervisor {
     }
 
     /// Applies the store's decision, or the zone's fallback if there is none.
-    fn apply_reply(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
+    fn apply(&mut self, join: Join, decision: Result<Decision, NoReply>, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
         // The settings may have changed since it was asked.
         self.follow_plan(&join.key, now);

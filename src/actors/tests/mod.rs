@@ -45,7 +45,10 @@ struct Bench {
 
 impl Bench {
     fn new(rate: &str, max_keys: usize) -> Self {
-        let (settings, tuning) = settings(rate, max_keys);
+        Self::with(settings(rate, max_keys))
+    }
+
+    fn with((settings, tuning): (config::Zone, Tuning)) -> Self {
         let pacer = Pacer::standing_at(START);
         let metrics = Arc::new(ZoneMetrics::of("test"));
         let supervisor = SupervisorActor::start(ZoneSupervisor::new(

@@ -1,11 +1,29 @@
 //! A zone whose actor panics.
 
+use std::io;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use redis::RedisResult;
+
 use super::super::messages::Retire;
 use super::super::restart::{Paused, start_on};
+use super::super::store_link::{Paces, Sharing, StoreHealth};
 use super::super::supervisor::Crash;
 use super::super::supervisor::{SupervisorAddress, SupervisorId};
 use super::*;
+use crate::store::{Url, simulated};
 use crate::time::clock;
+
+/// A network on which nobody answers.
+struct NoStore;
+
+impl simulated::Network for NoStore {
+    fn dial(&self, _: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        std::future::ready(Err(refused.into())).boxed_local()
+    }
+}
 
 impl Bench {
     pub(super) async fn crash_key(&self, key: &str) {
@@ -52,6 +70,45 @@ fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_at_its
         bench.advance(Duration::from_millis(1)).await;
         let _used = peek(&mut next).await.unwrap().unwrap().take();
         let _used = peek(&mut elsewhere[1]).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs() {
+    run(async {
+        let _network = simulated::set_network(Rc::new(NoStore));
+        let (settings, tuning) = settings("1r/s", 9);
+        let store_health = Arc::new(StoreHealth::new(config::Redis::default()));
+        let sharing = Sharing {
+            store_health: Arc::clone(&store_health),
+            paces: Paces::new(&settings, START).unwrap(),
+            on_failure: settings.on_store_failure,
+            mask_keys: false,
+            lease: settings.lease,
+            divergence: Arc::default(),
+        };
+        let sharing = Some(sharing);
+        let bench = Bench::with((settings, Tuning { sharing, ..tuning }));
+        let costly = Limit {
+            cost: Cost::new(3).unwrap(),
+            ..burst(20)
+        };
+        let mut passed = bench.join("a", burst(20));
+        Bench::settle().await;
+        let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        assert!(store_health.outage().is_some());
+        let mut waiting = [bench.join("a", costly), bench.join("a", costly)];
+        Bench::settle().await;
+        bench.crash_key("a").await;
+        for joining in &mut waiting {
+            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
+        }
+        // The level is that of the request that has passed.
+        let mut next = bench.join("a", burst(20));
+        bench.advance(Duration::from_millis(999)).await;
+        assert!(peek(&mut next).await.is_none());
+        bench.advance(Duration::from_millis(1)).await;
+        let _used = peek(&mut next).await.unwrap().unwrap().take();
     });
 }
 

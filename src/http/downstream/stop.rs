@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
-use crate::limit::Moment;
+use crate::limit::{Moment, more_room};
 use crate::time::clock;
 
 /// Whether the gateway is stopping, for all connections of one worker.
@@ -43,8 +43,7 @@ impl StopSignal {
     pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
         let mut sleepers = self.sleepers.borrow_mut();
         if sleepers.len() == sleepers.capacity() {
-            // Many connections take much memory: room for as many again might never be needed.
-            let more = sleepers.len() / 4 + 4;
+            let more = more_room(sleepers.len());
             sleepers.reserve_exact(more);
         }
         Sleeper {

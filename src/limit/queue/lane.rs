@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use super::{Charge, Ticket};
 use crate::limit::bucket::rescale;
-use crate::limit::{Cost, Moment, Rate};
+use crate::limit::{Cost, Moment, Rate, more_room};
 
 /// The waiters of a queue that have the same `delay`, first in, first out.
 ///
@@ -152,8 +152,7 @@ impl<W> Lane<W> {
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         self.length += u64::from(step);
         if self.entries.len() == self.entries.capacity() {
-            // Many entries take much memory: room for as many again might never be needed.
-            self.entries.reserve_exact(self.entries.len() / 4 + 4);
+            self.entries.reserve_exact(more_room(self.entries.len()));
         }
         let Charge { place, at, cost } = charge;
         self.entries.push_back(Entry {
@@ -175,21 +174,21 @@ impl<W> Lane<W> {
             .map(|(ticket, waiter)| (charge, ticket, waiter))
     }
 
-    /// The charge of the request at `place`, if it is in this lane.
-    pub(super) fn charge(&self, place: u64) -> Option<Charge> {
-        Some(self.entries[self.index(place)?].charge())
+    /// The charge of the entry with this index.
+    pub(super) fn charge(&self, index: usize) -> Charge {
+        self.entries[index].charge()
     }
 
-    fn index(&self, place: u64) -> Option<usize> {
+    /// The index of the request at `place`, if it is in this lane.
+    pub(super) fn index(&self, place: u64) -> Option<usize> {
         let found = self
             .entries
             .binary_search_by_key(&place, |entry| entry.place);
         found.ok()
     }
 
-    /// Removes the waiter at `place`. Its charge stays.
-    pub(super) fn leave(&mut self, place: u64, request: i128) -> Option<W> {
-        let index = self.index(place)?;
+    /// Removes the waiter of the entry with this index. Its charge stays.
+    pub(super) fn leave(&mut self, index: usize, request: i128) -> Option<W> {
         let entry = &mut self.entries[index];
         let (_, waiter) = entry.waiter.take()?;
         self.gone += 1;

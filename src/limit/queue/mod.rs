@@ -277,23 +277,22 @@ impl<W> Queue<W> {
     /// A waiter that a [refund](Self::refund) has made due before now no longer waits and must be
     /// taken first. If it leaves all the same, its charge is given back as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
-        let charge = self.charge_of(ticket)?;
+        let (nth, index) = self.find(ticket)?;
         self.seats.remove(&ticket);
+        let charge = self.lanes[nth].charge(index);
         self.costs -= u64::from(charge.cost.get());
         let rest = self.rest(charge, charge.cost, self.last);
-        let left = self
-            .lanes
-            .iter_mut()
-            .find_map(|lane| lane.leave(charge.place, self.rate.ticks_per_request()));
+        let left = self.lanes[nth].leave(index, self.rate.ticks_per_request());
         self.lanes.retain(|lane| !lane.is_empty());
         self.give_back(charge.place, charge.cost, rest);
         left
     }
 
-    /// What a waiter was charged; `None` if it does not wait (any more).
-    fn charge_of(&self, ticket: Ticket) -> Option<Charge> {
+    /// The lane of a waiter, and its index there; `None` if it does not wait (any more).
+    fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
         let place = *self.seats.get(&ticket)?;
-        self.lanes.iter().find_map(|lane| lane.charge(place))
+        let mut lanes = self.lanes.iter().enumerate();
+        lanes.find_map(|(nth, lane)| Some((nth, lane.index(place)?)))
     }
 
     /// The bucket's tail before the last request, of this cost, raised it by more than 1.

@@ -34,6 +34,12 @@ enum Exit {
     Dismissed,
 }
 
+/// What a waiter was charged.
+fn cost_of(queue: &Queue<u64>, ticket: Ticket) -> Cost {
+    let (lane, index) = queue.find(ticket).expect("a waiter");
+    queue.lanes[lane].charge(index).cost
+}
+
 fn steps(retunes: u32, refunds: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
     let index = any::<Index>;
     let wait = prop_oneof![
@@ -275,7 +281,7 @@ impl Twins {
 
     fn leave(&mut self, id: u64) {
         let overdue = self.queue.due().is_some_and(|due| due <= self.now);
-        let cost = self.queue.charge_of(Ticket(id)).unwrap().cost();
+        let cost = cost_of(&self.queue, Ticket(id));
         if overdue && self.trust == Trust::Exact && !self.is_whole(id, cost) {
             return;
         }
@@ -612,7 +618,7 @@ proptest! {
         let waiting: Vec<u64> = queue.waiters().copied().collect();
         if !waiting.is_empty() {
             let (id, level) = (*leaver.get(&waiting), queue.bucket().tail());
-            let cost = queue.charge_of(Ticket(id)).unwrap().cost();
+            let cost = cost_of(&queue, Ticket(id));
             prop_assert_eq!(queue.leave(Ticket(id)), Some(id));
             let cost = i128::from(cost.get());
             prop_assert_eq!(level - queue.bucket().tail(), cost * rate.ticks_per_request());

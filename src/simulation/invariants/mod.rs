@@ -61,7 +61,7 @@ pub(super) struct Invariants {
     books: RefCell<Books>,
     sharing: RefCell<Sharing>,
     gates: RefCell<Gates>,
-    scenario_has_gates: bool,
+    scenario_has_zones: bool,
 }
 
 /// Whether an invariant holds, or what is wrong.
@@ -81,7 +81,7 @@ impl Invariants {
             books: RefCell::new(Books::new(scenario)),
             sharing: RefCell::new(Sharing::new(scenario)),
             gates: RefCell::new(Gates::new(scenario)),
-            scenario_has_gates: !scenario.origins.is_empty(),
+            scenario_has_zones: !scenario.zones.is_empty(),
         })
     }
 
@@ -226,7 +226,7 @@ impl Invariants {
             Ok(None) => {}
             Err(wrong) => self.check(Err(wrong)),
         }
-        if !self.scenario_has_gates {
+        if self.scenario_has_zones {
             self.store_ran_for_zones(command, reply);
         }
         None

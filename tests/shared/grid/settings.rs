@@ -45,6 +45,25 @@ fn a_new_rate_in_one_file_is_in_force_at_both() {
     });
 }
 
+/// Zones and gates of a worker use one connection.
+#[test]
+fn each_worker_has_one_connection_to_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let zone = "rate = \"100r/s\"\nstore = \"redis\"";
+    let text = file(&origin, &redis.url(), &shared("100r/s")).replace("rate = \"none\"", zone);
+    let gateway = Gateway::start(&(text + "limits = [{ zone = \"key\" }]\n"));
+    eventually("it shares", || {
+        gauge(&gateway, "drip_origin_shared") == Some(1.0)
+    });
+    for key in 0..20 {
+        let answer = Client::ask(gateway.address(), &format!("/?key={key}")).answer();
+        assert_eq!(answer.status, 200);
+    }
+    let count = "EVAL return(tonumber(string.match(redis.call([[INFO]],[[clients]]),[[connected_clients:(%d+)]]))) 0";
+    // Those of two workers, and that of who asks.
+    eventually("there is one for each worker", || redis.ask(count) == ":3");
+}
+
 /// `store` changes in the file while requests wait: none is lost, and the pace is kept.
 #[test]
 fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {

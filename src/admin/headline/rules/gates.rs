@@ -45,11 +45,11 @@ pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> 
     })
 }
 
-/// From this part of the requests to an origin on, those that get no good answer are in the title.
-const DAMAGE: f64 = 0.05;
+/// From this part of the requests to an origin on, those that get no good answer are trouble.
+const TROUBLE: f64 = 0.05;
 
 /// What part of an origin's requests gets no good answer now, and what they get instead.
-fn damage(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
+fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
     let (recent, name) = (recent.now(), &origin.name);
     let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
     let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
@@ -63,7 +63,7 @@ fn damage(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static s
         Some("queue") => "are rejected",
         _ => "get 503",
     };
-    (share >= DAMAGE).then_some((share, what))
+    (share >= TROUBLE).then_some((share, what))
 }
 
 /// How long an origin takes now, if that is clearly more than before, or if it answers nothing.
@@ -94,18 +94,19 @@ fn is_in_time(recent: &Recent<'_>, origin: &OriginSample, why: &BackingOff) -> b
         && match why.reason.as_str() {
             "slow" => true,
             // That answers are fast says nothing of what is in them.
-            "trouble" => !is_in_trouble(recent, origin),
+            "trouble" => !answers_trouble(recent, origin),
             _ => false,
         }
 }
 
-/// Whether some requests to an origin get no answer now, or one that may be trouble.
-fn is_in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+/// Whether an origin's answers are trouble now: requests get none, or one that may be to the
+/// back-off.
+fn answers_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let (recent, name) = (recent.now(), &origin.name);
     let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
     let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
     let bad = failed + of_class(&codes, "4xx") + of_class(&codes, "5xx");
-    part(bad, sum(&codes) + failed) >= DAMAGE
+    part(bad, sum(&codes) + failed) >= TROUBLE
 }
 
 /// Whether the places of a gate grow, or grew a moment ago.
@@ -140,11 +141,11 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     } else {
         listed(&less(gate))
     };
-    let damage = damage(recent, origin);
+    let trouble = trouble(recent, origin);
     let in_time = is_in_time(recent, origin, why);
     let grows = grew(recent, origin);
-    let recovers = in_time && grows && damage.is_none() && why.reason.as_str() == "slow";
-    let title = if let Some((share, what)) = damage {
+    let recovers = in_time && grows && trouble.is_none() && why.reason.as_str() == "slow";
+    let title = if let Some((share, what)) = trouble {
         let slower = slower(recent, origin, why.usual);
         let causes: Vec<_> = slower.into_iter().chain(Some(less.clone())).collect();
         let causes: Vec<_> = causes.iter().filter(|it| !it.is_empty()).cloned().collect();
@@ -176,7 +177,7 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     } else {
         "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
     };
-    let share = damage.map_or(0.0, |(share, _)| share);
+    let share = trouble.map_or(0.0, |(share, _)| share);
     Some(Finding {
         cause: Cause::BackingOff,
         severity: if recovers {

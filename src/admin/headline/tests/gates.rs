@@ -213,7 +213,7 @@ fn what_a_gate_does_has_its_headlines() {
 }
 
 #[test]
-fn damage_that_has_ended_is_not_in_the_title_of_a_gate_that_backs_off() {
+fn trouble_that_has_ended_is_not_in_the_title_of_a_gate_that_backs_off() {
     let told = after_all((0..10).map(|nth| {
         let mut second = fine();
         slow(&mut second, 12, false, if nth < 7 { 70 } else { 0 });

@@ -6,16 +6,16 @@
 use std::num::NonZeroU32;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
 use futures_util::FutureExt;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::alarms::Alarms;
+use super::grid_link::GridLink;
 use super::{OriginGate, State};
-use crate::actors::{GridLink, StoreHealth, StoreRefusal};
+use crate::actors::{StoreHealth, StoreRefusal};
 use crate::config;
 use crate::limit::{self, Claims, Demand, GridAnswer, Moment, Rate, Sharing, SlotCounts};
 use crate::time::clock;
@@ -352,16 +352,12 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
 
 /// Waits until the store takes writes again. Returns whether the gate still needs it.
 async fn wait_until_back(gate: &Weak<OriginGate>, link: &mut GridLink, wake: &Arc<Notify>) -> bool {
-    const AFTER_PANIC: Duration = Duration::from_millis(250);
     loop {
-        let tried = AssertUnwindSafe(link.is_back()).catch_unwind().await;
-        if tried.is_err() {
-            sleep(AFTER_PANIC).await;
-        }
+        let is_back = link.is_back().await;
         let Some(gate) = gate.upgrade().filter(|gate| gate.is_served_by(wake)) else {
             return false;
         };
-        if tried.unwrap_or(false) {
+        if is_back {
             gate.found(wake);
             return true;
         }

@@ -9,6 +9,7 @@ mod alarms;
 mod backing_off;
 mod blocked;
 mod claims;
+mod grid_link;
 mod handover;
 mod key;
 mod outage;

@@ -1,57 +1,57 @@
 use std::hash::BuildHasher;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use tokio::time::sleep;
 
-use super::clock_offset::ClockOffset;
-use super::store_health::TELL_EVERY;
-use super::worker_outage::WorkerOutage;
-use super::{StoreHealth, StoreRefusal, result_of};
+use crate::actors::{StoreHealth, StoreRefusal, store_result};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::ClaimMetrics;
-use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
+use crate::store::{Claim, Error, GRID_FORM, Link, Pace, StoreClock};
 use crate::time::clock;
 
-/// A gate's link to the grid that gateways share before its origin.
+/// How often a refusal of the grid's key is logged.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// A gate's way to the grid that gateways share before its origin.
 ///
-/// One task of one worker has it. When the store fails, it is not asked again until a write
-/// succeeds.
-pub struct GridLink {
+/// One task of one worker has it, and uses the link of that worker.
+pub(super) struct GridLink {
     store_health: Arc<StoreHealth>,
-    store: Store,
+    link: Rc<Link>,
+    clock: Rc<StoreClock>,
     origin: String,
     /// The grid's name in the store.
     grid: Vec<u8>,
     /// What tells this gateway from others.
     gateway: [u8; 8],
-    clocks: ClockOffset,
+    /// How long answers to claims take to arrive, most of them; zero before the first one.
+    lead: Duration,
     claims: ClaimMetrics,
-    /// Why the last claim was not answered.
+    /// Why the last claim was not answered, if the store is out.
     error: Option<Error>,
     /// When a refusal of the grid's key was last logged.
     refused: Option<Moment>,
-    outage: Option<WorkerOutage>,
 }
 
 impl GridLink {
-    /// A link for the gate of this origin. Does not connect.
-    #[must_use]
-    pub fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
-        let settings = store_health.settings();
+    /// The way of the gate of this origin, from this thread. Does not connect.
+    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
+        let link = Link::here(store_health);
         let seed = (clock::wall().as_nanos(), std::process::id(), origin);
         Self {
-            store: Store::new(settings.url.clone(), &settings.prefix, settings.timeout),
             store_health: Arc::clone(store_health),
+            clock: link.clock(),
+            link,
             origin: origin.to_owned(),
             grid: format!("gate:{origin}.{GRID_FORM}").into_bytes(),
             gateway: RandomState::default().hash_one(seed).to_le_bytes(),
-            clocks: ClockOffset::default(),
+            lead: Duration::ZERO,
             claims: ClaimMetrics::of(origin),
             error: None,
             refused: None,
-            outage: None,
         }
     }
 
@@ -64,12 +64,13 @@ impl GridLink {
     ///
     /// Returns an error if the store granted nothing in time. Then another claim may be, or the
     /// gate goes on alone until the store [is back](Self::is_back).
-    pub async fn claim(
+    pub(super) async fn claim(
         &mut self,
         demand: &Demand,
         part: f64,
         (rate, since): (Rate, Moment),
     ) -> Result<GridAnswer, StoreRefusal> {
+        self.error = None;
         let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
         // The file is refused with such a rate.
         let pace = pace.map_err(|error| StoreRefusal {
@@ -83,18 +84,18 @@ impl GridLink {
             pace: &pace,
             slots: demand.slots,
             part,
-            lead: self.clocks.lead(),
+            lead: self.lead,
             classes: &demand.classes,
             at: None,
         };
-        let sent = clock::now();
-        let granted = self.store.claim(&claim).await;
-        let received = clock::now();
-        self.store_health.asked(received.since(sent));
-        self.claims.count(result_of(granted.as_ref().err()));
+        let (granted, trip) = self.link.run(self.link.store().claim(&claim)).await;
+        self.claims.count(store_result(granted.as_ref().err()));
         let granted = granted.map_err(|error| self.note(&error))?;
-        self.clocks.note(sent, granted.now, received);
-        let own = |told: Moment| self.clocks.own(told);
+        self.clock.note(trip, granted.now);
+        let own = |told: Moment| self.clock.own(told);
+        // Up at once, and down slowly: an answer that takes longer brings slots that have passed.
+        let took = trip.received.since(own(granted.now));
+        self.lead = took.max((self.lead * 7 + took) / 8);
         let named = demand.classes.iter().map(|it| it.class);
         Ok(GridAnswer {
             gateways: granted.gateways,
@@ -126,20 +127,13 @@ impl GridLink {
         error.into()
     }
 
-    /// Waits a moment, and tries whether the store takes writes again.
+    /// Waits until the store is worth another try. Returns whether it takes writes then.
     ///
-    /// Until then, the store is shown as out.
-    pub async fn is_back(&mut self) -> bool {
-        if let Some(error) = self.error.take()
-            && self.outage.is_none()
-        {
-            self.outage = Some(WorkerOutage::begin(&self.store_health, &error));
+    /// It is out from now on, if that is why the last claim was not answered.
+    pub(super) async fn is_back(&mut self) -> bool {
+        if let Some(error) = self.error.take() {
+            self.link.lose(&error);
         }
-        sleep(self.store.next_try()).await;
-        let is_back = self.store.probe().await.is_ok();
-        if is_back && let Some(outage) = self.outage.take() {
-            outage.end();
-        }
-        is_back
+        self.link.is_back().await
     }
 }
