@@ -136,6 +136,12 @@ fn listens(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
+/// The admin port listens a moment before its gateway has its zones.
+fn is_ready(admin: u16) -> bool {
+    let address = SocketAddr::from(([127, 0, 0, 1], admin));
+    listens(admin) && fetch(address, "/readyz").status == 200
+}
+
 #[test]
 fn the_demo_runs() {
     let sandbox = Sandbox::new();
@@ -260,7 +266,7 @@ fn a_zone_is_paused_and_goes_on() {
     let sandbox = Sandbox::new();
     sandbox.set_admin();
     let _running = sandbox.start("drip", "printed");
-    eventually("it listens", || listens(sandbox.port(9090)));
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
     for command in commands_with("per_client/override").lines() {
         let command = command.strip_prefix("$ ").expect("a command");
         let output = sandbox.run(&command.replace("curl", "curl -sf"));
@@ -274,7 +280,7 @@ fn other_numbers_are_tried() {
     let sandbox = Sandbox::new();
     sandbox.set_admin();
     let _running = sandbox.start("drip", "printed");
-    eventually("it listens", || listens(sandbox.port(9090)));
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
     let session = commands_with("per_client/what-if");
     let command = session.lines().next().expect("a command");
     let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
