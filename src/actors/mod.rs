@@ -19,9 +19,11 @@
 mod answer;
 mod arrivals;
 mod heavy;
+mod joining;
 mod key;
 mod messages;
 mod overrides;
+mod probing;
 mod restart;
 mod saved_key;
 mod shards;
@@ -32,6 +34,7 @@ mod store_link;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod ticket;
 mod turn;
 mod unused;
 mod zone;
@@ -39,12 +42,15 @@ mod zone;
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
+pub use joining::{Joined, Joining};
 pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};
+pub use probing::Probing;
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use turn::{HeldPlace, Joined, Joining, Probing, RequestTicket, Turn, UsedTurn};
+pub use ticket::RequestTicket;
+pub use turn::{HeldPlace, Turn, UsedTurn};
 pub use zone::Zone;

@@ -1,7 +1,8 @@
 //! Requests of a supervisor's own thread are answered where they ask.
 
+use super::super::joining::Joined;
 use super::super::supervisor::Crash;
-use super::super::turn::{Joined, RequestTicket};
+use super::super::ticket::RequestTicket;
 use super::*;
 
 impl Bench {

@@ -12,8 +12,10 @@ use tokio::sync::oneshot;
 
 use self::tuning::tuning;
 use super::answer::{Key, Rejection};
+use super::joining::{Joined, Joining};
 use super::messages::{Forget, RejectAll, Waiters};
 use super::overrides::Overrides;
+use super::probing::Probing;
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::steering::{Steering, Told};
@@ -21,7 +23,7 @@ use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{Retune, SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
-use super::turn::{Joined, Joining, Probing, RequestTicket};
+use super::ticket::RequestTicket;
 use super::unused::Unused;
 use crate::config;
 use crate::limit::{Limit, Moment, NewKeyBudget};
