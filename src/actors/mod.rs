@@ -6,8 +6,8 @@
 //!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
 //! ```
 //!
-//! Requests of the supervisor's own thread call it instead, and get their answer at once unless they
-//! wait (`supervisor/here.rs`).
+//! Requests of the supervisor's own thread call it instead, and get their answer at once unless
+//! they wait (`supervisor/here.rs`).
 //!
 //! A request that finds an empty bucket passes at the supervisor: a key has an actor only once one
 //! of its requests finds a level.

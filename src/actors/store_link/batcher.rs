@@ -29,7 +29,9 @@ const MOST_PLACES: usize = 2048;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
 const MOST_WAITING: usize = 65_536;
 
-/// Carries the operations of a worker's zones to the store. Those of the same moment share a batch.
+/// Carries the operations of a worker's zones to the store.
+///
+/// Those of the same moment share a batch.
 ///
 /// The first operation that fails begins an outage of the worker's [`Link`]. Until it is over,
 /// every caller is told at once that there is no decision.

@@ -36,9 +36,7 @@ impl SupervisorActor {
         here::add(id, Rc::clone(&here));
         Self { id, here }
     }
-}
 
-impl SupervisorActor {
     /// Has the supervisor handle a message.
     pub(super) fn pass<M: Message>(&mut self, message: M)
     where

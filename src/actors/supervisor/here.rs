@@ -1,7 +1,7 @@
 //! The supervisors of this thread, which its requests ask in place.
 //!
-//! A key belongs to one worker, and with few workers many requests come to that one. A message costs
-//! them three allocations, two wake-ups and a second turn of the event loop. So they call the
+//! A key belongs to one worker, and with few workers many requests come to that one. A message
+//! costs them three allocations, two wake-ups and a second turn of the event loop. So they call the
 //! supervisor as its actor would. What other threads ask comes as a message.
 
 use std::any::Any;
@@ -65,7 +65,8 @@ pub(super) fn remove(id: SupervisorId) {
 
 /// Answers a request, if its supervisor is on this thread.
 ///
-/// Without an answer yet, returns where it will come. `None` if the supervisor takes messages only.
+/// Without an answer yet, returns where it will come. `None` if the supervisor takes messages
+/// only.
 pub(super) fn ask(
     id: SupervisorId,
     actor: &Addr<SupervisorActor>,

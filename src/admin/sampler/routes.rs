@@ -61,7 +61,8 @@ impl Routes {
     }
 }
 
-/// What requests are counted under: routes in the order of the file, and what stands for requests that no route took.
+/// What requests are counted under: routes in the order of the file, and what stands for requests
+/// that no route took.
 fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
     let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
     std::iter::once(unrouted).chain(gateway.counted_routes())
