@@ -12,6 +12,9 @@ const SPARE: usize = 500;
 
 const REQUEST: &[u8] = b"GET /unlimited HTTP/1.1\r\nHost: a\r\n\r\n";
 
+/// How much of a core the connections may take, over what the gateway took without them.
+const LOAD: f64 = 0.05;
+
 /// Waits until the clients that sent a request, one in ten, have their response.
 fn answered(crowd: &mut [One]) {
     long_until("those who asked are answered", || {
@@ -31,6 +34,7 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let process = Process::of(gateway.id());
     let others = Others::start(&gateway);
     let (descriptors, memory) = (process.descriptors(), process.memory());
+    let without = process.load().max(process.load());
 
     let mut crowd = Vec::with_capacity(count);
     for nth in 0..count {
@@ -51,14 +55,12 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let each = grown / u64::try_from(count).expect("few");
     println!("{count} idle connections, {each} bytes each");
     assert!(each < 32 * KB, "{each} bytes for an idle connection");
-    // The last of them may still be on their way to their worker.
-    let loads: Vec<_> = (0..4).map(|_| process.load()).collect();
-    let load = loads.iter().copied().fold(f64::INFINITY, f64::min);
-    println!("{load:.2} of a core");
-    assert!(
-        load < 0.15,
-        "{load:.2} of a core for {count} that do nothing"
-    );
+    // The last of them may still be on their way to their worker, and on a busy machine the same work takes longer at times.
+    long_until("they take no time", || {
+        let load = process.load();
+        println!("{load:.2} of a core, without them {without:.2}");
+        load < without + LOAD
+    });
     assert!(crowd.iter_mut().all(|one| {
         one.take(1);
         one.ended.is_none()
