@@ -326,3 +326,27 @@ fn requests_that_clients_cancel_end_no_connection() {
 fn small_events_of_requests_that_clients_cancel_end_no_connection() {
     check_cancelled("/50/100000");
 }
+
+/// What a server may still send by the window of a request that was cancelled, in pieces of a byte.
+#[test]
+fn late_pieces_of_cancelled_requests_end_no_connection() {
+    let origin = FrameOrigin::start();
+    let gateway = crate::http2::drip(&origin, "", "");
+    for _ in 0..3 {
+        let (tell, told) = std::sync::mpsc::channel();
+        origin.next(move |to, stream| {
+            to.send(head(stream, 0, &[(":status", "200")]))?;
+            while to.next()?.kind != RST_STREAM {}
+            to.send(frame(DATA, 0, stream, "x").repeat(STREAM_WINDOW))?;
+            tell.send(()).expect("the test waits");
+            Ok(())
+        });
+        let mut client = Raw::connect(gateway.address());
+        client.send(GET);
+        assert_eq!(client.head_within(SOON).status(), 200);
+        drop(client);
+        told.recv().expect("the origin has sent all");
+        assert_eq!(ask(&gateway, GET).body, b"ok");
+    }
+    assert_eq!(origin.connections(), 1);
+}

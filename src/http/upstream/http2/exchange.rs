@@ -30,8 +30,8 @@ pub struct Http2Exchange {
     sent: Option<Vec<u8>>,
     /// What another connection sent of the body before its server refused the request.
     again: Option<Buffer>,
-    /// The interim responses that were not taken yet. [`HeadBudget`](super::heads::HeadBudget)
-    /// bounds them.
+    /// The interim responses that were not taken yet. [`Budget`](super::watched::Budget) bounds
+    /// them.
     interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
     /// What has arrived of the body, and was not taken yet.
@@ -232,7 +232,7 @@ impl Http2Exchange {
 
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
         if self.interims.pop_front().is_some() {
-            self.place.connection.heads.note_read();
+            self.place.connection.budget.note_read();
             return;
         }
         self.response = match std::mem::replace(&mut self.response, Response::None) {
@@ -309,7 +309,7 @@ impl Http2Exchange {
         };
         if !self.is_over && !self.ahead.is_empty() {
             piece.clear_for_body();
-            release(body, self.ahead.take(&mut piece));
+            release(&self.place, body, self.ahead.take(&mut piece));
             self.is_over = self.ahead.is_empty() && body.is_end_stream();
             return Poll::Ready(Ok(piece));
         }
@@ -321,7 +321,7 @@ impl Http2Exchange {
                 break;
             };
             let data = data.map_err(into_io)?;
-            release(body, data.len());
+            release(&self.place, body, data.len());
             if !data.is_empty() {
                 piece.clear_for_body();
                 piece.put(&data);
@@ -331,7 +331,7 @@ impl Http2Exchange {
                 && (1..COALESCED).contains(&piece.len())
                 && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
             {
-                release(body, data.len());
+                release(&self.place, body, data.len());
                 piece.put(&data);
                 self.is_over = body.is_end_stream();
             }
@@ -356,6 +356,14 @@ impl Http2Exchange {
     }
 }
 
+impl Drop for Http2Exchange {
+    fn drop(&mut self) {
+        if let Response::Body(body) = &self.response {
+            self.place.is_whole = self.is_over && self.ahead.is_empty() && body.is_end_stream();
+        }
+    }
+}
+
 /// Keeps what is sent of a request's body, as long as it is small.
 fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
     if let Some(all) = sent {
@@ -368,7 +376,8 @@ fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
 }
 
 /// Lets the server send as many bytes of the body again.
-fn release(body: &mut RecvStream, count: usize) {
+fn release(place: &StreamPlace, body: &mut RecvStream, count: usize) {
+    place.connection.budget.note_released(count);
     // A stream that was reset has no window any more.
     let _reset = body.flow_control().release_capacity(count);
 }

@@ -2,7 +2,7 @@
 
 mod ahead;
 mod exchange;
-mod heads;
+mod watched;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use self::ahead::Undelivered;
 pub use self::exchange::Http2Exchange;
-use self::heads::{HeadBudget, Watched};
+use self::watched::{Budget, Watched};
 use super::stream::OriginStream;
 
 /// Bytes of one response that the server may send before the client takes them.
@@ -36,12 +36,6 @@ const MAX_UNSENT: usize = 64 * 1024;
 /// Cancelled requests of a connection whose late frames are dropped for a second. Those of others
 /// are answered by a reset, each.
 const MAX_CANCELLED: usize = 1024;
-/// What h2 counts of small pieces of responses, at 256 bytes each, before it ends the connection.
-///
-/// It also counts those that come late for a cancelled request, and never gives them back. So this
-/// is enough for one window of pieces of a byte each, and still an end to a flood. [`Watched`]
-/// pauses, so that few pieces wait for requests that take them.
-const MAX_FRAMES: usize = STREAM_WINDOW as usize * 256;
 /// The number of requests at once that stands for: the server has not told its own yet.
 const UNTOLD: usize = u32::MAX as usize + 1;
 /// Requests at once on a connection whose server does not tell: the least that RFC 9113,
@@ -70,7 +64,7 @@ struct SharedConnection {
     send: SendRequest<Bytes>,
     all: Weak<Http2Connections>,
     in_use: Cell<usize>,
-    heads: Rc<HeadBudget>,
+    budget: Rc<Budget>,
     undelivered: Undelivered,
     has_carried: Cell<bool>,
     /// Whether its server does not tell how many requests it takes.
@@ -114,15 +108,18 @@ impl SharedConnection {
 struct StreamPlace {
     connection: Rc<SharedConnection>,
     is_reused: bool,
+    /// Whether all of the response came and was taken.
+    is_whole: bool,
 }
 
 impl StreamPlace {
     fn on(connection: &Rc<SharedConnection>) -> Self {
         connection.in_use.set(connection.in_use.get() + 1);
-        connection.heads.begin();
+        connection.budget.begin();
         Self {
             connection: Rc::clone(connection),
             is_reused: connection.has_carried.replace(true),
+            is_whole: false,
         }
     }
 }
@@ -131,7 +128,7 @@ impl Drop for StreamPlace {
     fn drop(&mut self) {
         let left = self.connection.in_use.get().saturating_sub(1);
         self.connection.in_use.set(left);
-        self.connection.heads.end(left);
+        self.connection.budget.end(self.is_whole, left);
         if left == 0
             && let Some(all) = self.connection.all.upgrade()
         {
@@ -218,7 +215,7 @@ impl Http2Connections {
         max_header_size: usize,
         most_idle: usize,
     ) -> io::Result<Http2Exchange> {
-        let heads = Rc::<HeadBudget>::default();
+        let budget = Rc::<Budget>::default();
         let handshake = Builder::new()
             .enable_push(false)
             .max_header_list_size(u32::try_from(max_header_size).unwrap_or(u32::MAX))
@@ -226,19 +223,21 @@ impl Http2Connections {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_max_send_streams(UNTOLD)
             .max_send_buffer_size(MAX_UNSENT)
-            .data_frame_budget(MAX_FRAMES)
+            // h2 counts small pieces of bodies, also those that come late for a cancelled request,
+            // which it never gives back. `Watched` bounds them.
+            .data_frame_budget(usize::MAX)
             // What is on the way when a client cancels is no error of the server: h2 would count it
             // and end the connection after 1024 such frames.
             .max_concurrent_reset_streams(MAX_CANCELLED)
             .max_local_error_reset_streams(None)
-            .handshake(Watched::new(stream, Rc::clone(&heads)))
+            .handshake(Watched::new(stream, Rc::clone(&budget)))
             .await;
         let (send, connection) = handshake.map_err(into_io)?;
         let shared = Rc::new(SharedConnection {
             send,
             all: Rc::downgrade(self),
             in_use: Cell::new(0),
-            heads,
+            budget,
             undelivered: Undelivered::default(),
             has_carried: Cell::new(false),
             is_untelling: Cell::new(false),

@@ -38,7 +38,7 @@ fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
     let (stream, _) = UnixStream::pair()?;
-    let budget = Rc::<HeadBudget>::default();
+    let budget = Rc::<Budget>::default();
     (0..10).for_each(|_| budget.begin());
     let mut watched = Watched::new(OriginStream::Unix(stream), budget);
     let (mut rest, mut reads) = (&mut bytes[..], reads.iter().cycle());

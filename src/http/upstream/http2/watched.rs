@@ -1,4 +1,7 @@
-//! Bounds on what a server sends before it is read, beyond the windows of bodies.
+//! Bounds on what a server sends before it is read, and for requests that are over.
+//!
+//! h2 drops what comes late for a request that was cancelled, whatever it is, and never asks whether
+//! the server still respects the window that the stream had.
 //!
 //! Heads have no window: h2 keeps each interim response until its request takes it, and a request
 //! whose client reads nothing takes none.
@@ -15,11 +18,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::stream::OriginStream;
+use super::{MAX_CANCELLED, STREAM_WINDOW};
 
 /// Maximum number of heads of one request that are not read yet. A response has few.
 const MAX_UNREAD: usize = 32;
 /// Heads that may come for requests that have ended: all streams may be reset at once.
 const MAX_LATE: usize = 256;
+/// Bytes of a body that may come before the client takes them.
+const WINDOW: usize = STREAM_WINDOW as usize;
 /// Small pieces of bodies that are read before the requests get time to take them.
 const MAX_SMALL: usize = 128;
 /// A smaller piece takes more memory as a frame than it has bytes.
@@ -35,43 +41,75 @@ const HEADERS: u8 = 1;
 const UNKNOWN: u8 = 0xff;
 /// The flag of the last frame of a stream.
 const END_STREAM: u8 = 1;
+/// The flag of a frame with padding (RFC 9113, section 6.1).
+const PADDED: u8 = 8;
 /// Bytes of a frame before its payload (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
 
-/// How many heads the server of a connection may still send.
+/// What the server of a connection may still send.
 #[derive(Debug, Default)]
-pub(super) struct HeadBudget(Cell<usize>);
+pub(super) struct Budget {
+    heads: Cell<usize>,
+    /// Bytes of bodies: the windows of all streams, also of those that were cancelled.
+    bodies: Cell<usize>,
+}
 
-impl HeadBudget {
+impl Budget {
     /// Notes that a request is sent.
     pub(super) fn begin(&self) {
-        self.0.set(self.0.get() + MAX_UNREAD);
+        self.heads.set(self.heads.get() + MAX_UNREAD);
+        self.bodies.set(self.bodies.get() + WINDOW);
     }
 
-    /// Notes that a request has ended, and how many are left.
-    pub(super) fn end(&self, left: usize) {
-        self.0.set(self.0.get().min(MAX_UNREAD * left + MAX_LATE));
+    /// Notes that a request has ended, whether all of its response came, and how many requests are
+    /// left.
+    pub(super) fn end(&self, is_whole: bool, left: usize) {
+        let most = MAX_UNREAD * left + MAX_LATE;
+        self.heads.set(self.heads.get().min(most));
+        let unused = if is_whole { WINDOW } else { 0 };
+        let most = WINDOW * (left + MAX_CANCELLED);
+        let bodies = self.bodies.get().saturating_sub(unused);
+        self.bodies.set(bodies.min(most));
     }
 
     /// Notes that an interim response was read: another one may come.
     pub(super) fn note_read(&self) {
-        self.0.set(self.0.get() + 1);
+        self.heads.set(self.heads.get() + 1);
     }
 
-    fn spend(&self) -> io::Result<()> {
-        let too_many = || io::Error::new(io::ErrorKind::InvalidData, "too many interim responses");
-        let left = self.0.get().checked_sub(1).ok_or_else(too_many)?;
-        self.0.set(left);
-        Ok(())
+    /// Notes that the server gets a window of so many bytes again.
+    pub(super) fn note_released(&self, bytes: usize) {
+        self.bodies.set(self.bodies.get() + bytes);
+    }
+
+    fn spend_head(&self) -> io::Result<()> {
+        spend(&self.heads, 1, "too many interim responses")
+    }
+
+    /// `bytes`: of a frame that carries a piece of a body, whose padding is not known.
+    fn spend_body(&self, bytes: usize, is_padded: bool) -> io::Result<()> {
+        let bytes = if is_padded { 1 } else { bytes };
+        spend(
+            &self.bodies,
+            bytes,
+            "too many bytes of responses that are over",
+        )
     }
 }
 
-/// A connection that fails when its server sends more heads than the budget has, and that pauses
-/// after many small pieces of bodies.
+fn spend(budget: &Cell<usize>, count: usize, error: &'static str) -> io::Result<()> {
+    let too_many = || io::Error::new(io::ErrorKind::InvalidData, error);
+    let left = budget.get().checked_sub(count).ok_or_else(too_many)?;
+    budget.set(left);
+    Ok(())
+}
+
+/// A connection that fails when its server sends more than the budget has, and that pauses after
+/// many small pieces of bodies.
 #[derive(Debug)]
 pub(super) struct Watched {
     stream: OriginStream,
-    budget: Rc<HeadBudget>,
+    budget: Rc<Budget>,
     /// The start of the next frame, as far as it is here.
     head: [u8; FRAME_HEAD],
     filled: usize,
@@ -84,7 +122,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(stream: OriginStream, budget: Rc<HeadBudget>) -> Self {
+    pub(super) fn new(stream: OriginStream, budget: Rc<Budget>) -> Self {
         Self {
             stream,
             budget,
@@ -112,9 +150,10 @@ impl Watched {
                 let [high, middle, low, kind, flags, ref stream @ ..] = self.head;
                 self.left = u32::from_be_bytes([0, high, middle, low]) as usize;
                 if kind == HEADERS {
-                    self.budget.spend()?;
-                } else if kind == DATA && flags & END_STREAM == 0 && *stream != [0; 4] {
-                    let is_hidden = self.is_hidden();
+                    self.budget.spend_head()?;
+                } else if kind == DATA && *stream != [0; 4] {
+                    self.budget.spend_body(self.left, flags & PADDED != 0)?;
+                    let is_hidden = flags & END_STREAM == 0 && self.is_hidden();
                     // A frame whose type came with an earlier read is left as it is.
                     let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
                     if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
