@@ -278,14 +278,9 @@ impl Gateway {
 
     /// The route that takes a request, and its index, as [`Settings::route`] finds it.
     #[must_use]
-    pub fn route(
-        &self,
-        path: &[u8],
-        host: &str,
-        method: Option<&str>,
-    ) -> Option<(usize, &config::Route)> {
+    pub fn route(&self, path: &[u8], host: &str, method: &[u8]) -> Option<(usize, &config::Route)> {
         let routes = &self.settings.routes;
-        let index = self.route_index.find(routes, path, host, method)?;
+        let index = self.route_index.find(routes, path, host, Some(method))?;
         Some((index, &routes[index]))
     }
 

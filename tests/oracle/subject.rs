@@ -2,7 +2,7 @@
 
 use drip::http::message::request::{empty_lines, end_of_head};
 use drip::http::message::{
-    BodyDecoder, BodyLength, Fields, RequestHead, ResponseHead, Trailers, Version,
+    BodyDecoder, BodyLength, FieldTable, Fields, RequestHead, ResponseHead, Trailers, Version,
 };
 
 use crate::oracle::reading::{FieldList, Head, Reading, by_name};
@@ -116,7 +116,7 @@ pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
                 break;
             }
         } else if !kept.is_empty() {
-            match ResponseHead::parse(&kept, to_head) {
+            match ResponseHead::parse(&kept, &mut FieldTable::new(), to_head) {
                 Ok(None) => {}
                 // No request asked for another protocol.
                 Ok(Some((head, _))) if head.status == 101 => return (None, End::Refuses),

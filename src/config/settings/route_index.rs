@@ -77,11 +77,11 @@ impl RouteIndex {
         routes: &[Route],
         path: &[u8],
         host: &str,
-        method: Option<&str>,
+        method: Option<&[u8]>,
     ) -> Option<usize> {
         let by_method = |index: usize| {
             let methods = &routes[index].methods;
-            let is_named = |method| methods.iter().any(|named| named == method);
+            let is_named = |method| methods.iter().any(|named| named.as_bytes() == method);
             methods.is_empty() || method.is_none_or(is_named)
         };
         let of_path = |by_host: &ByHost| by_host.first(host, by_method);
@@ -146,6 +146,7 @@ mod tests {
                         for method in [None, Some("GET"), Some("PUT"), Some("HEAD")] {
                             let expected = settings.route(path.as_bytes(), Some(host), method);
                             let routes = &settings.routes;
+                            let method = method.map(str::as_bytes);
                             let found = index.find(routes, path.as_bytes(), host, method);
                             let expected = expected.map(|(index, _)| index);
                             assert_eq!(found, expected, "{path} {host} {method:?} in {text}");

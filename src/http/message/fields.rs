@@ -230,7 +230,7 @@ impl Field {
 }
 
 /// A table of fields, built before their number is known.
-pub(super) type FieldTable = SmallVec<[Field; 32]>;
+pub type FieldTable = SmallVec<[Field; 32]>;
 
 /// Builds the table of a request's fields, and the bit set of the names in it.
 ///
@@ -250,11 +250,23 @@ pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[F
     is_strict.then(|| (table.into_boxed_slice(), present))
 }
 
-/// Builds the table of the parsed fields of `head`, whatever its line endings.
+/// Fills the table with the parsed fields of `head`, whatever its line endings, and returns the bit
+/// set of the names in it.
 ///
 /// Returns `None` if a name is too long.
-pub(super) fn lenient_table(head: &[u8], parsed: &[Header<'_>]) -> Option<FieldTable> {
-    parsed.iter().map(|header| field(head, header)).collect()
+pub(super) fn fill_leniently(
+    table: &mut FieldTable,
+    head: &[u8],
+    parsed: &[Header<'_>],
+) -> Option<u32> {
+    table.clear();
+    let mut present = 0;
+    for header in parsed {
+        let field = field(head, header)?;
+        present |= field.known.bit();
+        table.push(field);
+    }
+    Some(present)
 }
 
 fn field(head: &[u8], header: &Header<'_>) -> Option<Field> {

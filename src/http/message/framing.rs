@@ -142,7 +142,10 @@ pub fn of_http2_response(
 /// Parses a whole number of digits only: no sign, no list, no overflow.
 fn number(text: &[u8]) -> Option<u64> {
     let text = without_blanks(text);
-    let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let text = str::from_utf8(text).ok().filter(|_| is_number)?;
-    text.parse().ok()
+    let add = |sum: u64, byte: &u8| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    };
+    let digits = (!text.is_empty()).then_some(text)?;
+    digits.iter().try_fold(0, add)
 }

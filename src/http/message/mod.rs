@@ -20,7 +20,7 @@ pub mod version;
 pub use body::{BodyDecoder, BodyEncoder, BodyError};
 pub use buffer::Buffer;
 pub use error::{BadRequest, InvalidResponse};
-pub use fields::{Field, FieldName, Fields, Trailers, without_blanks};
+pub use fields::{Field, FieldName, FieldTable, Fields, Trailers, without_blanks};
 pub use framing::BodyLength;
 pub use request::RequestHead;
 pub use response::ResponseHead;

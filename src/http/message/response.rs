@@ -12,7 +12,7 @@ use super::version::Version;
 #[derive(Debug)]
 pub struct ResponseHead<'a> {
     head: &'a [u8],
-    table: FieldTable,
+    table: &'a [Field],
     present: u32,
     reason: Span,
     /// The status, from 100 to 999.
@@ -28,13 +28,17 @@ pub struct ResponseHead<'a> {
 impl<'a> ResponseHead<'a> {
     /// Parses the head at the start of `bytes`, and returns it with its length.
     ///
-    /// Returns `None` if the head is not complete yet. `to_head`: it is the response to a `HEAD`
-    /// request. A bare line feed also ends a line, because the gateway writes a new head.
+    /// Returns `None` if the head is not complete yet. `table`: room for its fields. `to_head`: it is
+    /// the response to a `HEAD` request. A bare line feed also ends a line, because the gateway writes a new head.
     ///
     /// # Errors
     ///
     /// Returns an error if the head is malformed, or if the length of the body is ambiguous.
-    pub fn parse(bytes: &'a [u8], to_head: bool) -> Result<Option<(Self, usize)>, InvalidResponse> {
+    pub fn parse(
+        bytes: &'a [u8],
+        table: &'a mut FieldTable,
+        to_head: bool,
+    ) -> Result<Option<(Self, usize)>, InvalidResponse> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_RESPONSE_FIELDS];
         let mut parsed = httparse::Response::new(&mut []);
         let mut parser = httparse::ParserConfig::default();
@@ -46,12 +50,11 @@ impl<'a> ResponseHead<'a> {
             Err(_) => return Err(InvalidResponse::Malformed),
         };
         let head = &bytes[..end];
-        let table =
-            fields::lenient_table(head, parsed.headers).ok_or(InvalidResponse::HeadTooLarge)?;
+        let present = fields::fill_leniently(table, head, parsed.headers);
         let status = parsed.code.filter(|code| *code >= 100);
         let mut response = Self {
             head,
-            present: fields::present(&table),
+            present: present.ok_or(InvalidResponse::HeadTooLarge)?,
             table,
             reason: Span::of(head, parsed.reason.unwrap_or_default().as_bytes()),
             status: status.ok_or(InvalidResponse::Malformed)?,
@@ -70,7 +73,7 @@ impl<'a> ResponseHead<'a> {
 
     /// Builds the head of an HTTP/2 response, whose fields are written to the empty `bytes`.
     ///
-    /// `ended`: the stream ended with the head.
+    /// `table`: room for its fields. `ended`: the stream ended with the head.
     ///
     /// # Errors
     ///
@@ -79,6 +82,7 @@ impl<'a> ResponseHead<'a> {
     pub fn of_http2(
         response: &http::Response<()>,
         bytes: &'a mut Vec<u8>,
+        table: &'a mut FieldTable,
         to_head: bool,
         ended: bool,
     ) -> Result<Self, InvalidResponse> {
@@ -89,14 +93,14 @@ impl<'a> ResponseHead<'a> {
         if response.headers().len() > MAX_RESPONSE_FIELDS {
             return Err(InvalidResponse::HeadTooLarge);
         }
-        let mut table = FieldTable::new();
+        table.clear();
         for (name, value) in response.headers() {
             let field = Field::written(bytes, name.as_str().as_bytes(), value.as_bytes());
             table.push(field.ok_or(InvalidResponse::HeadTooLarge)?);
         }
         let mut response = Self {
             head: bytes,
-            present: fields::present(&table),
+            present: fields::present(table),
             table,
             reason: Span::new(0, 0),
             status,
@@ -114,7 +118,7 @@ impl<'a> ResponseHead<'a> {
     pub fn fields(&self) -> Fields<'_> {
         Fields {
             head: self.head,
-            table: &self.table,
+            table: self.table,
             present: self.present,
         }
     }

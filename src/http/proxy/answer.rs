@@ -10,7 +10,9 @@ use super::forward::{Attempt, Failure, Forward, ResponseKind};
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
-use crate::http::message::{BodyLength, FieldName, Fields, InvalidResponse, ResponseHead, Version};
+use crate::http::message::{
+    BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
+};
 use crate::http::upstream::{Connection, InFlight, OriginError};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
@@ -178,7 +180,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
         let to_head = self.info.head.is_head();
-        let Some((head, end)) = connection.head(to_head, limit).map_err(invalid)? else {
+        let mut table = FieldTable::new();
+        let head = connection.head(&mut table, to_head, limit);
+        let Some((head, end)) = head.map_err(invalid)? else {
             return Ok(None);
         };
         let answer = if head.is_interim() {

@@ -164,8 +164,7 @@ fn find<'a>(
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
-    let method = str::from_utf8(info.head.method()).ok();
-    let found = gateway.route(&info.path, &info.host, method);
+    let found = gateway.route(&info.path, &info.host, info.head.method());
     if let Some(port) = info.peer.redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {

@@ -125,7 +125,7 @@ impl<'a> RequestOnward<'a> {
         }
         match known {
             FieldName::Origination => is_odd(name, underscores),
-            FieldName::Other => inputs.seem_to_read(name) && !inputs.reads(name, underscores),
+            FieldName::Other => !inputs.reads(name, underscores) && inputs.seem_to_read(name),
             _ => false,
         }
     }

@@ -8,7 +8,9 @@ use super::http1::Http1Connection;
 use super::http2::Http2Exchange;
 use super::stream::OriginStream;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
+use crate::http::message::{
+    BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
+};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
@@ -147,19 +149,21 @@ impl Connection {
 
     /// Returns the head that is here and its size; `None` while it is not complete.
     ///
-    /// `to_head`: it is the response to a `HEAD` request. `limit`: most bytes of a head.
+    /// `table`: room for its fields. `to_head`: it is the response to a `HEAD` request. `limit`: most
+    /// bytes of a head.
     ///
     /// # Errors
     ///
     /// Returns an error if the head is malformed or larger than `limit`.
-    pub fn head(
-        &mut self,
+    pub fn head<'a>(
+        &'a mut self,
+        table: &'a mut FieldTable,
         to_head: bool,
         limit: usize,
-    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+    ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
         match self {
-            Self::Http1(connection) => connection.head(to_head, limit),
-            Self::Http2(exchange) => exchange.head(to_head),
+            Self::Http1(connection) => connection.head(table, to_head, limit),
+            Self::Http2(exchange) => exchange.head(table, to_head),
         }
     }
 

@@ -12,7 +12,8 @@ use super::stream::OriginStream;
 use crate::http::message::request::end_of_head;
 use crate::http::message::sender::Then;
 use crate::http::message::{
-    BodyDecoder, BodyError, BodyLength, Buffer, InvalidResponse, ResponseHead, Sender, Trailers,
+    BodyDecoder, BodyError, BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Sender,
+    Trailers,
 };
 use crate::time::deadline::Deadline;
 
@@ -110,15 +111,16 @@ impl Http1Connection {
     ///
     /// A head that arrives in pieces is parsed when it is complete, and whenever it is twice as
     /// long: so what is no head is found early, and the time is in proportion to the bytes.
-    pub(super) fn head(
-        &mut self,
+    pub(super) fn head<'a>(
+        &'a mut self,
+        table: &'a mut FieldTable,
         to_head: bool,
         limit: usize,
-    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+    ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
         let received = self.received.as_ref().map_or(&[][..], Buffer::filled);
         let is_longer = received.len().checked_ilog2() > self.searched.checked_ilog2();
         let parsed = if is_longer || end_of_head(received, self.searched).is_some() {
-            ResponseHead::parse(received, to_head)?
+            ResponseHead::parse(received, table, to_head)?
         } else {
             None
         };

@@ -1,4 +1,4 @@
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::super::cost::UsedTurns;
 use crate::actors::{HeldPlace, Turn};
@@ -50,6 +50,12 @@ impl<'r> Turns<'r> {
 
 /// The places that a running request holds in its zones.
 pub(in super::super) type HeldPlaces<'r> = Vec<HeldPlace<'r>>;
+
+impl<'r> From<Turn<'r>> for Turns<'r> {
+    fn from(turn: Turn<'r>) -> Self {
+        Self(smallvec![turn])
+    }
+}
 
 impl<'r> FromIterator<Turn<'r>> for Turns<'r> {
     fn from_iter<I: IntoIterator<Item = Turn<'r>>>(turns: I) -> Self {

@@ -50,7 +50,8 @@ pub(in super::super) fn begin<'i, 'r>(
 ) -> Begun<'r, impl Future<Output = Decided<'r>> + use<'i, 'r>> {
     let (gateway, pacer, began) = (record.gateway, record.pacer, record.began);
     let mut pending = pending(gateway, route, info, record.cost);
-    let (first, second) = (pending.next(), pending.next());
+    let first = pending.next();
+    let second = (route.limits.len() > 1).then(|| pending.next()).flatten();
     match (first, second) {
         (None, _) => {
             record.limited = Limited::Decided(LimitOutcome::default());
@@ -127,7 +128,10 @@ async fn all_of<'r>(
     let waited = || pacer.now().since(began);
     match join_all(gateway, enforced, waited).await {
         Ok((mut verdicts, mut turns)) => {
-            tell_delays(gateway, &verdicts, info, turns.granted_at(began));
+            let granted_at = turns.granted_at(began);
+            for verdict in &verdicts {
+                tell_delay(gateway, verdict, info, granted_at);
+            }
             verdicts.extend(tried_verdicts);
             turns.extend(tried_turns);
             Ok((verdicts, turns))
@@ -139,9 +143,9 @@ async fn all_of<'r>(
     }
 }
 
-fn tell_delays(gateway: &Gateway, verdicts: &[LimitVerdict], info: &RequestInfo<'_>, now: Moment) {
-    let was_delayed = |verdict: &&LimitVerdict| verdict.status != LimitStatus::Passed;
-    for verdict in verdicts.iter().filter(was_delayed) {
+/// Tells the log that the limit delayed the request, if it did.
+fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
+    if verdict.status != LimitStatus::Passed {
         let events = gateway.events(verdict.limit.zone);
         events.delayed(&verdict.limiting(gateway), now);
         note_forwarder(gateway, verdict.limit.zone, info, now);
@@ -156,21 +160,21 @@ fn record_one<'r>(
     decided: DecidedLimit<'r>,
     now: Moment,
 ) -> Turns<'r> {
-    let decided = decided.map(|(verdict, turn)| {
-        let (verdicts, turns) = (smallvec![verdict], Turns::from_iter([turn]));
-        tell_delays(
-            record.gateway,
-            &verdicts,
-            info,
-            turns.granted_at(record.began),
-        );
-        (verdicts, turns)
+    let (verdict, turn) = match decided {
+        Ok(granted) => granted,
+        Err(rejected) => return record_rejection(route, info, record, rejected, now),
+    };
+    let granted_at = record.began.max(turn.grant().at);
+    tell_delay(record.gateway, &verdict, info, granted_at);
+    record.limited = Limited::Decided(LimitOutcome {
+        verdicts: smallvec![verdict],
+        waited: granted_at.since(record.began),
+        rejected: None,
     });
-    record_outcome(route, info, record, decided, now)
+    Turns::from(turn)
 }
 
-/// Records what the limits of a request have decided, and logs the rejection, if there is one: it
-/// was `now`.
+/// Records what several limits have decided. If one rejected the request, that was `now`.
 fn record_outcome<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
@@ -178,26 +182,36 @@ fn record_outcome<'r>(
     decided: Decided<'r>,
     now: Moment,
 ) -> Turns<'r> {
-    let (gateway, began) = (record.gateway, record.began);
-    let (verdicts, turns, rejected, now) = match decided {
-        Ok((verdicts, turns)) => {
-            let granted_at = turns.granted_at(began);
-            (verdicts, turns, None, granted_at)
-        }
-        Err((verdict, rejection)) => {
-            verdict.tell_rejection(gateway, route, &rejection);
-            note_forwarder(gateway, verdict.limit.zone, info, now);
-            let holds = verdict.status == LimitStatus::Rejected;
-            let rejected = holds.then_some(rejection.reason);
-            (smallvec![verdict], Turns::default(), rejected, now)
-        }
+    let (verdicts, turns) = match decided {
+        Ok(granted) => granted,
+        Err(rejected) => return record_rejection(route, info, record, rejected, now),
     };
     record.limited = Limited::Decided(LimitOutcome {
         verdicts,
-        waited: now.since(began),
-        rejected,
+        waited: turns.granted_at(record.began).since(record.began),
+        rejected: None,
     });
     turns
+}
+
+/// Records and logs the rejection of a request, which was `now`.
+fn record_rejection<'r>(
+    route: &Route,
+    info: &RequestInfo<'_>,
+    record: &mut RequestRecord<'r>,
+    (verdict, rejection): (LimitVerdict, Rejection),
+    now: Moment,
+) -> Turns<'r> {
+    let gateway = record.gateway;
+    verdict.tell_rejection(gateway, route, &rejection);
+    note_forwarder(gateway, verdict.limit.zone, info, now);
+    let holds = verdict.status == LimitStatus::Rejected;
+    record.limited = Limited::Decided(LimitOutcome {
+        verdicts: smallvec![verdict],
+        waited: now.since(record.began),
+        rejected: holds.then_some(rejection.reason),
+    });
+    Turns::default()
 }
 
 /// Notes whom the peer of a limited request names as its client, if only trust would let it.

@@ -13,7 +13,9 @@ use super::ahead::Ahead;
 use super::{MAX_UNSENT, StreamPlace, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
+use crate::http::message::{
+    BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
+};
 use crate::time::deadline::Deadline;
 
 /// Small pieces of a body become one until it has so many bytes. A full frame fits behind them.
@@ -214,10 +216,11 @@ impl Http2Exchange {
     }
 
     /// Returns the head that is here, and zero for its size. h2 has seen to its limit.
-    pub(in super::super) fn head(
-        &mut self,
+    pub(in super::super) fn head<'a>(
+        &'a mut self,
+        table: &'a mut FieldTable,
         to_head: bool,
-    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+    ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
         let (head, ended) = match (self.interims.front(), &self.response) {
             (Some(interim), _) => (interim, false),
             (None, Response::Head(head, body)) => {
@@ -226,7 +229,7 @@ impl Http2Exchange {
             _ => return Ok(None),
         };
         self.text.clear();
-        let head = ResponseHead::of_http2(head, &mut self.text, to_head, ended)?;
+        let head = ResponseHead::of_http2(head, &mut self.text, table, to_head, ended)?;
         Ok(Some((head, 0)))
     }
 
