@@ -55,12 +55,11 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
 fi
 
-# Tests that nothing else runs beside.
-whole_machine=shared::ten_gateways
+# Tests that nothing else runs beside. Several gateways are a machine full: beside browsers and compilers of other tests,
+# the gaps of their stream would be those of the machine.
+whole_machine=(shared::ten_gateways shared::stream)
 # Most tests wait for timeouts and departures, so more of them run at once than there are processors.
-RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" cargo test --locked --no-fail-fast -- --skip "$whole_machine"
-# Ten gateways are a machine full: beside browsers and compilers of other tests, the gaps of their stream would be those
-# of the machine.
-RUST_TEST_THREADS=1 cargo test --locked --test all "$whole_machine"
+RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" cargo test --locked --no-fail-fast -- "${whole_machine[@]/#/--skip=}"
+RUST_TEST_THREADS=1 cargo test --locked --test all -- "${whole_machine[@]}"
 # Spans are not in the default build.
 cargo test --locked --features otlp --test all spans

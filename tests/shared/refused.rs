@@ -110,7 +110,7 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
         redis.ask(refusal.by);
         let gate = "rate = \"50r/s\"\nstore = \"redis\"";
         let gateway = Gateway::start(&file(&origin, &redis, gate, "rate = \"1000r/s\""));
-        let line = gateway.wait_for_line("goes on alone with 1/10 of it");
+        let line = gateway.wait_for_line("goes on alone with 1/10 of it;");
         for part in [refusal.says, refusal.remedy, "the store refuses the claims"] {
             assert!(line.contains(part), "{line}");
         }

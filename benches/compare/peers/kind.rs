@@ -85,9 +85,9 @@ impl Kind {
         matches!(self, Self::Drip | Self::Before)
     }
 
-    /// Whether it has a bucket for each key. envoy's `local_ratelimit` has one for all.
+    /// Whether it has a bucket for each key. envoy's `local_ratelimit` has one for all, lean an actor for each key.
     pub fn counts_by_key(self) -> bool {
-        !matches!(self, Self::Envoy | Self::Lean)
+        self != Self::Envoy
     }
 
     /// Whether it lets requests wait for their turn.
