@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::config;
-use drip::http::upstream::{Dialer, KeyAtGate, Origin};
+use drip::gate::KeyAtGate;
 use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
+use drip::origin::{Dialer, Origin};
 
 use thread_time::ThreadTime;
 

@@ -11,9 +11,12 @@
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
-//! | [`actors`] | zones, their supervisors, key actors and turns |
-//! | [`http`] | messages, connections to clients and origins, the gateway in force, the proxy |
-//! | [`admin`] | the admin port: API, metrics, live page |
+//! | [`zone`] | zones: their supervisors, key actors and turns |
+//! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |
+//! | [`gate`] | what paces an origin and limits the requests at it |
+//! | [`origin`] | the servers of an origin, their health, and the connections to them |
+//! | [`status`] | what is said of all this each second: samples, metrics, headline |
+//! | [`admin`] | the admin port: API, live page, who may ask |
 //! | [`server`] | accepting, listening sockets, reload, signals, stop |
 //! | [`tools`] | `advise`, `demo`, `import`, `simulate`, `top`, and what they share |
 //! | [`cli`] | the subcommands of the program |
@@ -21,19 +24,22 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("drip runs on Linux only: its queues need timerfd for their precise departures");
 
-pub mod actors;
 pub mod admin;
 pub mod cli;
 pub mod config;
+pub mod gate;
 pub mod http;
 pub mod limit;
 pub mod observe;
+pub mod origin;
 pub mod replay;
 pub mod server;
 #[cfg(test)]
 mod simulation;
+pub mod status;
 pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod time;
 pub mod tools;
+pub mod zone;

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use drip::actors::{Joining, Turn};
+use drip::gate::Waiting;
 use drip::http::downstream::{self, Peer, StopSignal, Timeouts};
-use drip::http::proxy::Worker;
-use drip::http::upstream::Waiting;
+use drip::http::exchange::Worker;
+use drip::zone::{Joining, Turn};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 

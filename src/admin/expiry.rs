@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::overridden::place;
 use crate::config::{ChangedBy, History};
 use crate::http::gateway::Gateway;
+use crate::status::overridden::place;
 use crate::time::clock;
 
 /// How often they are looked at.

@@ -1,49 +1,24 @@
-//! The admin port.
+//! The admin port: its paths, who may ask, and the live page. [`status`](crate::status) has what they say.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `api` | JSON: zones, keys, the file, origins, routes, the store |
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
-//! | `sampler` | the sample of each second |
-//! | `advisor` | finds the rate that a headline advises |
-//! | `headline` | what matters most now, and why |
-//! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
-//! | `outcomes` | what became of the requests of zones in the last ten minutes, for `api` |
-//! | `steps` | counts at several moments, for `minute` and `outcomes` |
-//! | `counts` | counts by label, for `api` and `sampler` |
-//! | `gates` | what `api` and `sampler` say alike of the gates of origins |
-//! | `overridden` | overrides, as `api` and `sampler` show them |
 //! | `expiry` | ends overrides whose time is over |
-//! | `timestamp` | times as text |
-//! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may read and change something, and the security headers for browsers |
 //! | `own_names` | the names by which the port may be asked |
-//! | `views` | the types of that JSON |
 //! | `reply` | responses in JSON |
 
-mod advisor;
 mod api;
-mod counts;
 mod expiry;
-mod exposition;
-mod gates;
 mod guard;
-mod headline;
 mod health;
 mod live;
-mod minute;
-mod outcomes;
-mod overridden;
 mod own_names;
 mod page;
-mod recorder;
 mod reply;
-mod sampler;
-mod steps;
-mod timestamp;
-pub(crate) mod views;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -58,20 +33,19 @@ use actix_web::{App, HttpResponse, HttpServer, Resource};
 use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::exposition::Exposition;
-use self::headline::Headlines;
-use self::minute::Minute;
-use self::outcomes::Outcomes;
 use self::own_names::OwnNames;
-use self::sampler::Sampler;
 use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
+use crate::status::exposition::Exposition;
+use crate::status::headline::Headlines;
+use crate::status::minute::Minute;
+use crate::status::outcomes::Outcomes;
+use crate::status::sampler::Sampler;
+use crate::status::{Live, Recorder};
 use crate::time::clock;
 
 pub use health::Health;
-pub use live::Live;
-pub use recorder::Recorder;
 
 /// State that the handlers of the admin port share.
 pub struct Admin {

@@ -9,10 +9,9 @@ use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use crate::actors::{SharedBy, StoreHealth, Zone};
 use crate::config::{self, RouteIndex, Settings};
+use crate::gate::OriginGate;
 use crate::http::message::buffer;
-use crate::http::upstream::{Dialer, Origin, OriginGate};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
@@ -20,7 +19,9 @@ use crate::observe::metrics::{
     ClassMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
 };
 use crate::observe::spans::Spans;
+use crate::origin::{Dialer, Origin};
 use crate::time::clock;
+use crate::zone::{SharedBy, StoreHealth, Zone};
 use class_table::ClassTable;
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.

@@ -9,16 +9,16 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use super::message::{Buffer, Trailers};
 
 /// Maximum number of bytes of one body that wait until the peer reads them.
-pub(super) const MAX_UNSENT: usize = 64 * 1024;
+pub(crate) const MAX_UNSENT: usize = 64 * 1024;
 
 /// The stream was reset, or its connection is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StreamGone;
+pub(crate) struct StreamGone;
 
 /// Sends as many bytes of a body as there is room for. Ready when all are sent.
 ///
 /// `is_last`: the body ends with the piece.
-pub(super) fn poll_send_piece(
+pub(crate) fn poll_send_piece(
     stream: &mut SendStream<Bytes>,
     cx: &mut Context<'_>,
     piece: &mut Buffer,
@@ -28,7 +28,7 @@ pub(super) fn poll_send_piece(
 }
 
 /// The same. `note` gets the bytes that are sent.
-pub(super) fn poll_send_noting(
+pub(crate) fn poll_send_noting(
     stream: &mut SendStream<Bytes>,
     cx: &mut Context<'_>,
     piece: &mut Buffer,
@@ -55,7 +55,7 @@ pub(super) fn poll_send_noting(
 }
 
 /// Sends the end of a body, with its trailers.
-pub(super) fn send_end(
+pub(crate) fn send_end(
     stream: &mut SendStream<Bytes>,
     trailers: Option<&Trailers>,
 ) -> Result<(), StreamGone> {
@@ -73,7 +73,7 @@ pub(super) fn send_end(
 }
 
 /// Adds a field to a head or to trailers.
-pub(super) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
+pub(crate) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
     let name = HeaderName::from_bytes(name);
     // Every field that HTTP/1 accepts, HTTP/2 accepts, too.
     if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
@@ -82,7 +82,7 @@ pub(super) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
 }
 
 /// Returns the trailers that may be forwarded; `None` if there are none.
-pub(super) fn trailers(received: Option<&HeaderMap>) -> Option<Trailers> {
+pub(crate) fn trailers(received: Option<&HeaderMap>) -> Option<Trailers> {
     let mut passing = Trailers::default();
     for (name, value) in received.into_iter().flatten() {
         passing.push(name.as_str().as_bytes(), value.as_bytes());

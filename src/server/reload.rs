@@ -11,9 +11,9 @@ use super::load::Loaded;
 use super::state::StateFile;
 use crate::config::{self, ChangedBy, FileState, History, LoadError, NamedFile, Problem, Settings};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::Prober;
 use crate::observe::access::AccessLog;
 use crate::observe::metrics::ConfigMetrics;
+use crate::origin::Prober;
 use crate::time::clock;
 
 /// Logs what is legal in the file and probably a mistake.

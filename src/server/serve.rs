@@ -18,11 +18,12 @@ use super::signals::{SignalRequest, Signals};
 use super::state::{StateFile, WRITING_IN_HASTE};
 use super::watchdog::Watchdog;
 use super::{logs, memory};
-use crate::admin::{self, Admin, Health, Live, Read, Recorder};
+use crate::admin::{self, Admin, Health, Read};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::observe::connections::ClientConnections;
+use crate::status::{Live, Recorder};
 use crate::time::clock;
 
 /// Time that connections get to receive their last answer after all waiters were rejected.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{load, serve};
-use crate::actors::{Crash, Key};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
+use crate::zone::{Crash, Key};
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 /// Clients of each key. More than pass at once, so that some always wait.

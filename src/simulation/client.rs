@@ -9,8 +9,8 @@ use futures_util::future::{Either, select};
 use super::gateway::Gateway;
 use super::invariants::{Invariants, Request};
 use super::world::World;
-use crate::actors::{Joining, Key, Turn};
 use crate::limit::{Cost, Limit};
+use crate::zone::{Joining, Key, Turn};
 
 /// A request, and what its client will do.
 #[derive(Clone, Debug)]

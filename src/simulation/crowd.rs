@@ -11,7 +11,7 @@ use super::invariants::{GateRequest, Invariants};
 use super::random::Random;
 use super::run::Simulation;
 use super::world::World;
-use crate::http::upstream::{Admission, NoTurn, Place};
+use crate::gate::{Admission, NoTurn, Place};
 use crate::limit::{Cost, WaitLimits};
 use crate::time::pacer::Pacer;
 

@@ -8,12 +8,12 @@ use super::clock::{Skew, SkewedClock};
 use super::network;
 use super::scenario::{OriginPlan, Scenario};
 use super::world::{HostId, World};
-use crate::actors::{Key, StoreHealth, Waiters, Zone};
 use crate::config;
-use crate::http::upstream::{GateSharing, OriginGate};
+use crate::gate::{GateSharing, OriginGate};
 use crate::limit::{Moment, Rate};
 use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
+use crate::zone::{Key, StoreHealth, Waiters, Zone};
 
 /// A gateway from its start to its death.
 pub(super) struct Gateway {

@@ -5,37 +5,34 @@ mod circles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers, lowest first.
+/// The layers, lowest first: modules of `src/`, or some of a module's own.
 ///
-/// The last one is for unit tests alone.
-const LAYERS: [&str; 13] = [
+/// The last two are for unit tests alone.
+const LAYERS: [&str; 23] = [
     "limit",
     "time",
     "store",
     "config",
     "observe",
     "replay",
-    "actors",
-    "http",
+    "zone",
+    "http::message",
+    "http::tcp",
+    "http::http2",
+    "origin::error",
+    "gate",
+    "origin",
+    "http::downstream",
+    "http::gateway",
+    "http::exchange",
+    "status",
     "admin",
     "server",
     "tools",
     "cli",
     "simulation",
+    "testing",
 ];
-/// The layers of `src/http/`, lowest first.
-const HTTP: [&str; 7] = [
-    "message",
-    "tcp",
-    "http2",
-    "upstream",
-    "downstream",
-    "gateway",
-    "proxy",
-];
-/// The module that every unit test may use.
-const TESTING: &str = "testing";
-
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
@@ -54,62 +51,59 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The first component of a file's path below `folder`, without `.rs`.
-fn module(file: &Path, folder: &Path) -> String {
-    let below = file.strip_prefix(folder).expect("a file of the folder");
-    let first = below.iter().next().expect("a name").to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
+/// The layer of a path of modules, if it has one.
+fn layer(path: &[&str]) -> Option<usize> {
+    let of = |length| {
+        let path = path.get(..length)?.join("::");
+        LAYERS.iter().position(|layer| *layer == path)
+    };
+    of(2).or_else(|| of(1))
 }
 
-/// The modules that a text names after `prefix`.
-fn used<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+/// The layer of a file; `None` if it is the crate's root or `http/mod.rs`, which only list modules.
+fn layer_of(file: &Path) -> Option<usize> {
+    let below = file.strip_prefix(source()).expect("a file of the source");
+    let path = below.with_extension("").to_string_lossy().into_owned();
+    if ["lib", "main", "http/mod"].contains(&&*path) {
+        return None;
+    }
+    let path: Vec<&str> = path.split('/').collect();
+    let layer = layer(&path);
+    assert!(layer.is_some(), "{path:?} is in no layer");
+    layer
+}
+
+/// The paths of modules that a text names from the root of the crate, as far as they decide a layer.
+fn used(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
-    lines.flat_map(move |line| {
-        line.split(prefix).skip(1).map(|rest| {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-            &rest[..end.unwrap_or(rest.len())]
+    lines.flat_map(|line| {
+        line.split("crate::").skip(1).map(|rest| {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+            let path = &rest[..end.unwrap_or(rest.len())];
+            path.split("::").take(2).collect()
         })
     })
 }
 
-/// Fails if a file below `folder` uses a module of a layer above its own.
-fn check(folder: &Path, prefix: &str, layers: &[&str]) {
+#[test]
+fn no_module_uses_one_above_it() {
     let mut upward = Vec::new();
-    for file in files(folder) {
-        let own = module(&file, folder);
-        let Some(level) = layers.iter().position(|layer| *layer == own) else {
+    for file in files(&source()) {
+        let Some(own) = layer_of(&file) else {
             continue;
         };
         let text = fs::read_to_string(&file).expect("a text");
-        for name in used(&text, prefix) {
-            let used = layers.iter().position(|layer| *layer == name);
-            if used.is_some_and(|used| used > level) {
-                upward.push(format!("{} uses {prefix}{name}", file.display()));
+        for path in used(&text) {
+            // Every unit test may use the last one.
+            let is_above = |used: usize| used > own && LAYERS[used] != "testing";
+            if layer(&path).is_some_and(is_above) {
+                upward.push(format!("{} uses {}", file.display(), path.join("::")));
             }
         }
     }
     assert!(upward.is_empty(), "upward imports:\n{}", upward.join("\n"));
-}
-
-#[test]
-fn no_module_uses_one_above_it() {
-    check(&source(), "crate::", &LAYERS);
-    check(&source().join("http"), "crate::http::", &HTTP);
-}
-
-#[test]
-fn every_module_has_a_layer() {
-    let listed = |layers: &[&str], module: &str| {
-        layers.contains(&module) || ["lib", "main", "mod", TESTING].contains(&module)
-    };
-    for (folder, layers) in [(source(), &LAYERS[..]), (source().join("http"), &HTTP[..])] {
-        for file in files(&folder) {
-            let module = module(&file, &folder);
-            assert!(listed(layers, &module), "{module} is in no layer");
-        }
-    }
 }
 
 #[test]

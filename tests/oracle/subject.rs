@@ -100,7 +100,7 @@ fn of_request(head: &RequestHead) -> Head {
     }
 }
 
-/// The answer that drip reads, as a connection of [`drip::http::upstream`] does.
+/// The answer that drip reads, as a connection of [`drip::origin`] does.
 pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
     let mut kept = Vec::new();
     let mut interim = Vec::new();

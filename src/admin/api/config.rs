@@ -4,11 +4,11 @@ use actix_web::web::Data;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::admin::timestamp::timestamp;
-use crate::admin::views::{self, Plain};
 use crate::admin::{Admin, Read, reply};
 use crate::config::{self, Broken, Change, FileState, Problem};
 use crate::http::gateway::Gateway;
+use crate::status::timestamp::timestamp;
+use crate::status::views::{self, Plain};
 
 #[derive(Serialize)]
 struct Refused {

@@ -7,12 +7,13 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::zones::{find, no_such_zone};
-use crate::actors::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
-use crate::admin::overridden::view as override_view;
-use crate::admin::{Admin, reply, views};
+use crate::admin::{Admin, reply};
 use crate::limit::{Measure, Window};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
+use crate::status::overridden::view as override_view;
+use crate::status::views;
+use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Most keys in one list.
 const MOST: usize = 1_000;

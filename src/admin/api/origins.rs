@@ -1,19 +1,19 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::actors::StoreRefusal;
-use crate::admin::counts::Labelled;
-use crate::admin::minute::{Minute, Of, latency};
-use crate::admin::timestamp::timestamp;
-use crate::admin::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
-use crate::admin::{Admin, counts, gates, reply, views};
+use crate::admin::{Admin, reply};
+use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{
-    Condition, Failure, GateSharing, LastCheck, Origin, OriginGate, OutBy, Outage, ServerState,
-};
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
+use crate::origin::{Condition, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
+use crate::status::counts::Labelled;
+use crate::status::minute::{Minute, Of, latency};
+use crate::status::timestamp::timestamp;
+use crate::status::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
+use crate::status::{counts, gates, views};
 use crate::time::clock;
+use crate::zone::StoreRefusal;
 
 /// How many of the deepest keys of a gate are shown.
 const DEEPEST: usize = 10;

@@ -10,15 +10,15 @@ use tracing::field::{DisplayValue, display};
 
 use super::keys::{Refusal, named, unmasked};
 use super::zones::{find, no_such_zone};
-use crate::actors::{Key, MOST_KEYS, Override, Zone};
-use crate::admin::overridden::{place, view};
-use crate::admin::timestamp::timestamp;
-use crate::admin::views::{self, KeyOverride, Plain};
 use crate::admin::{Admin, reply};
 use crate::config::{ChangedBy, StoreKind};
 use crate::limit::{Rate, parse_duration};
 use crate::observe::key_names::KeyNames;
+use crate::status::overridden::{place, view};
+use crate::status::timestamp::timestamp;
+use crate::status::views::{self, KeyOverride, Plain};
 use crate::time::clock;
+use crate::zone::{Key, MOST_KEYS, Override, Zone};
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

@@ -3,12 +3,13 @@ use std::collections::{BTreeMap, HashSet};
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::minute::{Minute, Of};
-use crate::admin::views::{Plain, Route, Routes};
-use crate::admin::{Admin, counts, reply};
+use crate::admin::{Admin, reply};
 use crate::config::{self, RouteAction};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
+use crate::status::counts;
+use crate::status::minute::{Minute, Of};
+use crate::status::views::{Plain, Route, Routes};
 
 pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {

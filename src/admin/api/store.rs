@@ -1,14 +1,15 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::actors::{StoreHealth, Zone};
-use crate::admin::counts::Labelled;
-use crate::admin::minute::{Minute, Of};
-use crate::admin::timestamp::timestamp;
-use crate::admin::views::{Plain, SharedStore, Store, StoreZone};
-use crate::admin::{Admin, counts, reply};
+use crate::admin::{Admin, reply};
 use crate::config::StoreKind;
 use crate::http::gateway::Gateway;
+use crate::status::counts;
+use crate::status::counts::Labelled;
+use crate::status::minute::{Minute, Of};
+use crate::status::timestamp::timestamp;
+use crate::status::views::{Plain, SharedStore, Store, StoreZone};
+use crate::zone::{StoreHealth, Zone};
 
 pub(super) async fn show(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {

@@ -4,15 +4,16 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 
-use crate::actors::Zone;
-use crate::admin::exposition::stats;
-use crate::admin::overridden;
-use crate::admin::views::{Keys, Limit, Plain, ZonePlan, Zones};
-use crate::admin::{Admin, counts, reply, views};
+use crate::admin::{Admin, reply};
 use crate::config;
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
 use crate::observe::metrics::MAX_NAMED_ROUTES;
+use crate::status::exposition::stats;
+use crate::status::overridden;
+use crate::status::views::{Keys, Limit, Plain, ZonePlan, Zones};
+use crate::status::{counts, views};
+use crate::zone::Zone;
 
 pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::http::upstream::Origin;
 use crate::observe::metrics::ClassMetrics;
+use crate::origin::Origin;
 
 /// The metrics of the classes at the origins' gates, found without comparing names.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::stamp::Stamp;
-use crate::actors::SavedKey;
 use crate::config;
-use crate::http::upstream::SavedOriginGate;
+use crate::gate::SavedOriginGate;
 use crate::limit::{Percent, Rate, SavedAccount, SavedBackoff, SavedGate, SavedPlaces};
+use crate::zone::SavedKey;
 
 /// One line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::format::{Reader, Unusable};
 use super::record::{Record, ZoneRecord};
 use super::{READING, StateFile};
-use crate::actors::{SavedKey, Zone};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::Origin;
 use crate::limit::{Moment, Rate};
+use crate::origin::Origin;
 use crate::time::clock;
+use crate::zone::{SavedKey, Zone};
 
 /// How many of the zones that are left out are named.
 const NAMED: usize = 5;

@@ -8,9 +8,9 @@ use super::format::{Reader, Unusable, Writer};
 use super::lock::Lock;
 use super::record::{KeyRecord, Record};
 use super::stamp::Stamp;
-use crate::actors::SavedKey;
 use crate::limit::{Moment, Rate, SavedAccount};
 use crate::time::clock;
+use crate::zone::SavedKey;
 
 fn key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
     SavedKey {

@@ -2,10 +2,10 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 
-use crate::actors::TurnToCome;
+use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::OriginGate;
 use crate::limit::{Onward, Ticket, ToCome};
+use crate::zone::TurnToCome;
 
 /// Requests that wait in zones, and will join a gate with a turn.
 #[derive(Debug, Default)]

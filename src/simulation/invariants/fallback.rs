@@ -1,10 +1,10 @@
 use std::rc::Rc;
 
 use super::{Checked, Request, is_alone};
-use crate::actors::Charge;
 use crate::config::OnStoreFailure;
 use crate::observe::metrics::Rejected;
 use crate::simulation::scenario::Scenario;
+use crate::zone::Charge;
 
 /// The store decides all requests while nothing fails, and otherwise what the zone falls back to.
 pub(super) struct Fallback(Rc<Scenario>);

@@ -2,10 +2,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Checked, Request};
-use crate::actors::{Charge, Grant};
 use crate::limit::Delay;
 use crate::simulation::scenario::{Fault, Scenario};
 use crate::simulation::world::HostId;
+use crate::zone::{Charge, Grant};
 
 /// First come, first served: at each gateway, among the requests of a key with the same `delay`.
 pub(super) struct Order {

@@ -3,9 +3,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Checked, Request, is_alone};
-use crate::actors::Charge;
 use crate::limit::{Algorithm, Cost, Delay, Rate};
 use crate::simulation::scenario::Scenario;
+use crate::zone::Charge;
 
 /// The limit holds over all gateways, in every window of time, and departures keep their distance.
 ///

@@ -3,10 +3,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Checked, Request};
-use crate::actors::{Charge, Grant};
 use crate::limit::Cost;
 use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::{CallEntry, ScriptCall, zone_and_key};
+use crate::zone::{Charge, Grant};
 
 /// No place of a schedule is handed out twice, and no place is used twice.
 ///

@@ -3,8 +3,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Checked, Request, is_alone};
-use crate::actors::Charge;
 use crate::simulation::scenario::Scenario;
+use crate::zone::Charge;
 
 /// Once the store is back, requests that were let in alone get times of the shared schedule.
 ///

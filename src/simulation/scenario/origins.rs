@@ -3,11 +3,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::actors::Key;
 use crate::config;
-use crate::http::upstream::KeyAtGate;
+use crate::gate::KeyAtGate;
 use crate::limit::{Rate, Share};
 use crate::simulation::random::Random;
+use crate::zone::Key;
 
 /// The keys that share an origin, with their weights.
 const KEYS: [(&str, u32); 4] = [("ada", 1), ("bob", 2), ("cyd", 1), ("dan", 4)];

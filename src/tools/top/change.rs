@@ -6,8 +6,8 @@ use awc::http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
-use crate::admin::views::Plain;
 use crate::limit::Rate;
+use crate::status::views::Plain;
 
 /// What a change is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

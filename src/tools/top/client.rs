@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::change::Request;
-use crate::admin::views::{Plain, Problem};
 use crate::config;
+use crate::status::views::{Plain, Problem};
 
 /// Timeout for an answer and between two events. An event comes every second.
 const PATIENCE: Duration = Duration::from_secs(5);

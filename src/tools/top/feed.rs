@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::address::Address;
 use super::client::{Client, Lost, next, parse, strange};
 use super::sse::{Event, Reader};
-use crate::admin::views::{Config, History, Origins, Problem, Sample, Zones};
+use crate::status::views::{Config, History, Origins, Problem, Sample, Zones};
 
 /// Pause between two tries to reach the gateway.
 const PAUSE: Duration = Duration::from_secs(1);

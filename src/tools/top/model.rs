@@ -11,8 +11,8 @@ pub(super) use self::origins::{GateNow, OriginLine};
 pub(super) use self::server::ServerState;
 use super::client::Lost;
 use super::feed::News;
-use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Plain, Sample, Zone, ZoneSample};
 use crate::limit::Moment;
+use crate::status::views::{Config, HeavyKey, KeySample, Origin, Plain, Sample, Zone, ZoneSample};
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
 const SECONDS: usize = 600;

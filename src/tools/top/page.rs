@@ -6,8 +6,8 @@ use super::change::{Change, Override, Request, Target};
 use super::keys::Action;
 use super::model::{Model, Sort};
 use super::question::{Next, Question, Wants};
-use crate::admin::views::Plain;
-use crate::admin::views::Zone;
+use crate::status::views::Plain;
+use crate::status::views::Zone;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Panel {
@@ -211,8 +211,8 @@ impl Page {
 mod tests {
     use super::super::feed::News;
     use super::*;
-    use crate::admin::views::Zones;
     use crate::limit::Moment;
+    use crate::status::views::Zones;
 
     fn model(names: &[&str]) -> Model {
         let mut model = Model::default();

@@ -133,7 +133,7 @@ fn read(wants: &Wants, text: &str) -> Result<Change, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::views::Plain;
+    use crate::status::views::Plain;
 
     fn zone() -> Target {
         Target::Zone(Plain::new("z"))

@@ -6,7 +6,7 @@ use super::view::file;
 use super::view::numbers::wait;
 use super::view::overridden;
 use super::view::trouble::{headline, of_server, store};
-use crate::admin::views::Plain;
+use crate::status::views::Plain;
 
 const HEADING: [&str; 10] = [
     "zone", "rate", "in/s", "out/s", "depth", "deepest", "oldest", "p95", "rej/s", "keys",

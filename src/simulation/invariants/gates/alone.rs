@@ -3,7 +3,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Checked, GateId, GateRequest};
-use crate::http::upstream::GateSharing;
+use crate::gate::GateSharing;
 use crate::limit::Rate;
 use crate::simulation::scenario::Scenario;
 

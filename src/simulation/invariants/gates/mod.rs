@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Checked;
-use crate::http::upstream::GateSharing;
+use crate::gate::GateSharing;
 use crate::limit::Cost;
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::crowd::Passage;

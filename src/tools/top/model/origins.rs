@@ -1,6 +1,6 @@
 use super::Model;
 use super::server::has_trouble;
-use crate::admin::views::{Gate, GateKey, GateSample, Origin, OriginSample, Sample, Server};
+use crate::status::views::{Gate, GateKey, GateSample, Origin, OriginSample, Sample, Server};
 
 /// How many of a gate's deepest keys are shown.
 const KEYS: usize = 5;

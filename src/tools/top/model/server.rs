@@ -1,6 +1,6 @@
 //! A server of an origin, as it is told.
 
-use crate::admin::views::Server;
+use crate::status::views::Server;
 
 /// Whether a server gets requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::admin::views::Zones;
+use crate::status::views::Zones;
 
 fn sample(seq: u32, depth: u64) -> Sample {
     Sample {

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::numbers::wait;
 use super::{Paint, View};
-use crate::admin::views::Plain;
+use crate::status::views::Plain;
 use crate::tools::top::model::Sort;
 use crate::tools::top::page::Panel;
 

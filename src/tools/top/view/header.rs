@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::numbers::{moment, span};
 use super::{Paint, View, trouble};
-use crate::admin::views::Config;
+use crate::status::views::Config;
 use crate::tools::top::model::Link;
 
 /// `whole`: with the evidence and the remedy of the headline.

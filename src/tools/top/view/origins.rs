@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use super::View;
 use super::numbers::wait;
 use super::trouble::{latency, of_server};
-use crate::admin::views::{GateKey, Origin, OriginSample, Server};
+use crate::status::views::{GateKey, Origin, OriginSample, Server};
 use crate::tools::top::model::{GateNow, OriginLine, ServerState};
 use crate::tools::top::page::Panel;
 

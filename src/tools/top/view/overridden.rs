@@ -1,7 +1,7 @@
 //! What of a zone is not as in the file.
 
 use super::numbers::moment;
-use crate::admin::views::{Override, ZoneSample};
+use crate::status::views::{Override, ZoneSample};
 
 /// In one or two words, for a list; `None` for a zone that is as in the file.
 pub(super) fn short(zone: &ZoneSample) -> Option<String> {
@@ -44,7 +44,7 @@ fn what(it: &Override) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::views::Plain;
+    use crate::status::views::Plain;
 
     #[test]
     fn what_is_overridden_is_named_with_its_end_and_who_set_it() {

@@ -10,8 +10,8 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::numbers::{share, wait};
 use super::{Paint, View, overridden};
-use crate::admin::views::{Limit, Zone, ZonePlan};
 use crate::limit::show_duration;
+use crate::status::views::{Limit, Zone, ZonePlan};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use super::numbers::{clock, moment, span, wait};
 use super::wrap::wrap;
 use super::{Paint, View};
-use crate::admin::views::{Latency, Sample, Server, StoreSample};
+use crate::status::views::{Latency, Sample, Server, StoreSample};
 use crate::tools::top::model::ServerState;
 
 /// The headline with its evidence and remedy, and the store; nothing where there is neither.

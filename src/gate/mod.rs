@@ -1,0 +1,435 @@
+//! The gate of an origin, shared by all workers: it lets requests through at the origin's pace and
+//! while places are free, fairly between keys.
+//!
+//! The arithmetic is [`limit::Gate`], behind one short lock. A request that waits gets its slot up
+//! to a millisecond ahead, and the pacer of its own worker releases it, so a wake-up between
+//! threads does not delay a departure.
+
+mod alarms;
+mod backing_off;
+mod blocked;
+mod claims;
+mod grid_link;
+mod handover;
+mod key;
+mod outage;
+mod place;
+mod state;
+mod waiting;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::config;
+use crate::limit::{
+    self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Onward, Rate, Release,
+    Share,
+};
+use crate::observe::events::GateEvents;
+use crate::observe::metrics::{GateMetrics, GateRejected};
+use crate::time::clock;
+use alarms::Alarms;
+use backing_off::BackingOff;
+use blocked::Blocked;
+pub use blocked::{BlockedBy, BlockedTimes};
+pub use claims::GateSharing;
+pub use handover::SavedOriginGate;
+pub use key::KeyAtGate;
+pub(crate) use outage::Begun;
+pub use outage::GateOutage;
+pub use place::Place;
+use place::Unreported;
+use state::{Released, State};
+pub use waiting::{NoTurn, Waiting};
+
+/// The gate of an origin.
+#[derive(Debug)]
+pub struct OriginGate {
+    state: Mutex<State>,
+    metrics: GateMetrics,
+    events: GateEvents,
+    /// Tells the threads that have waiters to look when the next request is due.
+    changes: watch::Sender<()>,
+    /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
+    outage: watch::Sender<Option<GateOutage>>,
+    onward: Option<Onward>,
+}
+
+/// The turn of a request that waited.
+#[derive(Debug)]
+struct Granted {
+    place: Place,
+    due: Moment,
+}
+
+/// What becomes of a request at the gate.
+#[derive(Debug)]
+pub enum Admission {
+    /// It goes on at once.
+    Passed(Place),
+    /// It waits.
+    Waiting(Waiting),
+}
+
+/// Why the gate rejects a request, and when to retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateRejection {
+    /// The bound that it met.
+    pub reason: GateRejected,
+    /// Time until the same request would be accepted, if no other request comes.
+    pub retry_after: Duration,
+}
+
+/// The state of a gate, for people and metrics.
+#[derive(Clone, Debug)]
+pub struct GateState {
+    /// Requests that wait.
+    pub depth: usize,
+    /// Requests at the origin.
+    pub in_flight: usize,
+    /// The pace now in force, of all gateways that share it.
+    pub rate: Option<Rate>,
+    /// How it is shared with other gateways; `None`: it is not.
+    pub sharing: Option<GateSharing>,
+    /// The places now in force.
+    pub max_in_flight: Option<usize>,
+    /// What is lower than in the file, and why.
+    pub lowered: Lowered,
+    /// How long requests have waited for each cause.
+    pub blocked: BlockedTimes,
+    /// The present outage; `None` if the origin can be reached.
+    pub outage: Option<GateOutage>,
+    /// The classes of the file with their waiters; empty if it has none.
+    pub classes: Vec<(Class, usize)>,
+    /// The keys with the most waiters, and how many, deepest first.
+    pub deepest: Vec<(KeyAtGate, usize)>,
+}
+
+impl OriginGate {
+    /// The gate of an origin; `None` if the file gives it none.
+    pub(crate) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
+        let limits = origin.gate()?;
+        let mut gate = limit::Gate::new(limits);
+        gate.set_classes(&origin.classes);
+        let backing_off = origin.backoff.as_ref();
+        let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
+        Some(Arc::new(Self {
+            state: Mutex::new(State {
+                gate,
+                backing_off,
+                grid: None,
+                whole_rate: limits.rate,
+                blocked: Blocked::default(),
+                armed: 0,
+                is_closed: false,
+                is_handed_over: false,
+                outages: 0,
+                version: 0,
+            }),
+            metrics: GateMetrics::of(&origin.name),
+            events: GateEvents::default(),
+            changes: watch::Sender::new(()),
+            outage: watch::Sender::new(None),
+            onward: handover::next_onward(),
+        }))
+    }
+
+    /// Takes over new settings. Requests that wait get new times, and none is lost.
+    ///
+    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
+    /// ends, and requests that know only the settings before do not begin another one.
+    pub(crate) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
+        let limits = origin.gate().unwrap_or(GateLimits::NONE);
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
+        state.reload(backoff, limits, classes, keeps_outage, now);
+        self.show_outage(&state);
+        released.extend(state.release(&self.metrics, now));
+        drop(state);
+        self.grant(released);
+        self.changes.send_replace(());
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let waiters = state.gate.clear();
+        state.note_blocked(clock::now());
+        drop(state);
+        // A waiter without a sender knows that the gate is closed.
+        drop(waiters);
+    }
+
+    /// Returns whether requests wait here or are at the origin.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let state = self.lock();
+        state.gate.depth() > 0 || state.gate.in_flight() > 0
+    }
+
+    /// The gate's metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &GateMetrics {
+        &self.metrics
+    }
+
+    /// The gate's log events.
+    #[must_use]
+    pub fn events(&self) -> &GateEvents {
+        &self.events
+    }
+
+    /// Returns why a request of this share would be rejected now, without charging anything.
+    ///
+    /// `most` is the longest time that it may wait.
+    pub fn foresee(
+        &self,
+        share: impl FnOnce() -> Share<KeyAtGate>,
+        most: Option<Duration>,
+    ) -> Option<GateRejection> {
+        let state = self.lock();
+        if let Err(too_late) = state.check_takes(false) {
+            return Some(too_late);
+        }
+        if state.gate.is_free(clock::now()) {
+            return None;
+        }
+        drop(state);
+        let share = share();
+        let state = self.lock();
+        let now = clock::now();
+        state.predict(&share, most, now).err()
+    }
+
+    /// Lets a request through if it need not wait, or lets it wait for its turn.
+    ///
+    /// `most` is the longest time that it may wait. `is_charged`: whether its share is charged also
+    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether the request has a turn in a zone, so that it may go on after the
+    /// [handover](Self::hand_over).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn join(
+        self: &Arc<Self>,
+        is_charged: bool,
+        share: impl FnOnce() -> Share<KeyAtGate>,
+        cost: Cost,
+        most: Option<Duration>,
+        has_turn: bool,
+    ) -> Result<Admission, GateRejection> {
+        let share = if is_charged {
+            let share = share();
+            if let Some(place) = self.pass(Some(&share), cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share
+        } else {
+            if let Some(place) = self.pass(None, cost, has_turn) {
+                return Ok(Admission::Passed(place));
+            }
+            share()
+        };
+        let mut state = self.lock();
+        let now = clock::now();
+        let released = state.release(&self.metrics, now);
+        let joined = state.join(&share, cost, most, has_turn, now);
+        let joined = joined.map(|joined| match joined {
+            Some(it) => Err((it, Alarms::join(self, &mut state, now))),
+            None => Ok((state.gate.departures(), state.sent(now))),
+        });
+        drop(state);
+        self.grant(released);
+        Ok(match joined? {
+            Ok((number, sent)) => Admission::Passed(Place::new(self, number, cost.get(), sent)),
+            Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
+                Arc::clone(self),
+                share,
+                position,
+                turn,
+                (now, None),
+                alarms,
+            )),
+        })
+    }
+
+    /// Lets a request through if it need not wait. `charged`: the share that is charged for it.
+    fn pass(
+        self: &Arc<Self>,
+        charged: Option<&Share<KeyAtGate>>,
+        cost: Cost,
+        has_turn: bool,
+    ) -> Option<Place> {
+        let mut state = self.lock();
+        if state.takes_no_more(has_turn) {
+            return None;
+        }
+        let now = clock::now();
+        let passes = match charged {
+            Some(share) => state.gate.pass_as(share, cost, now),
+            None => state.gate.pass(cost, now),
+        };
+        let sent = passes.then(|| state.sent(now))?;
+        let number = state.gate.departures();
+        drop(state);
+        Some(Place::new(self, number, cost.get(), sent))
+    }
+
+    /// When a new request of this share would leave, from now on.
+    fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
+        let state = self.lock();
+        let now = clock::now();
+        let predicted = state.gate.predict(share, now);
+        predicted.unwrap_or_else(|full| full.retry_at.since(now))
+    }
+
+    /// A waiter leaves before its turn.
+    fn leave(self: &Arc<Self>, position: &GatePosition) {
+        let mut state = self.lock();
+        let left = state.gate.leave(position);
+        state.note_blocked(clock::now());
+        drop(state);
+        drop(left);
+    }
+
+    /// Tells the back-off how a request went.
+    fn report(self: &Arc<Self>, unreported: Unreported) {
+        let mut state = self.lock();
+        let now = clock::now();
+        state.report(unreported, now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// A request that has left turned out to have another cost than it was charged.
+    fn settle(self: &Arc<Self>, charged: u32, cost: u32) {
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        match cost.checked_sub(charged) {
+            // The next process counts on the slots of those who wait.
+            Some(_) if state.is_handed_over => {}
+            Some(more) => state.gate.bill(more, now),
+            None => state.gate.credit(charged - cost, now),
+        }
+        released.extend(state.release(&self.metrics, now));
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
+        let mut state = self.lock();
+        if state.gate.depth() == 0 && unreported.is_none() {
+            // When a place comes free matters only to those who wait.
+            return state.gate.give_back(Moment::default());
+        }
+        let now = clock::now();
+        if let Some(unreported) = unreported {
+            state.report(unreported, now);
+        }
+        state.gate.give_back(now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// Grants turns, and makes the other threads look unless somebody's alarm `is_set`.
+    fn tell(self: &Arc<Self>, released: Released, is_set: bool) {
+        self.grant(released);
+        if !is_set {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// Tells requests that their turn has come. Those that have gone give their places back.
+    fn grant(self: &Arc<Self>, released: Released) {
+        for (release, sent) in released {
+            let Release {
+                due,
+                waiter,
+                cost,
+                number,
+                ..
+            } = release;
+            let place = Place::new(self, number, cost, sent);
+            if waiter.send(Granted { place, due }).is_err() {
+                self.metrics.count_lost_slot();
+            }
+        }
+    }
+
+    /// Its present state, with so many of the deepest keys.
+    #[must_use]
+    pub fn state(&self, keys: usize) -> GateState {
+        let mut state = self.lock();
+        let now = clock::now();
+        state.back_off(&self.metrics, now);
+        state.note_blocked(now);
+        let (limits, lowered) = state.shown();
+        let sharing = state.sharing();
+        let blocked = state.blocked.times();
+        let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
+        let classes = state.gate.classes();
+        let named = classes.filter(|(class, _)| !class.name.is_empty());
+        let classes = named.map(|(class, depth)| (class.clone(), depth)).collect();
+        drop(state);
+        GateState {
+            depth,
+            in_flight,
+            rate: limits.rate,
+            sharing,
+            max_in_flight: limits.max_in_flight,
+            lowered,
+            blocked,
+            outage: self.outage.borrow().clone(),
+            classes,
+            deepest: self.deepest(keys),
+        }
+    }
+
+    /// The keys with the most waiters, deepest first, at most so many.
+    ///
+    /// With many keys the lock is let go again and again, and departures go on meanwhile.
+    fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
+        const STEPS: usize = 1000;
+        let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
+        let mut next = Some((0, 0)).filter(|_| most > 0);
+        while let Some(from) = next {
+            next = self.lock().gate.depths(from, STEPS, |key, depth| {
+                let at = deepest.partition_point(|(_, known)| *known >= depth);
+                // Between two parts a key may have left and come again.
+                let is_known = deepest.iter().any(|(known, _)| known == key);
+                if at < most && !is_known {
+                    deepest.truncate(most - 1);
+                    deepest.insert(at, (key.clone(), depth));
+                }
+            });
+        }
+        deepest
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GateRejection {
+    fn full(full: Full, now: Moment) -> Self {
+        Self {
+            reason: if full.for_all {
+                GateRejected::MaxQueue
+            } else {
+                GateRejected::Queue
+            },
+            retry_after: full.retry_at.since(now),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
+use crate::limit::{Cost, Moment, Sent};
+use crate::observe::metrics::Outcome;
+
+/// A place at the origin, taken until this is dropped.
+pub struct Place {
+    gate: Arc<OriginGate>,
+    /// The number of its departure.
+    pub(super) number: u64,
+    /// What the request counts for.
+    pub(super) cost: u32,
+    /// Whether it was given back before this is dropped.
+    is_given_back: bool,
+    /// The request as the back-off knows it, until its result is reported.
+    sent: Cell<Option<Sent>>,
+    /// How the last attempt failed. It is the result unless another server answers.
+    failure: Cell<Option<Outcome>>,
+}
+
+/// What a request has come to, for the back-off.
+#[derive(Debug)]
+pub(super) struct Unreported {
+    pub(super) sent: Sent,
+    pub(super) cost: u32,
+    pub(super) result: Option<OriginResult>,
+}
+
+/// What an origin did with a request; if nothing, its client left.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OriginResult {
+    Answered {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
+    Failed(Outcome),
+}
+
+impl Place {
+    pub(super) fn new(gate: &Arc<OriginGate>, number: u64, cost: u32, sent: Option<Sent>) -> Self {
+        Self {
+            gate: Arc::clone(gate),
+            number,
+            cost,
+            is_given_back: false,
+            sent: Cell::new(sent),
+            failure: Cell::new(None),
+        }
+    }
+
+    /// Reports that the head of an answer has arrived.
+    pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
+        if let Some(sent) = self.sent.take() {
+            let retry_after = retry_after();
+            let result = OriginResult::Answered {
+                status,
+                retry_after,
+            };
+            self.gate.report(Unreported {
+                sent,
+                cost: self.cost,
+                result: Some(result),
+            });
+        }
+    }
+
+    /// Changes what the request was charged to what it turned out to cost.
+    pub(crate) fn settle(&self, cost: Cost) {
+        self.gate.settle(self.cost, cost.get());
+    }
+
+    /// Notes that a server gave no answer. Another one may still be asked.
+    pub(crate) fn failed(&self, outcome: Outcome) {
+        self.failure.set(Some(outcome));
+    }
+
+    /// Lets a request that could not be sent wait again, ahead of the queue.
+    ///
+    /// `key`: its key at the gate. `held_since`: when it first could not be sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
+    pub(crate) fn put_back(
+        self,
+        key: KeyAtGate,
+        held_since: Moment,
+    ) -> Result<Waiting, GateRejection> {
+        let mut place = self;
+        let waiting = place.gate.put_back(&place, key, held_since)?;
+        place.is_given_back = true;
+        Ok(waiting)
+    }
+
+    pub(super) fn take_unreported(&self) -> Option<Unreported> {
+        let result = self.failure.take().map(OriginResult::Failed);
+        let (sent, cost) = (self.sent.take()?, self.cost);
+        Some(Unreported { sent, cost, result })
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_given_back {
+            self.gate.give_back(self.take_unreported());
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The head of an origin's response, and the part of it that the client gets.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::forward::{Attempt, Failure, Forward, ResponseKind};
+use super::upload::Upload;
+use super::{cost, heads, ratelimit_headers, rewrite};
+use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
+use crate::http::message::{
+    BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
+};
+use crate::limit::Moment;
+use crate::origin::{Connection, InFlight, OriginError};
+use crate::time::deadline::Deadline;
+
+/// Interval between checks for a client that left while the origin accepts none of its upload.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The time that `Retry-After` names: seconds or a date (RFC 9110, section 10.2.3).
+fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
+    let value = str::from_utf8(fields.named("retry-after").next()?).ok()?;
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // It may have any number of digits.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
+    }
+    let date = jiff::fmt::rfc2822::parse(value).ok()?;
+    let seconds = u64::try_from(date.timestamp().as_second()).ok()?;
+    Some((Moment::default() + Duration::from_secs(seconds)).since(now))
+}
+
+impl<C: ClientStream> Forward<'_, '_, C> {
+    /// Sends the request on this connection, and waits for the head of the response.
+    pub(super) async fn answer(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<ResponseKind, Attempt> {
+        loop {
+            let head = self.take_head(connection, in_flight)?;
+            if matches!(head, Some(ResponseKind::Interim)) {
+                poll_fn(|cx| {
+                    let flushed = self.client.poll_flush(cx);
+                    if flushed.is_pending() {
+                        connection.poll_ahead(cx);
+                    }
+                    flushed
+                })
+                .await?;
+            } else if let Some(answer) = head {
+                return Ok(answer);
+            } else {
+                self.receive(connection, in_flight).await?;
+            }
+        }
+    }
+
+    /// Waits for more of a response's head, and sends the request meanwhile.
+    async fn receive(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<(), Attempt> {
+        let (limit, stall) = (
+            self.settings().response_timeout,
+            self.settings().body_timeout,
+        );
+        // While the client of a call has not ended its messages, both sides may be silent.
+        let open_limit = if self.info.head.is_grpc() {
+            self.settings().tunnel_timeout
+        } else {
+            limit
+        };
+        // An origin that accepts nothing gets no more time than one that sends nothing.
+        let limit_of = |upload: &Upload| match upload {
+            upload if upload.is_stalled() => limit.min(stall),
+            upload if upload.is_over() => limit,
+            _ => open_limit,
+        };
+        let (fields, route) = (self.info.fields(), self.route);
+        let Self {
+            client,
+            upload,
+            sent,
+            record,
+            ..
+        } = self;
+        let (mut received, mut looking) = (None, Deadline::default());
+        if !upload.is_over() {
+            let sending = poll_fn(|cx| {
+                if upload
+                    .poll(cx, *client, connection, fields, route)?
+                    .is_ready()
+                {
+                    return Poll::Ready(Ok::<_, ClientError>(None));
+                }
+                if let Poll::Ready(received) = connection.poll_receive(cx) {
+                    return Poll::Ready(Ok(Some(received)));
+                }
+                if upload.is_stalled() {
+                    // Nothing is read from the client meanwhile, so a read cannot detect that it
+                    // has left.
+                    if client.has_left(cx) {
+                        return Poll::Ready(Err(ClientError::Gone));
+                    }
+                    looking.start(LOOK_EVERY);
+                    while looking.poll(cx).is_ready() {
+                        looking.stop();
+                        looking.start(LOOK_EVERY);
+                    }
+                }
+                let since = (*sent).max(upload.last_piece());
+                let silence = connection.poll_silence(cx, since, limit_of(upload));
+                silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+            });
+            received = sending.await?;
+        }
+        if received.is_none() {
+            let since = (*sent).max(upload.last_piece());
+            record.asked_since = since;
+            let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
+                Poll::Ready(received) => Poll::Ready(Some(received)),
+                Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
+            });
+            received = unless_gone(&**client, pin!(waiting)).await?;
+        }
+        if received.is_none() {
+            // After a pause of the whole machine the runtime reports timers as due before it
+            // reports the response. So this looks once more.
+            tokio::task::yield_now().await;
+            let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
+            received = match at_last {
+                Poll::Ready(received) => Some(received),
+                Poll::Pending => Some(Err(io::ErrorKind::TimedOut.into())),
+            };
+        }
+        let limit = limit_of(upload);
+        let server = || in_flight.server().to_string();
+        let failed = |error| Attempt::Failed(Failure::Origin(error));
+        match received {
+            Some(Ok(1..)) => {
+                connection.moved();
+                Ok(())
+            }
+            Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                connection.distrust();
+                let server = server();
+                Err(failed(OriginError::ResponseTimeout { server, limit }))
+            }
+            received => {
+                let source = match received {
+                    Some(Err(error)) => error,
+                    _ => io::ErrorKind::UnexpectedEof.into(),
+                };
+                if !connection.has_received() && !self.any_head {
+                    return Err(Attempt::Closed(source));
+                }
+                let server = server();
+                Err(failed(OriginError::Broken { server, source }))
+            }
+        }
+    }
+
+    /// Takes the head of a response if it is complete, and begins the client's response with it.
+    pub(super) fn take_head(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<Option<ResponseKind>, Attempt> {
+        if !connection.has_received() {
+            return Ok(None);
+        }
+        let limit = self.settings().max_header_size;
+        let invalid = |invalid| {
+            let server = in_flight.server().to_string();
+            Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
+        };
+        let to_head = self.info.head.is_head();
+        let mut table = FieldTable::new();
+        let head = connection.head(&mut table, to_head, limit);
+        let Some((head, end)) = head.map_err(invalid)? else {
+            return Ok(None);
+        };
+        let answer = if head.is_interim() {
+            self.pass_interim(&head);
+            ResponseKind::Interim
+        } else {
+            let asked = heads::asked_upgrade(self.info.head);
+            let switches = head.status == 101;
+            // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
+            let opens_unasked = self.info.head.opens_websocket() && matches!(head.status, 200..300);
+            if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
+                return Err(invalid(InvalidResponse::Protocol));
+            }
+            self.begin(&head, in_flight);
+            if switches {
+                ResponseKind::Switched
+            } else {
+                let keeps = head.keeps_alive();
+                ResponseKind::Final { keeps }
+            }
+        };
+        let length = head.length;
+        self.any_head = true;
+        connection.take_head(end, length);
+        Ok(Some(answer))
+    }
+
+    /// Forwards an interim response (RFC 9110, section 15.2).
+    ///
+    /// A 100 is not forwarded if the client does not wait for one.
+    fn pass_interim(&mut self, head: &ResponseHead<'_>) {
+        let request = self.info.head;
+        if request.version() == Version::Http10 {
+            return;
+        }
+        if head.status == 100 && (self.continued || !request.expects_continue()) {
+            return;
+        }
+        self.continued |= head.status == 100;
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            heads::each_passing(
+                head,
+                false,
+                |_| false,
+                &mut cost::hiding(&self.route.cost, put),
+            );
+        };
+        self.client.interim(head.status, head.reason(), &fields);
+    }
+
+    /// Settles what the request was charged, now that its answer is there.
+    fn settle(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
+        let route = self.route;
+        if !route.settles() {
+            return;
+        }
+        let billed = cost::billed(&route.cost, head).filter(|cost| *cost != self.record.cost);
+        if let Some(cost) = billed {
+            self.record.cost = cost;
+            in_flight.settle(cost);
+        }
+        if route.refund.iter().any(|it| it.has(head.status)) {
+            self.record.is_refunded = true;
+            self.used.refund();
+        } else if let Some(cost) = billed {
+            self.used.settle(cost);
+        }
+    }
+
+    /// Begins the client's response.
+    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
+        let now = self.worker.pacer.now();
+        let took = now.since(self.began);
+        in_flight.answered(took, head.status, || retry_after(head.fields(), now));
+        self.record.origin_answered(head.status, took);
+        self.settle(head, in_flight);
+        let (record, route) = (&*self.record, self.route);
+        let outcome = record.outcome();
+        let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
+        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
+        let trailers = self.info.head.takes_trailers();
+        if trailers && head.length == BodyLength::Chunked {
+            let named = head.fields().elements(FieldName::Connection);
+            self.named_away = named.map(Box::from).collect();
+        }
+        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            let announced = trailers && head.length == BodyLength::Chunked;
+            heads::each_passing(
+                head,
+                announced,
+                replaced,
+                &mut cost::hiding(&route.cost, put),
+            );
+            if let Some(outcome) = outcome {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            rewrite::edit(&[&route.response_fields], put, all);
+        };
+        self.client.begin(&Response {
+            status: head.status,
+            reason: head.reason(),
+            length: head.length,
+            announced_length: head.announced_length,
+            date: (!head.fields().has(FieldName::Date)).then_some(now),
+            upgrade: head
+                .fields()
+                .first(FieldName::Upgrade)
+                .filter(|_| head.status == 101),
+            fields: &fields,
+        });
+    }
+}

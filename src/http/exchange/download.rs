@@ -1,0 +1,148 @@
+//! The body of a response on its way to the client, piece by piece, and the bytes after a 101.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+
+use super::forward::{AtOrigin, Failure, Forward};
+use super::{grpc, tunnel};
+use crate::http::downstream::{ClientError, ClientStream, unless_gone};
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, Trailers};
+use crate::origin::Connection;
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Forwards the body of the response.
+    ///
+    /// The request counts as in flight until the last byte has arrived from the origin. Then the
+    /// connection serves other requests, even if the client is slow.
+    pub(super) async fn carry_body(
+        &mut self,
+        at_origin: &mut AtOrigin<'r>,
+        keeps: bool,
+    ) -> Result<(), Failure> {
+        while let Some((connection, _)) = at_origin {
+            let mut piece = self.next_piece(connection).await?;
+            self.record.sent(piece.len() as u64);
+            if !connection.body_is_over() {
+                self.send_piece(connection, &mut piece).await?;
+                continue;
+            }
+            let trailers = self.trailers(connection);
+            self.held.clear();
+            if let Some((connection, _in_flight)) = at_origin.take()
+                && keeps
+                && self.upload.is_complete()
+            {
+                connection.give_back(self.settings().keep_alive);
+            }
+            let end = Then::End(trailers.as_ref());
+            poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;
+        }
+        Ok(())
+    }
+
+    fn trailers(&self, connection: &Connection) -> Option<Trailers> {
+        let trailers = connection.trailers()?;
+        let named = |name: &[u8]| {
+            let mut named = self.named_away.iter();
+            named.any(|named| named.eq_ignore_ascii_case(name))
+        };
+        let edits = &self.route.response_fields;
+        let is_call = self.info.head.is_grpc();
+        // The outcome of a call is no matter of the route.
+        let edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
+        let passing = || trailers.filtered(|name| !named(name) && !edited(name));
+        self.info.head.takes_trailers().then(passing)
+    }
+
+    /// Returns the next piece of the response's body, which is empty at the end.
+    async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
+        let limit = if self.info.head.is_grpc() {
+            self.settings().tunnel_timeout
+        } else {
+            self.settings().body_timeout
+        };
+        let fields = self.info.fields();
+        let route = self.route;
+        let Self { client, upload, .. } = self;
+        let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
+        let mut piece = match at_once {
+            Poll::Ready(piece) => Some(piece),
+            Poll::Pending => None,
+        };
+        if piece.is_none() {
+            // The client gets all bytes so far while the gateway waits for more.
+            let coming = poll_fn(|cx| {
+                let uploaded = upload.poll(cx, *client, connection, fields, route)?;
+                let flushed = client.poll_flush(cx)?;
+                if let Poll::Ready(piece) = connection.poll_body(cx) {
+                    return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
+                }
+                if uploaded.is_ready() && flushed.is_ready() {
+                    return Poll::Ready(Ok(None));
+                }
+                let stalled = connection.poll_stall(cx, limit);
+                stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+            });
+            piece = coming.await?;
+        }
+        if piece.is_none() {
+            let coming = poll_fn(|cx| match connection.poll_body(cx) {
+                Poll::Ready(piece) => Poll::Ready(piece),
+                Poll::Pending => {
+                    let stalled = connection.poll_stall(cx, limit);
+                    stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
+                }
+            });
+            piece = Some(unless_gone(&**client, pin!(coming)).await?);
+        }
+        connection.moved();
+        match piece {
+            Some(Ok(piece)) => Ok(piece),
+            _ => Err(Failure::Broken),
+        }
+    }
+
+    /// Sends a piece of the response's body, and continues with the request's body meanwhile.
+    async fn send_piece(
+        &mut self,
+        connection: &mut Connection,
+        piece: &mut Buffer,
+    ) -> Result<(), Failure> {
+        let (fields, route) = (self.info.fields(), self.route);
+        poll_fn(|cx| {
+            let client = &mut *self.client;
+            let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
+            let sent = self.client.poll_send(cx, piece, Then::More)?;
+            if sent.is_pending() {
+                connection.poll_ahead(cx);
+            }
+            sent.map(Ok::<_, ClientError>)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Forwards bytes both ways after a 101.
+    ///
+    /// The request counts as in flight until both sides have ended.
+    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin<'r>) -> Result<(), Failure> {
+        let Some((connection, _in_flight)) = at_origin else {
+            return Err(Failure::Broken);
+        };
+        let silence = self.settings().tunnel_timeout;
+        poll_fn(|cx| self.client.poll_flush(cx)).await?;
+        let Some((received, mut origin)) = connection.into_tunnel() else {
+            return Err(Failure::Broken);
+        };
+        let ahead = self.client.take_ahead();
+        if let Some(mut client) = self.client.tunnel() {
+            let sent =
+                tunnel::carry(&mut client, &mut origin, received, Some(ahead), silence).await;
+            self.record.sent(sent);
+        }
+        Ok(())
+    }
+}

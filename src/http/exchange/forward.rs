@@ -1,0 +1,410 @@
+//! Forwards a request to the origin over an idle or a new connection, and its response back.
+
+use std::io;
+use std::pin::pin;
+
+use super::admitted::Admitted;
+use super::cost::UsedTurns;
+use super::gate::AtGate;
+use super::heads::{self, RequestOnward};
+use super::limits::HeldPlaces;
+use super::record::RequestRecord;
+use super::reply::{Reply, send};
+use super::request_info::RequestInfo;
+use super::upload::Upload;
+use super::worker::Worker;
+use crate::config::{self, HostRule, Route};
+use crate::gate::{GateRejection, Place};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
+use crate::http::gateway::Gateway;
+use crate::limit::Moment;
+use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
+
+/// How often a request is sent again on another connection.
+const MAX_REPEATS: u8 = 2;
+
+/// Why a request got no response, or only a part of one.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The client caused it.
+    Client(ClientError),
+    /// The origin gave no response.
+    Origin(OriginError),
+    /// The origin's gate took the request back and then rejected it.
+    Rejected(GateRejection),
+    /// The response broke off after it had begun.
+    Broken,
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl Failure {
+    /// Returns the response for the client, if it can still receive one.
+    fn reply(self, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
+        match self {
+            Self::Client(ClientError::Gone) => Err(Aborted::ClientGone),
+            Self::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
+            Self::Rejected(rejection) if !has_begun => {
+                Ok(Reply::rejected_at_gate(route, &rejection))
+            }
+            Self::Client(error) if !has_begun => Ok(Reply::client_error(error)),
+            _ => Err(Aborted::AnswerBroken),
+        }
+    }
+}
+
+/// One request on its way to its origin.
+pub(super) struct Forward<'a, 'r, C> {
+    pub(super) worker: &'a Worker,
+    pub(super) gateway: &'r Gateway,
+    pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
+    pub(super) info: &'a RequestInfo<'a>,
+    pub(super) context: &'a ConnectionContext,
+    pub(super) client: &'a mut C,
+    pub(super) record: &'a mut RequestRecord<'r>,
+    pub(super) upload: Upload,
+    /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
+    pub(super) place: Option<Place>,
+    /// What it was charged in its zones, if its answer may change that.
+    pub(super) used: UsedTurns<'r>,
+    /// Its places among the running requests of its keys, until the last byte of the response has
+    /// arrived.
+    pub(super) held: HeldPlaces<'r>,
+    /// When the request left for its origin.
+    pub(super) began: Moment,
+    /// When it had a connection to be sent on.
+    pub(super) sent: Moment,
+    /// When it first could not be sent, or was lost, at an origin with `hold`.
+    pub(super) held_since: Option<Moment>,
+    /// Whether the client has received the interim response that it waits for.
+    pub(super) continued: bool,
+    /// Whether the head of any response has arrived, even an interim one.
+    ///
+    /// If so, the request is not sent again.
+    pub(super) any_head: bool,
+    /// The fields that the response's `Connection` lists, if trailers may follow.
+    pub(super) named_away: Vec<Box<[u8]>>,
+}
+
+/// The connection and the server of a request, with its place, until the last byte of the response
+/// has arrived.
+pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
+
+/// The kind of head that was read.
+pub(super) enum ResponseKind {
+    Interim,
+    Switched,
+    Final { keeps: bool },
+}
+
+/// Why one connection gave no response.
+pub(super) enum Attempt {
+    /// The connection was closed or broke before any byte of a response.
+    Closed(io::Error),
+    Failed(Failure),
+}
+
+impl From<ClientError> for Attempt {
+    fn from(error: ClientError) -> Self {
+        Self::Failed(Failure::Client(error))
+    }
+}
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Creates the forwarding of a request that has passed its limits.
+    pub(super) fn new(
+        worker: &'a Worker,
+        Admitted {
+            route,
+            origin,
+            place,
+            used,
+            held,
+        }: Admitted<'r>,
+        info: &'a RequestInfo<'a>,
+        context: &'a ConnectionContext,
+        client: &'a mut C,
+        record: &'a mut RequestRecord<'r>,
+    ) -> Self {
+        let began = match &record.at_gate {
+            // Only who waited there has read the clock.
+            Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
+            _ => record.began + record.waited(),
+        };
+        Self {
+            worker,
+            gateway: record.gateway,
+            route,
+            origin,
+            info,
+            context,
+            client,
+            upload: Upload::new(record.gateway.settings().server.max_body_size),
+            record,
+            place,
+            used,
+            held,
+            began,
+            sent: began,
+            held_since: None,
+            continued: false,
+            any_head: false,
+            named_away: Vec::new(),
+        }
+    }
+
+    /// Sends the request to its origin and forwards the response to the client.
+    ///
+    /// If an idle connection breaks, perhaps because the server was just closing it, the request
+    /// is sent again on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. It is also done if the server
+    /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
+    /// other connection is to another server.
+    ///
+    /// With `hold`, an idempotent request without a body is also sent again, once, if a new
+    /// connection ends before any byte of a response.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    pub(super) fn run(mut self) -> impl Future<Output = Result<(), Aborted>> {
+        async move {
+            match self.exchange().await {
+                Ok(()) => Ok(()),
+                Err(failure) => self.fail(failure)?.await,
+            }
+        }
+    }
+
+    /// Sends the response to a request that got none from its origin.
+    fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
+        if let Failure::Origin(error) = &failure {
+            let now = self.worker.pacer.now();
+            self.record.origin_took = Some(now.since(self.began));
+            self.origin().tell_unanswered(error, now);
+        }
+        let reply = failure.reply(self.route, self.client.has_begun())?;
+        Ok(send(reply, self.client, self.record))
+    }
+
+    pub(super) fn origin(&self) -> &'r Origin {
+        self.gateway.origin(self.origin)
+    }
+
+    pub(super) fn settings(&self) -> &'r config::Origin {
+        self.origin().settings()
+    }
+
+    async fn exchange(&mut self) -> Result<(), Failure> {
+        let head = self.info.head;
+        let again = head.is_idempotent() && head.length().is_empty();
+        // A request that cannot be sent twice does not use a connection that the server has
+        // closed.
+        let mut at_origin = None;
+        {
+            let finding = match self.find_kept(!again) {
+                Ok(found) => {
+                    at_origin = Some(found);
+                    None
+                }
+                // Boxed, because usually there is an idle connection, and the state of a waiting
+                // request should be small.
+                Err(picked) => Some(Box::pin(self.connect_first(picked))),
+            };
+            if let Some(finding) = finding {
+                at_origin = Some(finding.await?);
+            }
+        }
+        let Some((connection, in_flight)) = &mut at_origin else {
+            return Err(Failure::Broken);
+        };
+        self.write_head(connection, in_flight)?;
+        let (mut repeats, mut is_resent) = (0, false);
+        let answer = loop {
+            match self.answer(connection, in_flight).await {
+                Ok(answer) => break answer,
+                Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
+                Err(Attempt::Closed(source)) => {
+                    let unseen = connection.is_unseen();
+                    let may_be_sent_again =
+                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    // A server that restarts takes connections down with it, new ones too.
+                    let is_lost = !may_be_sent_again && again && !is_resent && self.may_resend();
+                    let is_lost = is_lost && connection.is_down();
+                    if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
+                        let server = in_flight.server().to_string();
+                        let error = OriginError::Broken { server, source };
+                        return Err(self.failed(in_flight, Failure::Origin(error)));
+                    }
+                    repeats += 1;
+                    if is_lost {
+                        is_resent = true;
+                        self.lost(in_flight, &source);
+                    }
+                    Box::pin(self.begin_again(in_flight, connection, source)).await?;
+                }
+            }
+        };
+        match answer {
+            ResponseKind::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
+            _ => Box::pin(self.carry_tunnel(at_origin)).await,
+        }
+    }
+
+    /// Picks a server and takes an idle connection to it, without waiting.
+    ///
+    /// Returns `Err` with the picked server if it has no idle connection, or without one if no
+    /// server is in. `verified`: skips connections that the server has closed.
+    fn find_kept(
+        &mut self,
+        verified: bool,
+    ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+        let in_flight = self.origin().pick(None, self.began).map_err(Err)?;
+        let in_flight = in_flight.with(self.place.take());
+        self.record.server = Some(in_flight.server());
+        let pool = self.worker.pools.of(in_flight.at());
+        let kept = pool.take(self.needs(), verified);
+        match kept {
+            Some(kept) => Ok((kept, in_flight)),
+            None => Err(Ok(in_flight)),
+        }
+    }
+
+    /// Opens a connection to the picked server.
+    async fn connect_first(
+        &mut self,
+        picked: Result<InFlight<'r>, OriginError>,
+    ) -> Result<(Connection, InFlight<'r>), Failure> {
+        let mut in_flight = match picked {
+            Ok(picked) => picked,
+            Err(all_out) => {
+                let (place, since) = (self.place.take(), self.held_since());
+                return Box::pin(self.connect_when_back(place, all_out, since)).await;
+            }
+        };
+        let connection = self.connect(&mut in_flight).await?;
+        Ok((connection, in_flight))
+    }
+
+    /// Replaces the connection of a request after it broke.
+    async fn begin_again(
+        &mut self,
+        in_flight: &mut InFlight<'r>,
+        connection: &mut Connection,
+        source: io::Error,
+    ) -> Result<(), Failure> {
+        let before = in_flight.server();
+        let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
+        let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
+        if !self.upload.has_begun() {
+            self.upload.restart();
+            self.write_head(connection, in_flight)?;
+        } else if connection.take_over_body(&mut broken) {
+            self.write_head(connection, in_flight)?;
+            self.upload.resume();
+        } else if is_same && connection.take_over(&mut broken) {
+            self.upload.resume();
+        } else {
+            // The head that waits to be sent names the first server. It cannot be replaced, because
+            // body bytes after it were already read. Or more was sent on a stream than is kept.
+            let server = before.to_string();
+            let error = OriginError::Broken { server, source };
+            return Err(self.failed(in_flight, Failure::Origin(error)));
+        }
+        Ok(())
+    }
+
+    /// Writes the head of the request to the connection.
+    ///
+    /// A target or host that HTTP/2 cannot carry is the client's error.
+    fn write_head(
+        &self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<(), Failure> {
+        let traceparent = self.record.traceparent();
+        let onward = RequestOnward {
+            info: self.info,
+            route: self.route,
+            context: self.context,
+            server: in_flight.server(),
+            host: &self.settings().host,
+            traceparent: traceparent.as_deref().map(str::as_bytes),
+        };
+        match connection {
+            Connection::Http1(connection) => {
+                let sender = connection.sender();
+                heads::write_request(sender.head(), &onward);
+                sender.begin_body(self.info.head.length());
+            }
+            Connection::Http2(exchange) => {
+                let request = heads::http2_request(&onward);
+                exchange.begin(request.map_err(|_| ClientError::Malformed)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the request needs of its connection.
+    fn needs(&self) -> Needs {
+        match heads::asked_upgrade(self.info.head) {
+            Some(_) => Needs::Http1,
+            None => Needs::Any,
+        }
+    }
+
+    /// Opens a new connection, to another server if the first cannot be reached.
+    ///
+    /// This is safe because nothing was sent yet.
+    async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
+        let mut connection = self.connect_to_any(in_flight).await;
+        if let Err(Failure::Origin(error)) = connection {
+            connection = Box::pin(self.connect_later(in_flight, error)).await;
+        }
+        self.sent = self.worker.pacer.now();
+        self.record.server = Some(in_flight.server());
+        connection
+    }
+
+    pub(super) async fn connect_to_any(
+        &self,
+        in_flight: &mut InFlight<'r>,
+    ) -> Result<Connection, Failure> {
+        let first = match self.connect_to(in_flight).await? {
+            Ok(connection) => return Ok(connection),
+            // Another server could not be asked either.
+            Err(error) if error.is_own() => return Err(Failure::Origin(error)),
+            Err(error) => self.failed(in_flight, Failure::Origin(error)),
+        };
+        let now = self.worker.pacer.now();
+        if self.origin().another(in_flight, now).is_err() {
+            return Err(first);
+        }
+        let connection = self.connect_to(in_flight).await?;
+        connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))
+    }
+
+    pub(super) async fn connect_to(
+        &self,
+        in_flight: &InFlight<'_>,
+    ) -> Result<Result<Connection, OriginError>, ClientError> {
+        let pool = self.worker.pools.of(in_flight.at());
+        let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
+        unless_gone(&*self.client, pin!(connecting)).await
+    }
+
+    /// Records that the server gave no response, if the server caused it.
+    pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+        if let Failure::Origin(error) = &failure {
+            let now = self.worker.pacer.now();
+            in_flight.failed(error, now.since(self.began), now);
+        }
+        failure
+    }
+}

@@ -1,0 +1,313 @@
+use std::future::{poll_fn, ready};
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::Either;
+
+use super::admitted::Admitted;
+use super::client::Client;
+use super::cost;
+use super::forward::Forward;
+use super::gate::{AtGate, GateRequest};
+use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
+use super::record::RequestRecord;
+use super::reply::{Reply, poll_send_all};
+use super::request_info::RequestInfo;
+use super::worker::Worker;
+use crate::config::{Route, RouteAction};
+use crate::gate::{NoTurn, Place};
+use crate::http::downstream::{
+    Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
+};
+use crate::http::gateway::Gateway;
+use crate::http::message::RequestHead;
+use crate::limit::Moment;
+use crate::time::pacer::Priority;
+
+impl RequestService for Worker {
+    /// Serves one request, from its head to the last byte of its response.
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    fn serve<C: ClientStream>(
+        &self,
+        head: RequestHead,
+        began: Moment,
+        client: &mut C,
+        context: &ConnectionContext,
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        async move {
+            let gateway = self.gateway().await;
+            let priority = self.pacer.priority();
+            let server = &gateway.settings().server;
+            let info = RequestInfo::new(&head, context.peer(), server);
+            let address = info.client.address;
+            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
+            let decided = {
+                let admission = pin!(admission(self, &gateway, &info, &mut record));
+                unless_gone(&*client, admission).await
+            };
+            self.finish(decided, &info, context, client, &mut record, priority)
+                .await
+        }
+    }
+
+    fn refused(&self, status: u16, context: &ConnectionContext) {
+        if let Some(gateway) = self.gateway_now() {
+            let client = Client::of_peer(context.peer());
+            let now = self.pacer.now();
+            RequestRecord::new(&gateway, &self.pacer, client.address, None, now)
+                .answer_began(status);
+        }
+    }
+
+    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
+        self.pacer.poll_departures_first(task, cx)
+    }
+}
+
+impl Worker {
+    /// Forwards a request that was admitted, or sends the response to one that goes no further.
+    ///
+    /// A future has room of its own for what it keeps in more than one step. So from here on there
+    /// is one step.
+    fn finish<'w, 'r: 'w, C: ClientStream>(
+        &'w self,
+        decided: Result<Decision<'r>, ClientError>,
+        info: &'w RequestInfo<'w>,
+        context: &'w ConnectionContext,
+        client: &'w mut C,
+        record: &'w mut RequestRecord<'r>,
+        priority: Priority,
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        match decided {
+            // Boxed: a request that waits for a turn, or gets its response here, does not need the
+            // room.
+            Ok(Ok(admitted)) => {
+                let forward = Forward::new(self, admitted, info, context, client, record);
+                Either::Left(Box::pin(forward.run()))
+            }
+            Ok(Err(reply)) => {
+                let refusing = self.refuse(reply, client, record, priority);
+                Either::Right(Either::Left(refusing))
+            }
+            Err(_gone) => {
+                let gone = ready(Err(Aborted::ClientGone));
+                Either::Right(Either::Right(gone))
+            }
+        }
+    }
+
+    /// Sends the response to a request that goes no further.
+    ///
+    /// This is not an `async fn`, which has room for the response and for its bytes.
+    fn refuse<C: ClientStream>(
+        &self,
+        reply: Reply<'_>,
+        client: &mut C,
+        record: &mut RequestRecord<'_>,
+        mut priority: Priority,
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        let (mut is_drained, mut sending) = (false, Err(reply));
+        poll_fn(move |cx| {
+            if let Err(reply) = &sending {
+                // If the body is not completely here, the connection closes after the response.
+                if !is_drained {
+                    client.drain_body(cx);
+                    is_drained = true;
+                }
+                // A flood's rejections become ready many at once: departures go before each.
+                std::task::ready!(self.pacer.poll_departures_first(&mut priority, cx));
+                sending = Ok(reply.begin(client, record));
+            }
+            match &mut sending {
+                Ok(body) => poll_send_all(client, body, cx),
+                Err(_) => Poll::Pending,
+            }
+        })
+    }
+}
+
+/// What a request is to get: it goes on to its origin, or gets this response.
+type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
+
+/// Finds the route of a request, and waits for its turns.
+fn admission<'w, 'a: 'w>(
+    worker: &'w Worker,
+    gateway: &'a Gateway,
+    info: &'a RequestInfo<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> impl Future<Output = Decision<'a>> {
+    let found = find(gateway, info, record);
+    admit(worker, info, found, record)
+}
+
+/// A request whose route is found.
+struct Arrival<'a> {
+    route: &'a Route,
+    /// The index of the route's origin.
+    origin: usize,
+    /// Boxed: most origins have no gate.
+    gate: Option<Box<GateRequest<'a>>>,
+}
+
+/// Finds the route of a request.
+///
+/// Returns `Err` with the response if the request goes no further.
+fn find<'a>(
+    gateway: &'a Gateway,
+    info: &'a RequestInfo<'a>,
+    record: &mut RequestRecord<'_>,
+) -> Result<Arrival<'a>, Reply<'a>> {
+    if let Some(unfit) = info.unfit() {
+        return Err(Reply::unfit(unfit));
+    }
+    let found = gateway.route(&info.path, &info.host, info.head.method());
+    if let Some(port) = info.peer.redirect
+        && !found.is_some_and(|(_, route)| route.is_for_acme())
+    {
+        return Err(Reply::redirect(info, port));
+    }
+    let Some((index, route)) = found else {
+        return Err(Reply::plain(404, "No route matches this request\n"));
+    };
+    record.route = Some(index);
+    let origin = match route.action {
+        RouteAction::Forward(origin) => origin,
+        RouteAction::Refuse(status) => return Err(Reply::of_status(status)),
+    };
+    if let Some(rewrite) = &route.rewrite
+        && rewrite.makes_dots(&info.path)
+    {
+        return Err(Reply::plain(
+            400,
+            "The path is ambiguous without its prefix\n",
+        ));
+    }
+    if let Some(unfit) = info.ambiguity(&route.inputs) {
+        return Err(Reply::unfit(unfit));
+    }
+    let length = info.head.length().exact();
+    let limit = gateway.settings().server.max_body_size;
+    if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
+        return Err(Reply::client_error(ClientError::TooLarge));
+    }
+    let cost = cost::before(&route.cost, info);
+    record.cost = cost;
+    let gate = GateRequest::new(gateway, index, origin, info, cost);
+    if let Some(gate) = &gate {
+        record.planned = gate.planned().map(Box::new);
+        // Without limits the gate is joined at once.
+        let is_asked = !route.limits.is_empty();
+        if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
+            record.limited = Limited::Decided(LimitOutcome::default());
+            record.at_gate = Some(AtGate::Rejected(Box::new((rejection, Duration::ZERO))));
+            return Err(Reply::rejected_at_gate(route, &rejection));
+        }
+    }
+    Ok(Arrival {
+        route,
+        origin,
+        gate: gate.map(Box::new),
+    })
+}
+
+/// Waits for the turn of a request in its zones and at its origin's gate.
+fn admit<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'w RequestInfo<'w>,
+    found: Result<Arrival<'a>, Reply<'a>>,
+    record: &'w mut RequestRecord<'a>,
+) -> impl Future<Output = Decision<'a>> {
+    let Arrival {
+        route,
+        origin,
+        gate,
+    } = match found {
+        Ok(arrival) => arrival,
+        Err(reply) => return Either::Left(ready(Err(reply))),
+    };
+    match limits::begin(route, info, record) {
+        Begun::Decided(turns) => {
+            if let Some(reply) = rejected(route, record) {
+                return Either::Left(ready(Err(reply)));
+            }
+            let Some(gate) = gate else {
+                return Either::Left(ready(Ok(admitted(route, origin, None, turns))));
+            };
+            // Boxed, because most origins have no gate.
+            let passing = pass_gate(worker, route, origin, gate, turns, record);
+            Either::Right(Either::Left(Box::pin(passing)))
+        }
+        Begun::Waiting(several) => Either::Right(Either::Right(async move {
+            let turns = limits::wait(route, info, record, several).await;
+            if let Some(reply) = rejected(route, record) {
+                return Err(reply);
+            }
+            match gate {
+                None => Ok(admitted(route, origin, None, turns)),
+                Some(gate) => Box::pin(pass_gate(worker, route, origin, gate, turns, record)).await,
+            }
+        })),
+    }
+}
+
+/// Returns the response to a request that its limits rejected.
+fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
+    let outcome = record.outcome()?;
+    let decisive = outcome.decisive();
+    let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+    Some(Reply::rejected(route, outcome.rejected?, retry_after))
+}
+
+/// Uses the turns of a request.
+fn admitted<'a>(
+    route: &'a Route,
+    origin: usize,
+    place: Option<Place>,
+    turns: Turns<'a>,
+) -> Admitted<'a> {
+    let (used, held) = turns.take(route);
+    Admitted {
+        route,
+        origin,
+        place,
+        used,
+        held,
+    }
+}
+
+/// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
+async fn pass_gate<'a>(
+    worker: &Worker,
+    route: &'a Route,
+    origin: usize,
+    gate: Box<GateRequest<'a>>,
+    turns: Turns<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Decision<'a> {
+    let index = origin;
+    let origin = record.gateway.origin(index);
+    let waited = record.waited();
+    let gate = gate.after(&turns, record.outcome());
+    // Nobody waits for an origin that cannot be asked, unless it has `hold`.
+    let picked = origin.pick(None, worker.pacer.now()).map(drop);
+    let passed = match picked.or_else(|error| origin.begin_outage(error)) {
+        Ok(()) => gate.pass(worker, waited, &mut record.at_gate).await,
+        Err(error) => Err(NoTurn::Outage(error)),
+    };
+    match passed {
+        Ok(place) => Ok(admitted(route, index, Some(place), turns)),
+        Err(NoTurn::Outage(error)) => {
+            let _used = turns.take(route);
+            origin.tell_unanswered(&error, worker.pacer.now());
+            Err(Reply::unanswered(&error))
+        }
+        Err(NoTurn::Rejected(rejection)) => {
+            turns.reject_elsewhere();
+            Err(Reply::rejected_at_gate(route, &rejection))
+        }
+    }
+}

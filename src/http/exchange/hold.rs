@@ -1,0 +1,155 @@
+//! Requests that could not be sent, because the origin cannot be reached, or that were lost with it.
+
+use std::io;
+use std::pin::pin;
+
+use super::forward::{Failure, Forward};
+use super::gate::GateRequest;
+use crate::gate::{NoTurn, Place};
+use crate::http::downstream::{ClientStream, unless_gone};
+use crate::limit::Moment;
+use crate::origin::{Connection, InFlight, OriginError};
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Returns whether a request whose connection ended may be sent once more.
+    ///
+    /// Not if it has waited for all of `hold` already.
+    pub(super) fn may_resend(&self) -> bool {
+        let hold = self.settings().hold;
+        let is_over = |since| self.worker.pacer.now() >= since + hold;
+        self.settings().holds() && !self.held_since.is_some_and(is_over)
+    }
+
+    /// Notes that the request was lost with its connection, and is sent again.
+    ///
+    /// It goes to another server if there is one.
+    pub(super) fn lost(&mut self, in_flight: &mut InFlight<'r>, source: &io::Error) {
+        let error = OriginError::Broken {
+            server: in_flight.server().to_string(),
+            source: source.kind().into(),
+        };
+        let _counted = self.failed(in_flight, Failure::Origin(error));
+        self.held_since();
+        // If no other is in, the same one is asked again.
+        let _ = self.origin().another(in_flight, self.worker.pacer.now());
+    }
+
+    /// When the request first could not be sent or was lost: now, unless it was before.
+    pub(super) fn held_since(&mut self) -> Moment {
+        let now = || self.worker.pacer.now();
+        *self.held_since.get_or_insert_with(now)
+    }
+
+    /// Opens a connection when the origin is back, after two servers at most were tried in vain.
+    ///
+    /// Returns the error if the request does not wait for the origin.
+    pub(super) async fn connect_later(
+        &mut self,
+        in_flight: &mut InFlight<'r>,
+        error: OriginError,
+    ) -> Result<Connection, Failure> {
+        if !self.settings().holds() || error.is_own() {
+            return Err(Failure::Origin(error));
+        }
+        let held_since = self.held_since();
+        let error = match self.connect_to_others(in_flight, error).await {
+            Err(Failure::Origin(error)) => error,
+            connected_or_gone => return connected_or_gone,
+        };
+        let place = in_flight.leave();
+        let (connection, found) = self.connect_when_back(place, error, held_since).await?;
+        *in_flight = found;
+        Ok(connection)
+    }
+
+    /// Waits until the origin can be reached, and opens a connection then.
+    ///
+    /// Meanwhile the request waits at the origin's gate, before those that have not left it yet.
+    /// `held_since`: when it first could not be sent.
+    pub(super) async fn connect_when_back(
+        &mut self,
+        place: Option<Place>,
+        error: OriginError,
+        held_since: Moment,
+    ) -> Result<(Connection, InFlight<'r>), Failure> {
+        let (mut place, mut error) = (place, error);
+        loop {
+            let again = self.wait_again(place, error, held_since).await?;
+            self.began = self.worker.pacer.now();
+            let mut in_flight = match self.origin().pick(None, self.began) {
+                Ok(picked) => picked.with(Some(again)),
+                Err(all_out) => {
+                    (place, error) = (Some(again), all_out);
+                    continue;
+                }
+            };
+            self.record.server = Some(in_flight.server());
+            let mut connection = self.connect_to_any(&mut in_flight).await;
+            if let Err(Failure::Origin(error)) = connection {
+                connection = self.connect_to_others(&mut in_flight, error).await;
+            }
+            match connection {
+                Ok(connection) => {
+                    self.sent = self.worker.pacer.now();
+                    self.record.server = Some(in_flight.server());
+                    return Ok((connection, in_flight));
+                }
+                Err(Failure::Origin(again)) => (place, error) = (in_flight.leave(), again),
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Tries the servers that are left of more than two.
+    async fn connect_to_others(
+        &self,
+        in_flight: &mut InFlight<'r>,
+        error: OriginError,
+    ) -> Result<Connection, Failure> {
+        let origin = self.origin();
+        if self.settings().servers.len() <= 2 || error.is_own() {
+            return Err(Failure::Origin(error));
+        }
+        let (mut tried, mut last) = (vec![in_flight.server()], error);
+        while origin.untried(&tried, in_flight, self.worker.pacer.now()) {
+            tried.push(in_flight.server());
+            match self.connect_to(in_flight).await? {
+                Ok(connection) => return Ok(connection),
+                Err(error) => match self.failed(in_flight, Failure::Origin(error)) {
+                    Failure::Origin(error) => last = error,
+                    failure => return Err(failure),
+                },
+            }
+        }
+        Err(Failure::Origin(last))
+    }
+
+    /// Gives the request back to the gate, and waits there for a new place.
+    async fn wait_again(
+        &mut self,
+        place: Option<Place>,
+        error: OriginError,
+        held_since: Moment,
+    ) -> Result<Place, Failure> {
+        let cost = self.record.cost;
+        let gate = self
+            .record
+            .route
+            .and_then(|route| GateRequest::new(self.gateway, route, self.origin, self.info, cost));
+        let (Some(gate), Some(place)) = (gate, place) else {
+            return Err(Failure::Origin(error));
+        };
+        let waiting = self.origin().hold(place, || gate.key(), error, held_since);
+        let waiting = waiting.map_err(Failure::Origin)?;
+        let (asked, at_gate) = (self.record.began, &mut self.record.at_gate);
+        let passing = pin!(gate.pass_again(self.worker, waiting, asked, at_gate));
+        let passed = unless_gone(&*self.client, passing).await?;
+        passed.map_err(|why| match why {
+            NoTurn::Outage(error) => {
+                self.began = self.worker.pacer.now();
+                Failure::Origin(error)
+            }
+            NoTurn::Rejected(rejection) => Failure::Rejected(rejection),
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! All limits of a route, applied to one request.
+
+mod pending;
+mod several;
+mod trial;
+mod turns;
+mod verdict;
+mod wait;
+
+use self::pending::AskedLimit;
+pub(super) use self::turns::{HeldPlaces, Turns};
+pub(super) use self::verdict::{AppliedLimit, LimitOutcome, LimitVerdict};
+pub(super) use self::wait::{Begun, begin, wait};
+use crate::zone::Key;
+
+/// How far a request is with the limits of its route.
+#[derive(Debug, Default)]
+pub(super) enum Limited<'r> {
+    /// They were not asked yet.
+    #[default]
+    Unasked,
+    /// The request waits for its turn at its only limit. It is kept here, where the outcome will
+    /// be: a waiting request has room for one of them.
+    Asked(AskedLimit<'r>),
+    /// The request waits for its turn at several limits: the zone of the first one, and its key
+    /// there.
+    Several(usize, Key),
+    /// They have decided.
+    Decided(LimitOutcome),
+}
+
+impl Limited<'_> {
+    /// Returns the first zone that the request joined and its key there, while it waits.
+    pub(super) fn waiting(&self) -> Option<(usize, &Key)> {
+        match self {
+            Self::Asked(asked) => Some((asked.limit.zone, asked.joining.key()?)),
+            Self::Several(zone, key) => Some((*zone, key)),
+            Self::Unasked | Self::Decided(_) => None,
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Responses that the gateway creates itself.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::num::NonZeroU16;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::grpc::{self, GrpcStatus};
+use super::ratelimit_headers::{self, whole_seconds};
+use super::record::RequestRecord;
+use super::request_info::{RequestInfo, UnfitRequest};
+use super::rewrite;
+use crate::config::Route;
+use crate::gate::GateRejection;
+use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer};
+use crate::observe::metrics::{GateRejected, Rejected};
+use crate::origin::OriginError;
+
+/// A short response in plain text.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
+    pub(super) status: u16,
+    retry_after: Option<RetryAfter>,
+    more: MoreFields,
+    text: Cow<'a, str>,
+}
+
+/// When the same request may come again.
+#[derive(Clone, Copy, Debug)]
+enum RetryAfter {
+    /// There is a turn for it then, if no other request takes it.
+    Turn(Duration),
+    /// It may be worth a try then.
+    Guess(Duration),
+}
+
+impl RetryAfter {
+    /// In whole seconds, as `Retry-After` has it. At least 1.
+    fn seconds(self) -> u64 {
+        let (Self::Turn(span) | Self::Guess(span)) = self;
+        whole_seconds(span).max(1)
+    }
+
+    /// In milliseconds, as clients of gRPC read it. At least 1.
+    ///
+    /// A guess is not shorter than in seconds: clients that wait a few milliseconds for a queue
+    /// that has just become too long would come again and again.
+    fn millis(self) -> u128 {
+        match self {
+            Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
+            Self::Guess(_) => u128::from(self.seconds()) * 1000,
+        }
+    }
+}
+
+/// The fields that only some responses have.
+#[derive(Debug)]
+enum MoreFields {
+    None,
+    /// `Allow`, with the methods that the gateway supports.
+    Allow,
+    /// `Location`, with this URL.
+    Location(Box<str>),
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn plain(status: u16, text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            status,
+            retry_after: None,
+            more: MoreFields::None,
+            text: text.into(),
+        }
+    }
+
+    /// The response to a request that the gateway does not accept.
+    pub(super) fn unfit(unfit: UnfitRequest) -> Self {
+        match unfit {
+            UnfitRequest::Connect => Self {
+                more: MoreFields::Allow,
+                ..Self::plain(405, "This gateway does not support CONNECT\n")
+            },
+            UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
+            UnfitRequest::Nul => Self::plain(400, "A path cannot have %00\n"),
+            UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
+            UnfitRequest::FieldTwice => {
+                Self::plain(400, "A field that limits read can only be there once\n")
+            }
+            UnfitRequest::ArgumentTwice => {
+                Self::plain(400, "An argument that limits read can only be there once\n")
+            }
+            UnfitRequest::Cookie => {
+                Self::plain(400, "A cookie that limits read stands inside another one\n")
+            }
+            UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
+        }
+    }
+
+    /// The response to a request that must be sent again over TLS, to this port.
+    ///
+    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
+    pub(super) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
+        if info.host.is_empty() {
+            return Self::unfit(UnfitRequest::Host);
+        }
+        let mut url = format!("https://{}", info.host);
+        if port.get() != 443 {
+            // Writing to a string does not fail.
+            let _ = write!(url, ":{port}");
+        }
+        let target = info.head.path_and_query();
+        if !target.starts_with(b"/") {
+            url.push('/');
+        }
+        // `*` stands for the whole server. The parser lets only visible characters of ASCII
+        // through, and others, which are percent-encoded here.
+        for byte in target.iter().filter(|_| target != b"*") {
+            match byte {
+                b'!'..=b'~' => url.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(url, "%{byte:02X}");
+                }
+            }
+        }
+        Self {
+            more: MoreFields::Location(url.into()),
+            ..Self::of_status(308)
+        }
+    }
+
+    /// The response to a request that its limits rejected.
+    pub(super) fn rejected(
+        route: &'a Route,
+        reason: Rejected,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        let reply = match reason {
+            Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => {
+                Self::plain(route.reject_status, route.reject_body.as_str())
+            }
+            Rejected::Keys
+            | Rejected::Store
+            | Rejected::Restart
+            | Rejected::Paused
+            | Rejected::Stopping => Self::plain(503, "Service Unavailable\n"),
+        };
+        let when = match reason {
+            Rejected::Burst | Rejected::MaxWait => RetryAfter::Turn,
+            _ => RetryAfter::Guess,
+        };
+        Self {
+            retry_after: retry_after.map(when),
+            ..reply
+        }
+    }
+
+    /// The response to a request that the origin's gate rejected.
+    pub(super) fn rejected_at_gate(route: &'a Route, rejection: &GateRejection) -> Self {
+        let reply = match rejection.reason {
+            GateRejected::Queue | GateRejected::MaxWait => {
+                Self::plain(route.reject_status, route.reject_body.as_str())
+            }
+            GateRejected::MaxQueue
+            | GateRejected::Timeout
+            | GateRejected::Stopping
+            | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
+        };
+        Self {
+            retry_after: Some(RetryAfter::Guess(rejection.retry_after)),
+            ..reply
+        }
+    }
+
+    /// The response if the origin gave none.
+    pub(super) fn unanswered(error: &OriginError) -> Self {
+        Self {
+            retry_after: error.retry_after().map(RetryAfter::Guess),
+            ..Self::of_status(error.status())
+        }
+    }
+
+    /// The response to an error that the client caused.
+    pub(super) fn client_error(error: ClientError) -> Self {
+        Self::of_status(error.status())
+    }
+
+    /// The response of a status, whose text is its reason.
+    pub(super) fn of_status(status: u16) -> Self {
+        let known = StatusCode::from_u16(status).ok();
+        let reason = known.and_then(|status| status.canonical_reason());
+        Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
+    }
+
+    /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
+    ///
+    /// Its clients read no other status and no body.
+    fn begin_grpc<C: ClientStream>(&self, client: &mut C, record: &RequestRecord<'_>) -> Buffer {
+        let limited = record.limited_route();
+        let mut number = itoa::Buffer::new();
+        let status = number.format(GrpcStatus::of_http(self.status).number());
+        let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"content-type", grpc::CONTENT_TYPE);
+            put(b"grpc-status", status.as_bytes());
+            put(b"grpc-message", grpc::message(&self.text).as_bytes());
+            if let Some(after) = self.retry_after {
+                let mut millis = itoa::Buffer::new();
+                put(
+                    b"grpc-retry-pushback-ms",
+                    millis.format(after.millis()).as_bytes(),
+                );
+            }
+            // What the protocol says is no matter of the route.
+            let mut put_other = |name: &[u8], value: &[u8]| {
+                if !grpc::is_of_protocol(name) {
+                    put(name, value);
+                }
+            };
+            edited(record, &mut put_other, others);
+        };
+        client.begin(&Response {
+            status: 200,
+            reason: b"",
+            length: BodyLength::None,
+            announced_length: None,
+            date: Some(record.answered_at()),
+            upgrade: None,
+            fields: &fields,
+        });
+        Buffer::take()
+    }
+
+    /// Begins the response, with the fields for the limits, and returns the body to send.
+    ///
+    /// The body is empty for `HEAD`.
+    pub(super) fn begin<C: ClientStream>(
+        &self,
+        client: &mut C,
+        record: &mut RequestRecord<'_>,
+    ) -> Buffer {
+        let to_head = record.is_head();
+        record.answer_began(self.status);
+        if record.is_grpc() {
+            return self.begin_grpc(client, record);
+        }
+        if !to_head {
+            record.sent(self.text.len() as u64);
+        }
+        let limited = record.limited_route();
+        let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"Content-Type", b"text/plain; charset=utf-8");
+            match &self.more {
+                MoreFields::None => {}
+                MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                MoreFields::Location(url) => put(b"Location", url.as_bytes()),
+            }
+            if let Some(after) = self.retry_after {
+                put(
+                    b"Retry-After",
+                    itoa::Buffer::new().format(after.seconds()).as_bytes(),
+                );
+            }
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
+        let length = self.text.len() as u64;
+        let known = StatusCode::from_u16(self.status).ok();
+        let reason = known.and_then(|status| status.canonical_reason());
+        let mut body = Buffer::take();
+        body.clear_for_body();
+        if !to_head {
+            body.put(self.text.as_bytes());
+        }
+        client.begin(&Response {
+            status: self.status,
+            reason: reason.unwrap_or_default().as_bytes(),
+            length: if to_head {
+                BodyLength::None
+            } else {
+                BodyLength::Length(length)
+            },
+            announced_length: Some(length),
+            date: Some(record.answered_at()),
+            upgrade: None,
+            fields: &fields,
+        });
+        body
+    }
+}
+
+/// Calls `put` with the fields of `each` as the route of the request leaves them.
+fn edited(
+    record: &RequestRecord<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    match record.route() {
+        Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
+        None => each(put),
+    }
+}
+
+/// Sends a response of the gateway's own.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it need not be kept while its bytes are sent"
+)]
+pub(super) fn send<'c, C: ClientStream>(
+    reply: Reply<'_>,
+    client: &'c mut C,
+    record: &mut RequestRecord<'_>,
+) -> impl Future<Output = Result<(), Aborted>> + use<'c, C> {
+    let mut body = reply.begin(client, record);
+    poll_fn(move |cx| poll_send_all(client, &mut body, cx))
+}
+
+/// Sends the bytes that [`Reply::begin`] returned, and the end of the response.
+pub(super) fn poll_send_all<C: ClientStream>(
+    client: &mut C,
+    body: &mut Buffer,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), Aborted>> {
+    let sent = client.poll_send(cx, body, Then::End(None));
+    sent.map_err(|_| Aborted::ClientGone)
+}

@@ -1,0 +1,138 @@
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::http::downstream::{StopSignal, Timeouts};
+use crate::http::gateway::Gateway;
+use crate::origin::Pools;
+use crate::time::pacer::Pacer;
+
+/// The gateway in force, as one worker holds it.
+#[derive(Debug)]
+pub struct CurrentGateway {
+    gateway: Arc<Gateway>,
+    timeouts: Rc<Timeouts>,
+}
+
+impl CurrentGateway {
+    fn new(gateway: &Arc<Gateway>) -> Self {
+        Self {
+            gateway: Arc::clone(gateway),
+            timeouts: Rc::new(Timeouts::of(&gateway.settings().server)),
+        }
+    }
+
+    /// Returns the timeouts of new client connections.
+    #[must_use]
+    pub fn timeouts(&self) -> Rc<Timeouts> {
+        Rc::clone(&self.timeouts)
+    }
+}
+
+impl Deref for CurrentGateway {
+    type Target = Gateway;
+
+    fn deref(&self) -> &Gateway {
+        &self.gateway
+    }
+}
+
+/// The state that one worker thread keeps for the requests that it serves.
+#[derive(Debug)]
+pub struct Worker {
+    gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
+    /// The gateway in force, as this thread's requests hold it.
+    ///
+    /// If requests held an `Arc`, all workers would write to one counter for each request.
+    in_force: RefCell<Option<Rc<CurrentGateway>>>,
+    stop: Rc<StopSignal>,
+    pub(super) pacer: Rc<Pacer>,
+    pub(super) pools: Pools,
+}
+
+impl Worker {
+    /// Creates the state of the worker on this thread, which follows the gateway in `gateway`.
+    #[must_use]
+    pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
+        let worker = Rc::new(Self {
+            in_force: RefCell::default(),
+            stop: Rc::default(),
+            pacer: Pacer::here(),
+            pools: Pools::default(),
+            gateway: RefCell::new(gateway),
+        });
+        actix_rt::spawn(Rc::clone(&worker).follow());
+        worker
+    }
+
+    /// Follows the gateway in force, and tells this worker's connections when the gateway stops.
+    async fn follow(self: Rc<Self>) {
+        let mut gateways = self.gateway.borrow().clone();
+        let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {
+            let stopping = gateway.as_ref().map(|gateway| gateway.stopping());
+            stopping.unwrap_or_else(|| watch::channel(false).1)
+        }) else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                biased;
+                stopped = stopping.wait_for(|stopping| *stopping), if !self.stop.is_stopping() => {
+                    if stopped.is_ok() {
+                        self.stop.stop();
+                    }
+                }
+                changed = gateways.changed() => {
+                    // The next request takes the new gateway.
+                    self.in_force.take();
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the signal that the gateway is stopping.
+    #[must_use]
+    pub fn stop_signal(&self) -> Rc<StopSignal> {
+        Rc::clone(&self.stop)
+    }
+
+    /// Returns the gateway in force, if the process has started.
+    pub(super) fn gateway_now(&self) -> Option<Rc<CurrentGateway>> {
+        let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
+        if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
+            let gateway = gateway.borrow_and_update();
+            *in_force = gateway
+                .as_ref()
+                .map(|gateway| Rc::new(CurrentGateway::new(gateway)));
+        }
+        in_force.clone()
+    }
+
+    /// Returns the gateway in force, and waits for it while the process starts.
+    pub async fn gateway(&self) -> Rc<CurrentGateway> {
+        if let Some(gateway) = self.gateway_now() {
+            return gateway;
+        }
+        // Boxed, because only the first clients of all wait here.
+        Box::pin(self.first_gateway()).await
+    }
+
+    async fn first_gateway(&self) -> Rc<CurrentGateway> {
+        loop {
+            if let Some(gateway) = self.gateway_now() {
+                return gateway;
+            }
+            let mut gateway = self.gateway.borrow().clone();
+            if gateway.wait_for(Option::is_some).await.is_err() {
+                // The process failed to start and is ending.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The side to the origin: its servers, their health, and the connections of each worker.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `servers` | the servers of an origin, and the choice of one |
+//! | `server`, `health` | one server, the requests at it, and whether it is in use |
+//! | `incidents` | what happened last at a server, for people |
+//! | `prober`, `probe` | health checks |
+//! | `recovery` | the search for the end of an outage |
+//! | `connection`, `http1`, `http2` | connections in use, over either version |
+//! | `pool`, `idle` | the connections of a worker to each server |
+//! | `error` | why there is no response |
+//! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
+//! | `dns`, `resolver` | the addresses of names |
+//! | `shortage` | what happens without a file descriptor for a new connection |
+
+mod connection;
+mod dial;
+mod dns;
+pub(crate) mod error;
+mod health;
+mod http1;
+mod http2;
+mod idle;
+mod incidents;
+mod pool;
+mod probe;
+mod prober;
+mod recovery;
+mod resolver;
+mod server;
+mod servers;
+mod shortage;
+mod stream;
+mod tls;
+
+pub use connection::Connection;
+pub use dial::Dialer;
+pub use error::OriginError;
+pub use http1::Http1Connection;
+pub use http2::Http2Exchange;
+pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
+pub(crate) use pool::Needs;
+pub use pool::Pools;
+pub use prober::Prober;
+pub use server::InFlight;
+pub use servers::{Origin, ServerState};

@@ -1,0 +1,296 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::error::OriginError;
+use super::health::{MaxFails, ServerHealth};
+use super::incidents::{Condition, Failure, Incidents, LastCheck, OutBy, Outage};
+use crate::config::{Health, ServerUrl};
+use crate::gate::Place;
+use crate::limit::{Cost, Moment};
+use crate::observe::metrics::{Count, Outcome, ServerMetrics};
+use crate::time::clock;
+
+/// One server of an origin, as long as it is in the file. Reloads keep it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    url: ServerUrl,
+    in_flight: Count,
+    health: ServerHealth,
+    incidents: Incidents,
+    metrics: ServerMetrics,
+    /// Every request reads this, and a channel's lock would be too expensive for that.
+    is_retired: AtomicBool,
+    retirement: watch::Sender<()>,
+}
+
+/// A request at one of the servers, counted until this is dropped.
+#[derive(Debug)]
+pub struct InFlight<'o> {
+    server: &'o Arc<Server>,
+    /// `None` while it waits for the origin to come back.
+    counted: Option<Counted<'o>>,
+    max_fails: MaxFails,
+    place: Option<Place>,
+}
+
+/// Counts a request at a server until this is dropped.
+#[derive(Debug)]
+struct Counted<'o>(&'o Server);
+
+impl Server {
+    pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
+        let metrics = ServerMetrics::of(origin, &url.to_string());
+        Self {
+            url: url.clone(),
+            in_flight: Count::default(),
+            health: ServerHealth::new(origin, metrics.healthy.clone()),
+            incidents: Incidents::default(),
+            metrics,
+            is_retired: AtomicBool::new(false),
+            retirement: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn url(&self) -> &ServerUrl {
+        &self.url
+    }
+
+    pub(super) fn metrics(&self) -> &ServerMetrics {
+        &self.metrics
+    }
+
+    /// Updates the metrics for Prometheus.
+    pub(super) fn show_metrics(&self, alone: bool, now: Moment) {
+        self.metrics.show(self.in_flight());
+        self.health.show(alone, now);
+    }
+
+    /// Whether it gets requests. `alone`: the origin has no other server.
+    pub(super) fn condition(&self, alone: bool, now: Moment) -> Condition {
+        let past = self.incidents.lock();
+        let out = |since: Option<Moment>, by| {
+            let since = since.unwrap_or(now);
+            Condition::Out(Outage { since, by })
+        };
+        if !self.health.passes_checks() {
+            return out(past.out_by_checks, OutBy::Checks);
+        }
+        if !self.is_in(alone, now) {
+            let until = self.health.out_until();
+            return out(past.out_by_failures, OutBy::Failures(until));
+        }
+        let check = past.last_check.as_ref();
+        let is_failing = self.health.has_failed() || check.is_some_and(|it| it.found.is_err());
+        if is_failing {
+            Condition::Failing
+        } else {
+            Condition::Asked
+        }
+    }
+
+    /// The last request that it did not answer.
+    pub(super) fn last_failure(&self) -> Option<Failure> {
+        self.incidents.lock().last_failure.clone()
+    }
+
+    /// Its last health check.
+    pub(super) fn last_check(&self) -> Option<LastCheck> {
+        self.incidents.lock().last_check.clone()
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        usize::try_from(self.in_flight.get()).unwrap_or(usize::MAX)
+    }
+
+    /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
+    pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
+        self.health.passes_checks() && (alone || self.out_for(now).is_zero())
+    }
+
+    /// Returns the time until it may be asked again. `check`: the interval between its checks.
+    pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
+        if self.health.passes_checks() {
+            self.out_for(now)
+        } else {
+            self.out_for(now).max(check)
+        }
+    }
+
+    /// Returns the time for which failed requests still keep it out.
+    fn out_for(&self, now: Moment) -> Duration {
+        self.health.out_until().since(now)
+    }
+
+    /// Returns whether it is worth a try in an outage: nothing but failed connections is known
+    /// against it. `alone`: the origin has no other server.
+    pub(super) fn may_be_back(&self, alone: bool, now: Moment) -> bool {
+        let is_in = self.is_in(alone, now);
+        is_in || (self.health.passes_checks() && self.health.was_unreachable())
+    }
+
+    /// Notes that it was reached in an outage. If failed connections had taken it out, it is in.
+    pub(super) fn reached(&self) {
+        if self.health.was_unreachable() {
+            self.health.answered(&self.url);
+        }
+    }
+
+    /// Records that an attempt after `took` got no response.
+    pub(super) fn failed(
+        &self,
+        error: &OriginError,
+        max_fails: MaxFails,
+        took: Duration,
+        now: Moment,
+    ) {
+        let outcome = error.outcome();
+        self.health
+            .note_unreachable(outcome == Outcome::Unreachable);
+        self.metrics.count(outcome, took);
+        let mut past = self.incidents.lock();
+        if self.health.failed(&self.url, max_fails, error, now) {
+            past.out_by_failures = Some(now);
+        }
+        past.last_failure = Some(Failure {
+            at: now,
+            text: error.to_string(),
+        });
+    }
+
+    /// Records the result of a health check: what was answered, or why it is not healthy.
+    pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
+        let mut past = self.incidents.lock();
+        let passed = self.health.passes_checks();
+        let is_good = found.as_ref().map(drop).map_err(String::clone);
+        self.health.checked(&self.url, is_good, health, now);
+        if passed && !self.health.passes_checks() {
+            past.out_by_checks = Some(now);
+        }
+        past.last_check = Some(LastCheck { at: now, found });
+    }
+
+    /// Notes that no health check runs any more.
+    pub(super) fn unchecked(&self, now: Moment) {
+        self.health.unchecked(now);
+        self.incidents.lock().last_check = None;
+    }
+
+    /// Notes that it has left the file.
+    pub(super) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
+        self.retirement.send_replace(());
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it leaves the file.
+    pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
+        let mut retirement = self.retirement.subscribe();
+        let is_retired = self.is_retired();
+        async move {
+            if !is_retired {
+                // If every other holder is gone, it has left the file, too.
+                let _gone = retirement.changed().await;
+            }
+        }
+    }
+}
+
+impl<'o> InFlight<'o> {
+    pub(super) fn new(server: &'o Arc<Server>, max_fails: MaxFails) -> Self {
+        server.in_flight.add(1);
+        Self {
+            server,
+            counted: Some(Counted(server)),
+            max_fails,
+            place: None,
+        }
+    }
+
+    /// The same request with its place at the origin.
+    #[must_use]
+    pub fn with(self, place: Option<Place>) -> Self {
+        let mut here = self;
+        here.place = place;
+        here
+    }
+
+    pub(super) fn take_place(&mut self) -> Option<Place> {
+        self.place.take()
+    }
+
+    /// Leaves the server, which it did not reach, and returns its place at the origin.
+    #[must_use]
+    pub fn leave(&mut self) -> Option<Place> {
+        self.counted = None;
+        self.take_place()
+    }
+
+    /// Returns the server that the request is at.
+    #[must_use]
+    pub fn server(&self) -> &'o ServerUrl {
+        &self.server.url
+    }
+
+    pub(crate) fn at(&self) -> &'o Arc<Server> {
+        self.server
+    }
+
+    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(self.server, server)
+    }
+
+    /// Records that the head of a response arrived after `took`.
+    ///
+    /// `retry_after` is asked only if the gate wants to know it.
+    pub fn answered(
+        &self,
+        took: Duration,
+        status: u16,
+        retry_after: impl FnOnce() -> Option<Duration>,
+    ) {
+        if let Some(place) = &self.place {
+            place.answered(status, retry_after);
+        }
+        self.server.metrics.count_response(status, took);
+        self.server.health.answered(&self.server.url);
+    }
+
+    /// Changes what the request was charged at the gate to what it turned out to cost.
+    pub fn settle(&self, cost: Cost) {
+        if let Some(place) = &self.place {
+            place.settle(cost);
+        }
+    }
+
+    /// Records that no response came, for all of `took`.
+    ///
+    /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
+    /// further failure takes it out again, until it responds.
+    ///
+    /// What is the gateway's own fault counts against no server, and does not lower the gate.
+    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+        if error.is_own() {
+            return;
+        }
+        if let Some(place) = &self.place {
+            place.failed(error.outcome());
+        }
+        self.server.failed(error, self.max_fails, took, now);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.subtract(1);
+        if self.0.is_retired() {
+            // No other code updates its metrics any more.
+            self.0.show_metrics(false, clock::now());
+        }
+    }
+}

@@ -1,0 +1,365 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::dial::Dialer;
+use super::error::OriginError;
+use super::health::MaxFails;
+use super::incidents::{Condition, Failure, LastCheck};
+use super::probe::Check;
+use super::recovery::Recovery;
+use super::server::{InFlight, Server};
+use crate::config::{self, ServerUrl};
+use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Waiting};
+use crate::limit::Moment;
+use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// The servers of an origin and their state, shared by all workers and kept across reloads.
+#[derive(Debug)]
+pub struct Origin {
+    settings: config::Origin,
+    servers: Vec<Arc<Server>>,
+    /// The server after the one that was picked last: the first among equals.
+    next: AtomicUsize,
+    dialer: Dialer,
+    /// `None` if the file limits neither its rate nor its places.
+    gate: Option<Arc<OriginGate>>,
+    /// The gate's version of the settings, when these were made.
+    version: u64,
+    /// Limits the log events for requests that got no response.
+    unanswered: Throttle,
+    /// How long requests were at a server when their clients left before an answer began.
+    lefts: Arc<AtomicHistogram>,
+}
+
+/// The state of a server.
+#[derive(Debug)]
+pub struct ServerState<'o> {
+    /// The URL as in the file.
+    pub url: &'o ServerUrl,
+    /// Whether it gets requests.
+    pub condition: Condition,
+    /// Number of requests at it.
+    pub in_flight: usize,
+    /// The last request that it did not answer.
+    pub last_failure: Option<Failure>,
+    /// Its last health check; `None` without checks.
+    pub last_check: Option<LastCheck>,
+    /// What it answered, and what it did not.
+    pub metrics: &'o ServerMetrics,
+}
+
+impl Origin {
+    /// Creates the servers of `settings`, all of them in.
+    ///
+    /// `dialer` opens the connections to them.
+    #[must_use]
+    pub fn new(settings: config::Origin, dialer: Dialer) -> Self {
+        Self::behind(None, settings, dialer)
+    }
+
+    /// Returns an origin that had left the file and comes back, with the gate that it had.
+    #[must_use]
+    pub fn behind(
+        known: Option<&Arc<OriginGate>>,
+        settings: config::Origin,
+        dialer: Dialer,
+    ) -> Self {
+        let servers = settings
+            .servers
+            .iter()
+            .map(|url| Arc::new(Server::new(&settings.name, url)))
+            .collect();
+        let gate = match known {
+            None => OriginGate::of(&settings),
+            Some(gate) => {
+                gate.reload(&settings, false);
+                settings.gate().map(|_| Arc::clone(gate))
+            }
+        };
+        Self {
+            settings,
+            servers,
+            next: AtomicUsize::new(0),
+            dialer,
+            version: gate.as_ref().map_or(0, |gate| gate.version()),
+            gate,
+            unanswered: Throttle::default(),
+            lefts: Arc::default(),
+        }
+    }
+
+    /// Returns the same origin under new settings.
+    ///
+    /// Servers that stay keep their state, and requests at the origin keep their places. Those that
+    /// wait at the gate keep waiting under the new settings.
+    #[must_use]
+    pub fn reload(&self, settings: config::Origin) -> Self {
+        let server = |url: &ServerUrl| {
+            let known = self.servers.iter().find(|server| server.url() == url);
+            known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
+        };
+        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        for server in &self.servers {
+            if !settings.servers.contains(server.url()) {
+                server.retire();
+            } else if settings.health.is_none() {
+                server.unchecked(clock::now());
+            }
+        }
+        let gate = match &self.gate {
+            None => OriginGate::of(&settings),
+            Some(gate) => {
+                let same = servers.len() == self.servers.len();
+                let mut pairs = servers.iter().zip(&self.servers);
+                let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
+                gate.reload(&settings, has_same_servers && settings.holds());
+                settings.gate().map(|_| Arc::clone(gate))
+            }
+        };
+        Self {
+            settings,
+            servers,
+            next: AtomicUsize::new(0),
+            dialer: self.dialer.clone(),
+            version: gate.as_ref().map_or(0, |gate| gate.version()),
+            gate,
+            unanswered: Throttle::default(),
+            lefts: Arc::clone(&self.lefts),
+        }
+    }
+
+    /// Notes that the origin has left the file.
+    ///
+    /// Idle connections to its servers are not kept any more.
+    pub fn retire(&self) {
+        for server in &self.servers {
+            server.retire();
+        }
+    }
+
+    /// Returns its gate, if it has one.
+    #[must_use]
+    pub fn gate(&self) -> Option<&Arc<OriginGate>> {
+        self.gate.as_ref()
+    }
+
+    /// Returns whether requests may be sent to any server.
+    #[must_use]
+    pub fn has_server_in(&self, now: Moment) -> bool {
+        let alone = self.is_alone();
+        self.servers.iter().any(|server| server.is_in(alone, now))
+    }
+
+    /// Returns the state of its servers, in the order of the file.
+    pub fn servers(&self, now: Moment) -> impl Iterator<Item = ServerState<'_>> {
+        let alone = self.is_alone();
+        self.servers.iter().map(move |server| ServerState {
+            url: server.url(),
+            condition: server.condition(alone, now),
+            in_flight: server.in_flight(),
+            last_failure: server.last_failure(),
+            last_check: server.last_check(),
+            metrics: server.metrics(),
+        })
+    }
+
+    /// Returns the metrics of its servers, in the order of the file.
+    pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
+        let servers = self.servers.iter();
+        servers.map(|server| (server.url(), server.metrics()))
+    }
+
+    /// Records how long a request was at a server when its client left before an answer began.
+    pub fn left_after(&self, span: Duration) {
+        self.lefts.record(span);
+    }
+
+    /// How long requests were at a server when their clients left before an answer began.
+    #[must_use]
+    pub fn lefts(&self) -> Counts {
+        self.lefts.counts()
+    }
+
+    /// Updates the metrics for Prometheus.
+    pub fn show_metrics(&self) {
+        let (alone, now) = (self.is_alone(), clock::now());
+        for server in &self.servers {
+            server.show_metrics(alone, now);
+        }
+        if let Some(gate) = &self.gate {
+            gate.metrics().show();
+        }
+    }
+
+    /// Returns the health checks of its servers, if any.
+    pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
+        let health = self.settings.health.iter();
+        let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
+        let (host, http2) = (&self.settings.host, self.settings.http2);
+        checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
+    }
+
+    /// Notes that no server could be reached, and lets nothing through the gate until one can.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error if requests do not wait for the origin because of it.
+    pub fn begin_outage(&self, error: OriginError) -> Result<(), OriginError> {
+        let Some(gate) = &self.gate else {
+            return Err(error);
+        };
+        if !self.settings.holds() || !error.is_unreachable() {
+            return Err(error);
+        }
+        if let Begun::New(outage) = gate.begin_outage(&self.settings.name, self.version, error)? {
+            let recovery = Recovery {
+                origin: self.settings.name.clone(),
+                gate: Arc::clone(gate),
+                outage,
+                servers: self.servers.clone(),
+                dialer: self.dialer.clone(),
+                connect_timeout: self.settings.connect_timeout,
+                http2: self.settings.http2,
+                max_fails: self.max_fails(),
+            };
+            actix_rt::spawn(recovery.run());
+        }
+        Ok(())
+    }
+
+    /// Lets a request that could not be sent wait in the gate's queue, ahead of all others.
+    ///
+    /// `key`: its key at the gate. `held_since`: when it first could not be sent. The gate may
+    /// reject it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error if it cannot wait: it is not one of those that end by themselves, or
+    /// `hold` is over.
+    pub fn hold(
+        &self,
+        place: Place,
+        key: impl FnOnce() -> KeyAtGate,
+        error: OriginError,
+        held_since: Moment,
+    ) -> Result<Result<Waiting, GateRejection>, OriginError> {
+        if clock::now() >= held_since + self.settings.hold {
+            return Err(error);
+        }
+        self.begin_outage(error)?;
+        Ok(place.put_back(key(), held_since))
+    }
+
+    pub(crate) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    fn is_alone(&self) -> bool {
+        self.servers.len() == 1
+    }
+
+    /// Logs a request that got no response, as a warning at most once a second.
+    pub fn tell_unanswered(&self, error: &OriginError, now: Moment) {
+        let origin = &self.settings.name;
+        if let Some(hidden) = self.unanswered.show(now) {
+            tracing::warn!(origin, %error, hidden, "a request got no answer");
+        } else {
+            tracing::debug!(origin, %error, "a request got no answer");
+        }
+    }
+
+    /// Moves the request to another server than the one that it `tried`.
+    ///
+    /// It keeps its place at the origin.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no other server is in.
+    pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
+        let other = self.pick(Some(tried), now)?;
+        *tried = other.with(tried.take_place());
+        Ok(())
+    }
+
+    /// Moves the request to a server that is not among those that it `tried`.
+    ///
+    /// It keeps its place at the origin. Returns whether there was such a server.
+    pub fn untried<'o>(
+        &'o self,
+        tried: &[&ServerUrl],
+        request: &mut InFlight<'o>,
+        now: Moment,
+    ) -> bool {
+        let untried = |server: &Arc<Server>| !tried.contains(&server.url());
+        let Ok(other) = self.pick_of(untried, now) else {
+            return false;
+        };
+        *request = other.with(request.take_place());
+        true
+    }
+
+    /// Returns the settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &config::Origin {
+        &self.settings
+    }
+
+    /// Picks the server with the fewest requests in flight.
+    ///
+    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
+    /// turns, in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no server is left. It says when the first server that is out may be
+    /// asked again.
+    pub fn pick(
+        &self,
+        tried: Option<&InFlight<'_>>,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
+        self.pick_of(|server| tried.is_none_or(|tried| !tried.is_at(server)), now)
+    }
+
+    fn pick_of(
+        &self,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
+        let alone = self.is_alone();
+        let count = self.servers.len();
+        let next = self.next.load(Ordering::Relaxed).min(count);
+        let candidates = (next..count)
+            .chain(0..next)
+            .map(|nth| (nth, &self.servers[nth]))
+            .filter(|(_, server)| may_be(server))
+            .filter(|(_, server)| server.is_in(alone, now));
+        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
+            // A server that fails its checks can be in again after the next check at the earliest.
+            let check = self.settings.health.as_ref();
+            let check = check.map_or(Duration::ZERO, |health| health.interval);
+            let back = self.servers.iter().map(|server| server.back_in(check, now));
+            return Err(OriginError::AllOut {
+                origin: self.settings.name.clone(),
+                retry_after: back.min().unwrap_or_default(),
+            });
+        };
+        if !alone {
+            // Workers that pick at the same moment may move it once for both.
+            self.next.store((nth + 1) % count, Ordering::Relaxed);
+        }
+        Ok(InFlight::new(server, self.max_fails()))
+    }
+
+    /// How many failures in a row take a server out.
+    fn max_fails(&self) -> MaxFails {
+        MaxFails {
+            in_a_row: self.settings.max_fails,
+            fail_timeout: self.settings.fail_timeout,
+            alone: self.is_alone(),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The gates of origins, as the API and the live samples show them.
+
+use std::collections::BTreeMap;
+
+use super::views::{self, FileAndNow, Plain};
+use crate::config::{self, BackoffMode};
+use crate::gate::{BlockedBy, BlockedTimes, GateOutage, GateState, KeyAtGate, OriginGate};
+use crate::http::gateway::Gateway;
+use crate::limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{BackoffReason, GateRejected};
+
+/// Rejections since the start, by reason.
+pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
+    let count = |why: GateRejected| (why.label().into(), gate.metrics().rejected(why));
+    GateRejected::ALL.into_iter().map(count).collect()
+}
+
+/// The classes of a gate, each with its number of waiters.
+pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
+    let view = |(class, depth): &(Class, usize)| views::GateClass {
+        class: Plain::new(&class.name),
+        weight: class.weight,
+        queue_depth: *depth as u64,
+    };
+    classes.iter().map(view).collect()
+}
+
+/// The rate of the file and the one in force, each as `show` has it.
+pub(crate) fn rate<T>(
+    origin: &config::Origin,
+    state: &GateState,
+    show: impl Fn(Rate) -> T,
+) -> FileAndNow<T> {
+    FileAndNow {
+        file: origin.rate.map(&show),
+        now: state.rate.map(&show),
+    }
+}
+
+/// The places of the file and those in force.
+pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
+    FileAndNow {
+        file: origin.max_in_flight.map(|most| most.get() as u64),
+        now: state.max_in_flight.map(|most| most as u64),
+    }
+}
+
+/// The name of a key at a gate. The empty one is shared by requests whose key there is empty.
+pub(crate) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
+    if key.key.is_empty() {
+        return Plain::default();
+    }
+    let names = match (zone_of(gateway, key), &key.zone) {
+        (None, Some(zone)) => KeyNames::of_former_zone(zone),
+        (zone, _) => KeyNames::at_gate(zone),
+    };
+    Plain::new(&names.short(&key.key))
+}
+
+/// The plan of a key at a gate.
+pub(crate) fn plan(gateway: &Gateway, key: &KeyAtGate) -> Option<Plain> {
+    let zone = zone_of(gateway, key)?;
+    zone.plans.name_of(&key.key).map(Plain::new)
+}
+
+/// The zone that a key at a gate is of; `None` without one, or if it has left the file.
+fn zone_of<'g>(gateway: &'g Gateway, key: &KeyAtGate) -> Option<&'g config::Zone> {
+    let name = key.zone.as_deref()?;
+    let mut zones = gateway.zones().iter().map(|zone| zone.settings());
+    zones.find(|zone| zone.name == name)
+}
+
+/// How long any request has waited, by cause.
+pub(crate) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
+    let causes = BlockedBy::ALL.into_iter().zip(times);
+    let seconds = causes.map(|(by, time)| (by.label().into(), time.as_secs_f64()));
+    seconds.collect()
+}
+
+/// The present outage of an origin.
+pub(crate) fn outage(
+    origin: &config::Origin,
+    outage: Option<&GateOutage>,
+    now: Moment,
+) -> Option<views::GateOutage> {
+    outage.map(|outage| views::GateOutage {
+        lasts: now.since(outage.since).as_secs_f64(),
+        hold: Plain::new(&show_duration(origin.hold)),
+        error: Plain::new(&outage.error.to_string()),
+    })
+}
+
+/// Why a gate lets less through than the file says; `None` if it does not.
+///
+/// The reason is the one that slows requests down most: a pause, then the rate, then the places.
+pub(crate) fn backing_off(
+    origin: &config::Origin,
+    lowered: &Lowered,
+    now: Moment,
+) -> Option<views::BackingOff> {
+    let settings = origin.backoff.as_ref()?;
+    let pause = lowered.paused_until.filter(|until| *until > now);
+    let pause = pause.map(|until| {
+        let left = until.since(now).as_secs_f64();
+        let text = format!("no request leaves for {left:.1} s");
+        (BackoffReason::RetryAfter, text)
+    });
+    let counted = |reason, cut: &Cut, what| {
+        let Cut { bad, answers, .. } = *cut;
+        (reason, format!("{bad} of {answers} answers were {what}"))
+    };
+    let rate = lowered.rate.as_ref();
+    let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
+    let places = lowered.max_in_flight.as_ref();
+    let places = places.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
+    let in_vain = "fewer at once did not make it faster".to_owned();
+    let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
+    let is_lower = pause.is_some() || rate.is_some() || places.is_some();
+    let reasons = [pause, rate, places, kept].into_iter().flatten();
+    let reasons: Vec<_> = reasons.collect();
+    let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
+    Some(views::BackingOff {
+        reason: reasons.first()?.0.label().into(),
+        text: Plain::new(&texts.join("; ")),
+        shadow: settings.mode == BackoffMode::Shadow,
+        kept: !is_lower,
+        in_vain: lowered.kept.is_some(),
+        grows: lowered.grows,
+        usual: lowered.usual.map(|usual| usual.as_secs_f64()),
+    })
+}

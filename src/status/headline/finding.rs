@@ -1,0 +1,115 @@
+use crate::status::views::{Headline, Plain};
+
+/// What a headline is about, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    ConnectionsFull,
+    NoDescriptors,
+    StoreOut,
+    StoreRefuses,
+    GateAlone,
+    Holding,
+    OriginFailing,
+    OriginErrors,
+    ServerOut,
+    Paused,
+    BackingOff,
+    KeyFlood,
+    Leaving,
+    UntrustedProxy,
+    Rejecting,
+    NoKey,
+    LogLost,
+    FileError,
+    Waiting,
+    Overridden,
+    Fine,
+    Idle,
+    Looking,
+}
+
+impl Cause {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::ConnectionsFull => "connections_full",
+            Self::NoDescriptors => "no_descriptors",
+            Self::StoreOut => "store_out",
+            Self::StoreRefuses => "store_refuses",
+            Self::GateAlone => "gate_alone",
+            Self::Holding => "holding",
+            Self::OriginFailing => "origin_failing",
+            Self::OriginErrors => "origin_errors",
+            Self::ServerOut => "server_out",
+            Self::Paused => "paused",
+            Self::BackingOff => "backing_off",
+            Self::KeyFlood => "key_flood",
+            Self::Leaving => "leaving",
+            Self::UntrustedProxy => "untrusted_proxy",
+            Self::Rejecting => "rejecting",
+            Self::NoKey => "no_key",
+            Self::LogLost => "log_lost",
+            Self::FileError => "file_error",
+            Self::Waiting => "waiting",
+            Self::Overridden => "overridden",
+            Self::Fine => "fine",
+            Self::Idle => "idle",
+            Self::Looking => "looking",
+        }
+    }
+}
+
+/// How much a headline matters, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Severity {
+    None,
+    Fine,
+    Warn,
+    Bad,
+}
+
+impl Severity {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Fine => "fine",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+
+    /// Bad or worth a warning.
+    pub(super) fn bad_if(bad: bool) -> Self {
+        if bad { Self::Bad } else { Self::Warn }
+    }
+}
+
+/// What one rule has found.
+pub(super) struct Finding {
+    pub(super) cause: Cause,
+    pub(super) severity: Severity,
+    /// Of findings with the same cause and severity, the heaviest comes first.
+    pub(super) weight: f64,
+    pub(super) about: Option<Plain>,
+    pub(super) title: String,
+    pub(super) evidence: String,
+    pub(super) remedy: String,
+}
+
+impl Finding {
+    pub(super) fn into_headline(self, also: Vec<Plain>) -> Headline {
+        Headline {
+            cause: self.cause.label().into(),
+            severity: self.severity.label().into(),
+            about: self.about,
+            title: Plain::new(&self.title),
+            evidence: Plain::new(&self.evidence),
+            remedy: Plain::new(&self.remedy),
+            advised_rate: None,
+            also,
+            since: None,
+            ended: None,
+            weight: f64::from(self.severity as u8) * 1e12 + self.weight,
+            count: 0,
+        }
+    }
+}

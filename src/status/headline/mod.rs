@@ -1,0 +1,97 @@
+//! The headline: what matters most now, its cause, what shows it, and what helps.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `rules` | the rules, ranked: from the samples of the last seconds to findings |
+//! | `finding` | what a rule finds, and the order of causes |
+//! | `recent` | sums over these samples |
+//! | `past` | warnings that began and ended: the history and the lines of the log |
+//! | `words` | numbers as text |
+
+mod finding;
+mod past;
+mod recent;
+mod rules;
+#[cfg(test)]
+mod tests;
+pub(crate) mod words;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::past::{Past, Turn};
+use self::recent::Recent;
+use super::views::{self, Headline, Sample};
+
+/// How many samples the rules look at: one for each second.
+///
+/// What is said in the present tense is true of these.
+const RECENT: usize = 3;
+/// How many samples before these say why what was counted happened.
+const BEFORE: usize = 1;
+
+/// The headline of the last sample, and the warnings before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Headlines(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` before the first sample.
+    present: Option<Headline>,
+    past: Past,
+}
+
+/// Finds the headline of each new sample.
+#[derive(Debug)]
+pub(crate) struct Editor {
+    samples: VecDeque<Sample>,
+    headlines: Headlines,
+}
+
+impl Editor {
+    pub(crate) fn new(headlines: Headlines) -> Self {
+        Self {
+            samples: VecDeque::with_capacity(BEFORE + RECENT + 1),
+            headlines,
+        }
+    }
+
+    /// Gives the sample its headline.
+    pub(crate) fn edit(&mut self, sample: &mut Sample) {
+        self.samples.push_back(sample.clone());
+        if self.samples.len() > BEFORE + RECENT {
+            self.samples.pop_front();
+        }
+        let samples = self.samples.make_contiguous();
+        sample.headline = rules::headline(&Recent::last_of(samples, RECENT));
+        self.headlines.note(sample.time, &mut sample.headline);
+    }
+}
+
+impl Headlines {
+    /// Keeps a headline, gives it its times, and tells the log what began and what ended.
+    fn note(&self, time: f64, headline: &mut Headline) {
+        let turns = {
+            let mut state = self.state();
+            let turns = state.past.note(time, headline);
+            headline.since = state.past.since(headline);
+            headline.ended = state.past.ended(time, headline);
+            state.present = Some(headline.clone());
+            turns
+        };
+        turns.iter().for_each(Turn::log);
+    }
+
+    /// The present headline and the warnings of the past, the newest first.
+    pub(crate) fn view(&self) -> views::Headlines {
+        let state = self.state();
+        views::Headlines {
+            headline: state.present.clone().unwrap_or_else(rules::looking),
+            history: state.past.history().cloned().collect(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

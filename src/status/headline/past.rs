@@ -1,0 +1,266 @@
+//! Warnings that began and ended.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::words::{seconds, whole};
+use crate::status::views::{EndedHeadline, Headline, PastHeadline, Plain};
+
+/// How many warnings are kept.
+const MAX_KEPT: usize = 200;
+
+/// A warning that comes back within this time, in seconds, has not ended.
+///
+/// So a cause that comes and goes is one entry, and a line in the log at its begin and at its end.
+const MAX_GAP: f64 = 10.0;
+
+/// For how long, in seconds, it is said that a warning has ended. The plots show as much.
+const ENDED_LATELY: f64 = 600.0;
+
+/// The warnings of the past and the present one, each as it was at its worst.
+///
+/// A headline that is no warning is not kept: it would push incidents out.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The newest first.
+    history: VecDeque<PastHeadline>,
+}
+
+/// A warning that began, or ended for good.
+#[derive(Debug, PartialEq)]
+pub(super) enum Turn {
+    Began(Headline),
+    Ended(PastHeadline),
+}
+
+impl Past {
+    /// The warnings, the newest first.
+    pub(super) fn history(&self) -> impl Iterator<Item = &PastHeadline> {
+        self.history.iter()
+    }
+
+    /// When a warning that was noted last began.
+    pub(super) fn since(&self, headline: &Headline) -> Option<f64> {
+        let is_it =
+            |it: &&PastHeadline| it.until.is_none() && topic(&it.headline) == topic(headline);
+        let present = self.history.iter().find(is_it);
+        present.filter(|_| headline.is_warning()).map(|it| it.since)
+    }
+
+    /// The warning that ended last, unless there is another one now: that may hide it.
+    pub(super) fn ended(&self, time: f64, headline: &Headline) -> Option<EndedHeadline> {
+        if headline.is_warning() {
+            return None;
+        }
+        let ended = self.history.iter().filter_map(|it| Some((it.until?, it)));
+        let (at, last) = ended.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (time - at <= ENDED_LATELY).then(|| EndedHeadline {
+            at,
+            title: last.headline.title.clone(),
+        })
+    }
+
+    /// Notes the headline of a second, and returns which warnings began or ended with it.
+    pub(super) fn note(&mut self, time: f64, headline: &Headline) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        let is_present = |it: &PastHeadline| {
+            headline.is_warning() && topic(&it.headline) == topic(headline) && !it.has_ended
+        };
+        for it in self.history.iter_mut().filter(|it| !is_present(it)) {
+            let until = *it.until.get_or_insert(time);
+            if !it.has_ended && time - until >= MAX_GAP {
+                it.has_ended = true;
+                turns.push(Turn::Ended(it.clone()));
+            }
+        }
+        if headline.is_warning() {
+            if let Some(known) = self.history.iter_mut().find(|it| is_present(it)) {
+                known.go_on(headline);
+            } else {
+                turns.push(Turn::Began(headline.clone()));
+                self.history.push_front(PastHeadline {
+                    since: time,
+                    until: None,
+                    count: headline.count,
+                    headline: headline.clone(),
+                    has_ended: false,
+                });
+            }
+        }
+        self.history.truncate(MAX_KEPT);
+        turns
+    }
+}
+
+/// What a headline is about: as long as this stays, it is the same warning.
+fn topic(headline: &Headline) -> (&str, Option<&str>) {
+    let about = headline.about.as_ref();
+    (headline.cause.as_str(), about.map(Plain::as_str))
+}
+
+impl PastHeadline {
+    /// Lasts for one more second.
+    fn go_on(&mut self, headline: &Headline) {
+        self.until = None;
+        self.count += headline.count;
+        if headline.weight >= self.headline.weight {
+            self.headline = headline.clone();
+        }
+    }
+}
+
+impl Turn {
+    /// Writes the line of the log.
+    pub(super) fn log(&self) {
+        match self {
+            Self::Began(headline) => tracing::info!(
+                cause = headline.cause.as_str(),
+                about = headline.about.as_ref().map(Plain::as_str),
+                evidence = headline.evidence.as_str(),
+                "began: {}",
+                headline.title
+            ),
+            Self::Ended(past) => {
+                let headline = &past.headline;
+                let lasted = past.until.unwrap_or(past.since) - past.since;
+                let lasted = Duration::try_from_secs_f64(lasted).unwrap_or_default();
+                let requests = (past.count > 0).then(|| whole(past.count));
+                tracing::info!(
+                    cause = headline.cause.as_str(),
+                    about = headline.about.as_ref().map(Plain::as_str),
+                    lasted = seconds(lasted.as_secs_f64()),
+                    requests,
+                    "ended: {}",
+                    headline.title
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(cause: &str, severity: &str, weight: f64) -> Headline {
+        Headline {
+            cause: cause.into(),
+            severity: severity.into(),
+            about: Some("api".into()),
+            title: cause.into(),
+            weight,
+            count: 2,
+            ..Headline::default()
+        }
+    }
+
+    /// Cause, begin and end of each warning, the newest first.
+    fn history(past: &Past) -> Vec<(&str, f64, Option<f64>)> {
+        let each = past.history();
+        each.map(|it| (it.headline.cause.as_str(), it.since, it.until))
+            .collect()
+    }
+
+    fn names(turns: &[Turn]) -> Vec<String> {
+        let name = |turn: &Turn| match turn {
+            Turn::Began(headline) => format!("began {}", headline.cause),
+            Turn::Ended(past) => format!("ended {}", past.headline.cause),
+        };
+        turns.iter().map(name).collect()
+    }
+
+    #[test]
+    fn an_incident_stays_whatever_is_fine_after_it() {
+        let mut past = Past::default();
+        for second in 0..30 {
+            past.note(f64::from(second), &of("origin_failing", "bad", 1.0));
+        }
+        for second in 30..3000 {
+            let cause = if second % 2 == 0 { "fine" } else { "waiting" };
+            past.note(f64::from(second), &of(cause, "fine", 0.0));
+        }
+        assert_eq!(history(&past), [("origin_failing", 0.0, Some(30.0))]);
+        assert_eq!(past.history().next().map(|it| it.count), Some(60));
+    }
+
+    #[test]
+    fn what_comes_and_goes_begins_and_ends_once() {
+        let mut past = Past::default();
+        let mut turns = Vec::new();
+        for second in 0..60 {
+            let headline = match second % 3 {
+                0 => of("rejecting", "warn", 1.0),
+                1 => of("server_out", "warn", 1.0),
+                _ => of("fine", "fine", 0.0),
+            };
+            turns.extend(past.note(f64::from(second), &headline));
+        }
+        assert_eq!(names(&turns), ["began rejecting", "began server_out"]);
+        let mut ends = Vec::new();
+        for second in 60..80 {
+            ends.extend(past.note(f64::from(second), &of("fine", "fine", 0.0)));
+        }
+        assert_eq!(names(&ends), ["ended rejecting", "ended server_out"]);
+        // Later, it is another incident.
+        let again = past.note(100.0, &of("rejecting", "warn", 1.0));
+        assert_eq!(names(&again), ["began rejecting"]);
+        assert_eq!(
+            history(&past),
+            [
+                ("rejecting", 100.0, None),
+                ("server_out", 1.0, Some(59.0)),
+                ("rejecting", 0.0, Some(58.0))
+            ]
+        );
+    }
+
+    #[test]
+    fn an_entry_is_as_it_was_at_its_worst() {
+        let mut past = Past::default();
+        for (second, weight) in [(0, 1.0), (1, 9.0), (2, 3.0)] {
+            let headline = Headline {
+                title: format!("{weight}").as_str().into(),
+                ..of("rejecting", "warn", weight)
+            };
+            past.note(f64::from(second), &headline);
+        }
+        let worst = past.history().next();
+        assert_eq!(worst.map(|it| it.headline.title.as_str()), Some("9"));
+    }
+
+    #[test]
+    fn a_warning_says_since_when_and_for_a_while_that_it_has_ended() {
+        let mut past = Past::default();
+        let (bad, fine) = (of("rejecting", "bad", 1.0), of("fine", "fine", 0.0));
+        let mut told = |time, headline: &Headline| {
+            past.note(time, headline);
+            let ended = past.ended(time, headline);
+            let ended = ended.map(|it| (it.at, it.title.to_string()));
+            (past.since(headline), ended)
+        };
+        let ended = |at| (None, Some((at, "rejecting".to_owned())));
+        assert_eq!(told(1.0, &fine), (None, None));
+        assert_eq!(told(2.0, &bad), (Some(2.0), None));
+        assert_eq!(told(3.0, &fine), ended(3.0));
+        // It is the same one again.
+        assert_eq!(told(9.0, &bad), (Some(2.0), None));
+        assert_eq!(told(10.0, &fine), ended(10.0));
+        assert_eq!(told(13.0, &fine), ended(10.0));
+        let other = of("store_out", "bad", 1.0);
+        assert_eq!(told(14.0, &other), (Some(14.0), None));
+        assert_eq!(told(30.0, &other), (Some(14.0), None));
+        assert_eq!(told(50.0, &bad), (Some(50.0), None));
+        assert_eq!(told(60.0, &fine), ended(60.0));
+        assert_eq!(told(700.0, &fine), (None, None));
+    }
+
+    #[test]
+    fn the_history_is_bounded() {
+        let mut past = Past::default();
+        for nth in 0..300 {
+            let cause = format!("cause{nth}");
+            past.note(f64::from(nth) * 20.0, &of(&cause, "bad", 1.0));
+        }
+        assert_eq!(past.history().count(), MAX_KEPT);
+    }
+}

@@ -1,0 +1,97 @@
+//! Which rate would help, in numbers.
+
+use super::super::finding::{Cause, Finding};
+use super::super::words::{percent, seconds};
+use crate::status::views::{Plain, RateAdvice, Sample, TriedRate, ZoneSample};
+
+/// From this wait on, longer queues only make more requests wait for long.
+const LONG_WAIT: f64 = 5.0;
+/// Up to this share, rejections are few.
+const FEW: f64 = 0.05;
+
+/// How many keys are limited, as a sentence with a blank before it.
+pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
+    let RateAdvice {
+        keys, limited_keys, ..
+    } = zone.advice.as_ref()?;
+    Some(match (keys, limited_keys) {
+        (..=1, _) | (_, 0) => return None,
+        (all, limited) if all == limited => format!(" All {all} keys are limited."),
+        (all, 1) => format!(" 1 of {all} keys is limited."),
+        (all, limited) => format!(" {limited} of {all} keys are limited."),
+    })
+}
+
+/// What faster rates would have rejected, such as "at 2r/s 1 % would have been rejected in the
+/// last 10 min, at 3r/s none".
+pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
+    let advice = zone.advice.as_ref()?;
+    let span = seconds(advice.span);
+    let would = |it: &TriedRate| {
+        let share = if it.share_rejected > 0.0 {
+            percent(it.share_rejected)
+        } else {
+            "none".to_owned()
+        };
+        (it.rate.clone(), share)
+    };
+    let (few, enough) = (few(advice), enough(advice));
+    Some(match (few, enough) {
+        (Some(few), Some(enough)) => {
+            let ((slow, some), (fast, none)) = (would(few), would(enough));
+            format!(
+                "at {slow} {some} would have been rejected in the last {span}, at {fast} {none}"
+            )
+        }
+        (one, other) => {
+            let (rate, share) = would(one.or(other).or(advice.faster.last())?);
+            format!("at {rate} {share} would have been rejected in the last {span}")
+        }
+    })
+}
+
+/// How long requests would have waited at a faster rate, such as "at 3r/s 99 % would have waited
+/// no longer than 0.4 s".
+pub(super) fn waits(zone: &ZoneSample) -> Option<String> {
+    let tried = wanted(zone.advice.as_ref()?)?;
+    let rate = &tried.rate;
+    Some(match tried.wait_p99 {
+        None => format!("at {rate} none would have waited"),
+        Some(wait) => {
+            let wait = seconds(wait);
+            format!("at {rate} 99 % of the waits would have been no longer than {wait}")
+        }
+    })
+}
+
+/// Whether requests wait so long that more of them should not.
+pub(super) fn waits_long(zone: &ZoneSample) -> bool {
+    zone.oldest_wait >= LONG_WAIT
+}
+
+/// The rate that the remedy of a finding names.
+pub(super) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
+    if !matches!(first.cause, Cause::Rejecting | Cause::Waiting) {
+        return None;
+    }
+    let zone = now.zone(first.about.as_ref()?)?;
+    let rate = &wanted(zone.advice.as_ref()?)?.rate;
+    let is_named = first.remedy.contains(&format!("at {rate} "));
+    is_named.then(|| rate.clone())
+}
+
+/// The rate to try: the slowest that is fast enough, or else the fastest that was tried.
+fn wanted(advice: &RateAdvice) -> Option<&TriedRate> {
+    enough(advice).or(few(advice)).or(advice.faster.last())
+}
+
+/// The slowest rate that rejects nobody.
+fn enough(advice: &RateAdvice) -> Option<&TriedRate> {
+    advice.faster.iter().find(|it| it.share_rejected <= 0.0)
+}
+
+/// The slowest rate that rejects few.
+fn few(advice: &RateAdvice) -> Option<&TriedRate> {
+    let rejects_few = |it: &&TriedRate| it.share_rejected > 0.0 && it.share_rejected <= FEW;
+    advice.faster.iter().find(rejects_few)
+}

@@ -1,0 +1,323 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, most, of_class, sum};
+use super::super::words::{count, listed, pace, part, percent, seconds, sentence, waiting, whole};
+use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
+
+/// The store answers, and refuses what the gate asks for.
+pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let refused = origin.gate.as_ref()?.refused.as_ref()?;
+    // Otherwise the outage says what gates do meanwhile.
+    let store = recent.last()?.store.as_ref();
+    store.filter(|store| store.up)?;
+    let name = &origin.name;
+    let of_rate = match (1.0 / refused.part).round() {
+        parts if parts > 1.0 => format!("1/{parts} of its rate"),
+        _ => "all of its rate".to_owned(),
+    };
+    Some(Finding {
+        cause: Cause::GateAlone,
+        severity: Severity::Bad,
+        weight: 0.0,
+        about: Some(name.clone()),
+        title: format!("The gate of {name} goes on alone with {of_rate}: Redis refused its claims"),
+        evidence: format!(
+            "{}. Other gateways do not know what this one sends.",
+            refused.reason
+        ),
+        remedy: sentence(refused.remedy.as_str()),
+    })
+}
+
+pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let outage = gate.outage.as_ref()?;
+    let (name, depth) = (&origin.name, gate.depth);
+    let (lasts, hold) = (seconds(outage.lasts), &outage.hold);
+    Some(Finding {
+        cause: Cause::Holding,
+        severity: Severity::Bad,
+        weight: part(depth, 1),
+        about: Some(name.clone()),
+        title: format!("Origin {name} is down; {} for it, up to {hold}", waiting(depth)),
+        evidence: format!("It is down for {lasts}: {}.", outage.error),
+        remedy: "Bring the origin back: its requests leave then, in their order. Those that have waited for `hold` get the answer that they would get without it."
+            .to_owned(),
+    })
+}
+
+/// From this part of the requests to an origin on, those that get no good answer are trouble.
+const TROUBLE: f64 = 0.05;
+
+/// What part of an origin's requests gets no good answer now, and what they get instead.
+fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
+    let (recent, name) = (recent.now(), &origin.name);
+    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
+    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
+    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let errors = failed + of_class(&codes, "5xx");
+    let all = sum(&rejected) + sum(&codes) + failed;
+    let share = part(sum(&rejected) + errors, all);
+    let what = match most(&rejected).map(Plain::as_str) {
+        _ if errors > sum(&rejected) => "get an error",
+        // Its status is `reject_status`.
+        Some("queue") => "are rejected",
+        _ => "get 503",
+    };
+    (share >= TROUBLE).then_some((share, what))
+}
+
+/// How long an origin takes now, if that is clearly more than before, or if it answers nothing.
+fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
+    let (name, usual) = (&origin.name, usual?);
+    let before = seconds(usual);
+    let Some(takes) = recent.latest(name, |it| it.latency.p50) else {
+        // All that it has takes longer than these seconds.
+        let span = recent.seconds();
+        return (origin.in_flight > 0)
+            .then(|| format!("{name} has answered nothing for {span:.0} s ({before} before)"));
+    };
+    let now = seconds(takes);
+    (takes > 1.5 * usual).then(|| format!("{name} takes {now} ({before} before)"))
+}
+
+/// Whether an origin answers most requests in time again.
+fn is_in_time(recent: &Recent<'_>, origin: &OriginSample, why: &BackingOff) -> bool {
+    // Places also grow while there are no requests, which says nothing of the origin.
+    let answers = recent.has_answers_since(&origin.name, |it| {
+        it.gate
+            .as_ref()
+            .is_some_and(|gate| gate.backing_off.is_some())
+    });
+    let is_known = why.usual.is_some() || grew(recent, origin);
+    let is_fast = answers && is_known && slower(recent, origin, why.usual).is_none();
+    is_fast
+        && match why.reason.as_str() {
+            "slow" => true,
+            // That answers are fast says nothing of what is in them.
+            "trouble" => !answers_trouble(recent, origin),
+            _ => false,
+        }
+}
+
+/// Whether an origin's answers are trouble now: requests get none, or one that may be to the
+/// back-off.
+fn answers_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let (recent, name) = (recent.now(), &origin.name);
+    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
+    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let bad = failed + of_class(&codes, "4xx") + of_class(&codes, "5xx");
+    part(bad, sum(&codes) + failed) >= TROUBLE
+}
+
+/// Whether the places of a gate grow, or grew a moment ago.
+///
+/// A few slow answers of earlier requests end it for one window.
+fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let grows = |it: &OriginSample| it.gate.as_ref()?.backing_off.as_ref().map(|it| it.grows);
+    recent.lately(&origin.name, |it| grows(it).unwrap_or_default().into()) > 0
+}
+
+/// What a gate lets through less than the file says.
+fn less(gate: &GateSample) -> Vec<String> {
+    let rate = match (gate.rate.now, gate.rate.file) {
+        (Some(now), Some(file)) if now < file => Some(format!("{} of {}", pace(now), pace(file))),
+        _ => None,
+    };
+    let places = match (gate.max_in_flight.now, gate.max_in_flight.file) {
+        (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} places")),
+        _ => None,
+    };
+    rate.into_iter().chain(places).collect()
+}
+
+pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;
+    let name = &origin.name;
+    let less = if why.kept {
+        let places = gate.max_in_flight.file;
+        let back = places.map_or("all places".to_owned(), |it| format!("all {it} places"));
+        format!("fewer at once did not make {name} faster; {back} are back")
+    } else {
+        listed(&less(gate))
+    };
+    let trouble = trouble(recent, origin);
+    let in_time = is_in_time(recent, origin, why);
+    let grows = grew(recent, origin);
+    let recovers = in_time && grows && trouble.is_none() && why.reason.as_str() == "slow";
+    let title = if let Some((share, what)) = trouble {
+        let slower = slower(recent, origin, why.usual);
+        let causes: Vec<_> = slower.into_iter().chain(Some(less.clone())).collect();
+        let causes: Vec<_> = causes.iter().filter(|it| !it.is_empty()).cloned().collect();
+        let because = match causes.as_slice() {
+            [] => format!("the gate of {name} backs off"),
+            causes => causes.join("; "),
+        };
+        format!("{} of requests {what}: {because}", percent(share))
+    } else if recovers {
+        format!("Origin {name} answers in time again; its gate grows back: {less}")
+    } else if why.kept {
+        sentence(&less).trim_end_matches('.').to_owned()
+    } else {
+        format!("The gate of {name} backs off")
+    };
+    let evidence = match (why.kept, why.reason.as_str(), less.as_str()) {
+        (true, ..) => "Its answers are slow, however many requests run at once.".to_owned(),
+        (_, "retry_after", "") => format!("{}.", why.text),
+        (_, "retry_after", less) => format!("{}. It lets {less} through.", why.text),
+        (_, _, less) if recovers || less.is_empty() => format!("At the last cut, {}.", why.text),
+        (_, _, less) => format!("At the last cut, {}. It lets {less} through.", why.text),
+    };
+    let remedy = if why.kept || why.in_vain {
+        "Find out what the origin waits for. If answers are to take so long, raise `slow`."
+    } else if why.grows || (in_time && grows) {
+        "Nothing is to be done: the origin gets its places back as long as it answers in time."
+    } else if in_time {
+        "Most answers are in time again. The gate lets more through once nearly all are; more rate would not help."
+    } else {
+        "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
+    };
+    let share = trouble.map_or(0.0, |(share, _)| share);
+    Some(Finding {
+        cause: Cause::BackingOff,
+        severity: if recovers {
+            Severity::Fine
+        } else {
+            Severity::bad_if(share >= 0.5)
+        },
+        weight: share,
+        about: Some(name.clone()),
+        title,
+        evidence,
+        remedy: remedy.to_owned(),
+    })
+}
+
+pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let name = &origin.name;
+    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
+    let all = sum(&rejected);
+    let came = all + recent.ended_at_origin(name);
+    let reason = most(&rejected)?.as_str();
+    let why = match reason {
+        "queue" => "a key has as many requests waiting as `queue` allows",
+        "max_queue" => "as many requests wait as `max_queue` allows",
+        "timeout" => "requests waited as long as `queue_timeout` allows",
+        "max_wait" => "requests would wait longer than `max_wait` allows",
+        "outage" => "requests waited as long as `hold` allows for an origin that is down",
+        _ => "the gateway is stopping",
+    };
+    // Afterwards, the deepest key is somebody else.
+    let deepest = gate.deepest.first().filter(|_| !gate.rejected.is_empty());
+    // Without `share`, all requests have the same empty key.
+    let deepest = deepest.filter(|it| !it.key.as_str().is_empty());
+    let deepest = deepest.map_or(String::new(), |it| {
+        let (key, depth) = (&it.key, whole(it.depth));
+        format!(" {key} has {depth} waiting.")
+    });
+    let more = binding(recent, origin, gate);
+    let remedy = match reason {
+        "outage" => "Bring the origin back. More rate would not help.".to_owned(),
+        "queue" => format!(
+            "A client sends more than its share. If the origin can do more, raise its {more}."
+        ),
+        _ => format!(
+            "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
+        ),
+    };
+    Some(Finding {
+        cause: Cause::Rejecting,
+        // A full `queue` may be the fault of one client.
+        severity: Severity::bad_if(reason != "queue" && all * 2 >= came),
+        weight: part(all, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "The gate of {name} rejects {}",
+            pace(part(all, 1) / recent.seconds())
+        ),
+        evidence: format!(
+            "{} of {} in the last {:.0} s: {why}.{deepest}",
+            whole(all),
+            count(came, "request"),
+            recent.seconds()
+        ),
+        remedy,
+    })
+}
+
+/// The setting of a gate that requests wait for, with its value.
+///
+/// Raising the other one does not help.
+pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSample) -> String {
+    let rate = gate
+        .rate
+        .file
+        .map(|it| format!("`rate`, which is {}", pace(it)));
+    let places = gate.max_in_flight.file;
+    let places = places.map(|it| format!("`max_in_flight`, which is {it}"));
+    let waits_for_places = recent.latest(&origin.name, |it| {
+        let blocked = &it.gate.as_ref()?.blocked;
+        let by = |cause: &str| {
+            blocked
+                .get(&Plain::from(cause))
+                .copied()
+                .unwrap_or_default()
+        };
+        let (by_pace, by_places) = (by("pace"), by("in_flight"));
+        (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+    });
+    match (waits_for_places, rate, places) {
+        (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
+        (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
+        _ => "`rate` or `max_in_flight`".to_owned(),
+    }
+}
+
+pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
+    if gate.outage.is_some() {
+        return None;
+    }
+    let name = &origin.name;
+    let full = gate
+        .max_in_flight
+        .now
+        .filter(|most| origin.in_flight >= *most);
+    // What binds is what helps if it is raised.
+    let (why, remedy) = match (full, gate.rate.now) {
+        (Some(most), rate) => (
+            format!("All {most} places at the origin are taken."),
+            format!(
+                "If {name} can work on more requests at once, raise its `max_in_flight`, which is {most}.{}",
+                rate.map_or("", |_| " More of its `rate` would not help.")
+            ),
+        ),
+        (None, Some(rate)) => {
+            let places = gate.max_in_flight.now.map_or(String::new(), |most| {
+                let busy = origin.in_flight;
+                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
+            });
+            (
+                format!("They leave one by one, {}.", pace(rate)),
+                format!(
+                    "If {name} can take more, raise its `rate`, which is {}.{places}",
+                    pace(gate.rate.file.unwrap_or(rate))
+                ),
+            )
+        }
+        (None, None) => (String::new(), String::new()),
+    };
+    let wait = gate.wait_p99.map_or(String::new(), |wait| {
+        format!(" The longest waits take {}.", seconds(wait))
+    });
+    Some(Finding {
+        cause: Cause::Waiting,
+        severity: Severity::Warn,
+        weight: part(gate.depth, 1),
+        about: Some(name.clone()),
+        title: format!("{} at the gate of {name}", waiting(gate.depth)),
+        evidence: why + &wait,
+        remedy,
+    })
+}

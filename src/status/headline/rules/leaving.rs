@@ -1,0 +1,165 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
+use super::super::words::{count, part, percent, seconds, whole};
+use super::gates::binding;
+use crate::status::views::{OriginSample, Plain, ZoneSample};
+
+/// From this part of the requests that waited on, clients that leave are worth a headline.
+const MANY: f64 = 0.2;
+/// Fewer than this are no trend.
+const FEW: u64 = 3;
+
+/// What requests do that wait for a turn when their clients leave.
+const WAITING: &str = "waited, or just after its turn";
+
+/// Clients leave before the turns of their requests in a zone.
+pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let sum = |count: fn(&ZoneSample) -> u64| recent.of_zone(name, count);
+    let (left, went_on) = (sum(|it| it.left), sum(ZoneSample::out));
+    let leavers = Leavers {
+        left,
+        all: left + went_on,
+        after: recent.longest_of_zone(name, |it| it.left_after),
+    };
+    let share = leavers.share(recent)?;
+    // They left because of the pause, for which neither `max_wait` nor `rate` is the remedy.
+    if recent.was_resumed(name) {
+        return None;
+    }
+    let shorter = leavers
+        .after
+        .map(|after| format!("set `max_wait` = {}", whole_span(after)));
+    let faster = zone.rate.filter(|_| went_on > 0).map(|rate| {
+        let enough = rate * part(left + went_on, went_on);
+        format!("raise `rate` to {}", enough_rate(enough))
+    });
+    let helps: Vec<_> = [shorter, faster].into_iter().flatten().collect();
+    let helps = helps.join(", or ");
+    let helps = if helps.is_empty() {
+        "Raise `rate`, or set `max_wait`".to_owned()
+    } else {
+        format!("{}{}", helps[..1].to_uppercase(), &helps[1..])
+    };
+    let what = format!("leave {name} before their turn");
+    let remedy = format!("{helps}: who will not get an answer in time should be told at once.");
+    Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
+}
+
+/// Clients leave before the turns of their requests at a gate.
+pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    // They wait for the origin to come back, which is told.
+    if gate.outage.is_some() {
+        return None;
+    }
+    let name = &origin.name;
+    let left = recent.of_origin(name, |it| it.gate.as_ref().map_or(0, |gate| gate.left));
+    let went_on = recent.ended_at_origin(name) + recent.of_origin(name, |it| it.left);
+    let leavers = Leavers {
+        left,
+        all: left + went_on,
+        after: recent.longest_of_origin(name, |it| it.gate.as_ref()?.left_after),
+    };
+    let share = leavers.share(recent)?;
+    let shorter = leavers
+        .after
+        .map_or("Set `max_wait` for its routes".to_owned(), |after| {
+            format!("Set `max_wait` = {} for its routes", whole_span(after))
+        });
+    let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
+    let faster = if backs_off {
+        String::new()
+    } else {
+        let more = binding(recent, origin, gate);
+        format!(", or, if {name} can do more, raise its {more}")
+    };
+    let what = format!("leave the gate of {name} before their turn");
+    let remedy =
+        format!("{shorter}{faster}: who will not get an answer in time should be told at once.");
+    Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
+}
+
+/// Clients leave while an origin works on their requests.
+pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let name = &origin.name;
+    let left = recent.of_origin(name, |it| it.left);
+    let leavers = Leavers {
+        left,
+        all: left + recent.ended_at_origin(name),
+        after: recent.longest_of_origin(name, |it| it.left_after),
+    };
+    let share = leavers.share(recent)?;
+    let what = format!("of clients leave before {name} answers");
+    let remedy = format!(
+        "Origin {name} is slower than its clients wait: find out what it waits for; see Origins and its own log. More rate would not help. If answers are to take so long, let the clients wait longer."
+    );
+    Some(leavers.finding(recent, (name, share), (&what, "was at the origin"), remedy))
+}
+
+/// Clients that left, of all whose requests came as far.
+struct Leavers {
+    left: u64,
+    all: u64,
+    /// How long half of them had waited, in seconds.
+    after: Option<f64>,
+}
+
+impl Leavers {
+    /// What part of all they are, if these are enough to be told.
+    ///
+    /// `None` while all connections are in use, and just after it: those who waited in the kernel
+    /// had given up before anything here took long.
+    fn share(&self, recent: &Recent<'_>) -> Option<f64> {
+        let share = part(self.left, self.all);
+        (self.left >= FEW && share >= MANY && !recent.was_full()).then_some(share)
+    }
+
+    /// The finding that this part of them does `what` while its requests do `during`.
+    fn finding(
+        &self,
+        recent: &Recent<'_>,
+        (about, share): (&Plain, f64),
+        (what, during): (&str, &str),
+        remedy: String,
+    ) -> Finding {
+        let after = self.after.map_or(String::new(), |after| {
+            format!(", after about {}", seconds(after))
+        });
+        let (left, all) = (whole(self.left), count(self.all, "request"));
+        let span = recent.seconds();
+        Finding {
+            cause: Cause::Leaving,
+            severity: Severity::bad_if(share >= 0.5),
+            weight: share,
+            about: Some(about.clone()),
+            title: format!("{} {what}{after}", percent(share)),
+            evidence: format!(
+                "{left} of {all} in the last {span:.0} s: the client closed its connection while its request {during}."
+            ),
+            remedy,
+        }
+    }
+}
+
+/// A time for the file that clients wait for: whole seconds, or tenths below two.
+///
+/// Rounded down, as clients leave at the time itself; but the time is a quantile, which is not
+/// exact.
+fn whole_span(seconds: f64) -> String {
+    let tenths = (seconds * 10.0 + 0.3).floor().max(1.0);
+    if tenths >= 20.0 || (10.0..11.0).contains(&tenths) {
+        format!("{:.0}s", (tenths / 10.0).floor())
+    } else {
+        format!("{:.0}ms", tenths * 100.0)
+    }
+}
+
+/// A rate for the file: whole requests a second, or a minute where that is less than one.
+fn enough_rate(a_second: f64) -> String {
+    if a_second < 1.0 {
+        format!("{:.0}r/m", (a_second * 60.0).ceil())
+    } else {
+        format!("{:.0}r/s", a_second.ceil())
+    }
+}

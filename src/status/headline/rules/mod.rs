@@ -1,0 +1,312 @@
+//! The rules: pure, over the samples of the last seconds.
+//!
+//! Each rule finds what it is about; the first in the order of [`Cause`] becomes the headline, and
+//! the others are named after it. Whatever an origin suffers from comes before all that advises
+//! more rate.
+
+mod advice;
+mod gates;
+mod leaving;
+mod no_key;
+mod origins;
+mod process;
+mod shared_key;
+mod untrusted_proxy;
+mod zones;
+
+use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
+use self::leaving::{leaving, leaving_gate, leaving_origin};
+use self::no_key::no_key;
+use self::origins::{errors, failing, server_out};
+use self::process::{connections_full, log_lost, no_descriptors};
+use self::untrusted_proxy::untrusted_proxy;
+use self::zones::{key_flood, overridden, paused, rejecting, waiting};
+use super::finding::{Cause, Finding, Severity};
+use super::recent::{Recent, of_class, sum};
+use super::words::{count, listed, pace, part, seconds, sentence, whole};
+use crate::status::views::{Headline, OriginSample, Plain, Sample};
+
+/// The headline before the second sample.
+pub(super) fn looking() -> Headline {
+    let finding = Finding {
+        cause: Cause::Looking,
+        severity: Severity::None,
+        weight: 0.0,
+        about: None,
+        title: "Looking: the first seconds are being measured".to_owned(),
+        evidence: String::new(),
+        remedy: String::new(),
+    };
+    finding.into_headline(Vec::new())
+}
+
+/// The headline of the last seconds.
+pub(super) fn headline(recent: &Recent<'_>) -> Headline {
+    let Some(now) = recent.last() else {
+        return looking();
+    };
+    let mut found = Vec::new();
+    found.extend(connections_full(now));
+    found.extend(no_descriptors(recent));
+    found.extend(log_lost(recent, now));
+    found.extend(store_out(recent, now));
+    found.extend(store_refuses(recent, now));
+    for origin in &now.origins {
+        let rules = [
+            alone,
+            holding,
+            failing,
+            errors,
+            server_out,
+            backing_off,
+            leaving_origin,
+            leaving_gate,
+            rejecting_at_gate,
+            waiting_at_gate,
+        ];
+        found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));
+    }
+    for zone in &now.zones {
+        let rules = [
+            paused,
+            key_flood,
+            leaving,
+            untrusted_proxy,
+            rejecting,
+            no_key,
+            waiting,
+            overridden,
+        ];
+        found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
+    }
+    found.extend(file_error(now));
+    found.sort_by(|a, b| {
+        // What is no warning comes last, whatever it is about.
+        let is_fine = |it: &Finding| it.severity < Severity::Warn;
+        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.cause.cmp(&b.cause));
+        let urgent = urgent.then(b.severity.cmp(&a.severity));
+        urgent.then(b.weight.total_cmp(&a.weight))
+    });
+    let mut found = found.into_iter();
+    let headline = match found.next() {
+        Some(mut first) => {
+            if let Some(slow) = slow(now)
+                && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
+                && ["`rate`", "`max_in_flight`"]
+                    .iter()
+                    .any(|more| first.remedy.contains(more))
+            {
+                first.remedy = slow;
+            }
+            let others = found.map(|it| Plain::new(&it.title));
+            let advised_rate = advice::advised(now, &first);
+            Headline {
+                advised_rate,
+                ..first.into_headline(others.collect())
+            }
+        }
+        None => calm(recent, now).into_headline(Vec::new()),
+    };
+    Headline {
+        count: requests_of(now, &headline),
+        ..headline
+    }
+}
+
+/// How many requests of the last second a headline is about, where these are counted.
+fn requests_of(now: &Sample, headline: &Headline) -> u64 {
+    let Some(about) = &headline.about else {
+        return 0;
+    };
+    let origin = now.origins.iter().find(|it| it.name == *about);
+    let zone = now.zone(about);
+    match headline.cause.as_str() {
+        "rejecting" => {
+            let gate = origin.and_then(|it| it.gate.as_ref());
+            let at_gate = gate.map_or(0, |gate| sum(&gate.rejected));
+            zone.map_or(at_gate, |zone| zone.rejected)
+        }
+        "untrusted_proxy" => zone.map_or(0, |zone| zone.rejected),
+        "backing_off" => origin.map_or(0, without_good_answer),
+        "leaving" => {
+            let gate = origin.and_then(|it| it.gate.as_ref());
+            let at_gate = gate.map_or(0, |gate| gate.left);
+            let at_origin = origin.map_or(0, |origin| origin.left + at_gate);
+            zone.map_or(at_origin, |zone| zone.left)
+        }
+        "origin_errors" => origin.map_or(0, |it| of_class(&it.codes, "5xx")),
+        "origin_failing" => origin.map_or(0, |it| sum(&it.errors)),
+        _ => 0,
+    }
+}
+
+/// How many requests for an origin its gate rejects, or get an error from it or no answer.
+fn without_good_answer(origin: &OriginSample) -> u64 {
+    let gate = origin.gate.as_ref();
+    let rejected = gate.map_or(0, |gate| sum(&gate.rejected));
+    rejected + sum(&origin.errors) + of_class(&origin.codes, "5xx")
+}
+
+fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| !store.up)?;
+    let out_for = store.out_for.unwrap_or_default();
+    let operations = recent.operations();
+    let failed: Vec<_> = operations
+        .iter()
+        .filter(|(result, count)| !["ok", "leased"].contains(&result.as_str()) && **count > 0)
+        .map(|(result, count)| format!("{} {result}", whole(*count)))
+        .collect();
+    let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);
+    let meanwhile = store.meanwhile.as_ref();
+    let meanwhile = meanwhile.map_or(String::new(), |it| format!(" Meanwhile, {it}."));
+    let failed = if failed.is_empty() {
+        String::new()
+    } else {
+        let seconds = recent.seconds();
+        format!(
+            " In the last {seconds:.0} s: {} operations.",
+            listed(&failed)
+        )
+    };
+    Some(Finding {
+        cause: Cause::StoreOut,
+        severity: Severity::Bad,
+        weight: out_for,
+        about: None,
+        title: format!("The store is out for {}", seconds(out_for)),
+        evidence: format!("{reason}.{failed}{meanwhile}"),
+        remedy:
+            "Bring Redis or the way to it back, or let it take writes; see Store. Gateways do not share a rate until then."
+                .to_owned(),
+    })
+}
+
+fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| store.up)?;
+    let what = store.refuses.as_ref()?;
+    let names: Vec<_> = what.zones.iter().map(Plain::to_string).collect();
+    let operations = recent.operations();
+    let refused = operations.get(&Plain::from("refused"));
+    let refused = refused.copied().unwrap_or_default();
+    Some(Finding {
+        cause: Cause::StoreRefuses,
+        severity: Severity::Bad,
+        weight: part(refused, 1),
+        about: what.zones.first().filter(|_| names.len() == 1).cloned(),
+        title: format!("Redis refuses all requests of {}", listed(&names)),
+        evidence: format!(
+            "{} refused in the last {:.0} s: {}. Meanwhile, zones follow their on_store_failure.",
+            count(refused, "operation"),
+            recent.seconds(),
+            what.reason
+        ),
+        remedy: sentence(what.remedy.as_str()),
+    })
+}
+
+/// From this on, an origin is slow enough to look at it before it gets more requests.
+const SLOW: f64 = 1.0;
+
+/// What to do instead of raising a rate if an origin is slow.
+fn slow(now: &Sample) -> Option<String> {
+    let slow = |origin: &&OriginSample| origin.latency.p95.is_some_and(|p95| p95 >= SLOW);
+    let origin = now.origins.iter().find(slow)?;
+    let p95 = seconds(origin.latency.p95?);
+    let name = &origin.name;
+    Some(format!(
+        "Origin {name} takes {p95} for its slowest answers: find out why before it gets more requests."
+    ))
+}
+
+fn file_error(now: &Sample) -> Option<Finding> {
+    let error = now.error.as_ref()?;
+    let place = match (&error.file, error.line) {
+        (Some(_), _) => format!("In {}: ", error.place()),
+        (None, Some(line)) => format!("Line {line}: "),
+        (None, None) => String::new(),
+    };
+    Some(Finding {
+        cause: Cause::FileError,
+        severity: Severity::Warn,
+        weight: 0.0,
+        about: None,
+        title: "The file has an error; the previous settings stay in force".to_owned(),
+        evidence: format!("{place}{}.", error.message),
+        remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
+    })
+}
+
+/// How long the requests of the last seconds waited, if any did: 19 of 20 no longer than this.
+fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+    let longest = now
+        .zones
+        .iter()
+        .filter_map(|zone| recent.longest_wait(&zone.name));
+    longest.max_by(f64::total_cmp).map(seconds)
+}
+
+/// What is under way at origins where nothing has ended in these seconds.
+fn unended(recent: &Recent<'_>, now: &Sample) -> String {
+    let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
+    let silent = busy.filter(|origin| recent.ended_at_origin(&origin.name) == 0);
+    let silent = silent.map(|origin| {
+        let requests = count(origin.in_flight, "request");
+        format!("{requests} at {}", origin.name)
+    });
+    let silent: Vec<_> = silent.collect();
+    if silent.is_empty() {
+        return String::new();
+    }
+    let span = recent.seconds();
+    format!(
+        " Under way: {}, of which none was answered in these {span:.0} s.",
+        listed(&silent)
+    )
+}
+
+/// Nothing waits long, and nothing is rejected.
+fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
+    let left = recent.of_process(|it| it.left);
+    let came = sum(&recent.codes());
+    let answered = came.saturating_sub(left);
+    let dry: Vec<_> = now
+        .zones
+        .iter()
+        .filter(|zone| recent.of_zone(&zone.name, |it| it.dry_run) > 0)
+        .map(|zone| zone.name.to_string())
+        .collect();
+    let span = recent.seconds();
+    let is_busy = now.origins.iter().any(|origin| origin.in_flight > 0);
+    let requests = if came == 0 && is_busy {
+        format!("No request has ended in the last {span:.0} s.")
+    } else if came == 0 {
+        format!("No requests in the last {span:.0} s.")
+    } else if answered == 0 {
+        let left = count(left, "client");
+        format!("No answers in the last {span:.0} s: {left} left before one.")
+    } else {
+        let a_second = part(answered, 1) / span;
+        let waited = waited(recent, now).map_or_else(
+            || "none delayed or rejected now".to_owned(),
+            |longest| format!("none rejected; those that waited went on within {longest}"),
+        );
+        format!("Answers: {}, {waited}.", pace(a_second))
+    };
+    let would = (!dry.is_empty())
+        .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
+    let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
+    let (cause, severity) = if came == 0 {
+        (Cause::Idle, Severity::None)
+    } else {
+        (Cause::Fine, Severity::Fine)
+    };
+    Finding {
+        cause,
+        severity,
+        weight: 0.0,
+        about: None,
+        title: "No requests are waiting".to_owned(),
+        evidence,
+        remedy: String::new(),
+    }
+}

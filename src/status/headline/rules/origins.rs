@@ -1,0 +1,138 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, sum};
+use super::super::words::{count, listed, part, percent, seconds, whole};
+use crate::status::views::{OriginSample, Plain};
+
+/// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
+const ERRORS: f64 = 0.05;
+/// From this part of the requests to an origin on, having no answer is worth a headline.
+const UNANSWERED: f64 = 0.1;
+/// Fewer failures than this are no trend.
+const FEW: u64 = 3;
+
+fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
+    let codes = recent.counts_of_origin(&origin.name, |it| Some(&it.codes));
+    let errors = recent.counts_of_origin(&origin.name, |it| Some(&it.errors));
+    let bad = codes.get(&Plain::from("5xx")).copied().unwrap_or_default();
+    (sum(&codes), bad, sum(&errors))
+}
+
+fn last_failure(origin: &OriginSample) -> String {
+    let last = origin.last_failure.as_ref();
+    last.map_or(String::new(), |text| format!(" Last: {text}."))
+}
+
+pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let (answered, _, failed) = answers(recent, origin);
+    let all = answered + failed;
+    let name = &origin.name;
+    let nobody = origin.servers > 0 && origin.healthy == 0;
+    let most_fail = failed > 0 && failed >= answered;
+    // If other servers answer, the server that fails is the news: failed requests went on to them.
+    let some_fail = failed >= FEW
+        && part(failed, all) >= UNANSWERED
+        && !(1..origin.servers).contains(&in_trouble(recent, origin));
+    // Without traffic, the last request still says what the next one will find.
+    let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
+    if !(nobody || most_fail || some_fail || last_failed) {
+        return None;
+    }
+    let title = if nobody {
+        format!("Origin {name} has no server in use")
+    } else if last_failed {
+        format!("Origin {name} did not answer when it was last asked")
+    } else if most_fail {
+        format!("Origin {name} does not answer")
+    } else {
+        format!("Origin {name} leaves requests without an answer")
+    };
+    let kinds = recent.counts_of_origin(name, |it| Some(&it.errors));
+    let kinds: Vec<_> = kinds
+        .iter()
+        .map(|(kind, count)| format!("{} {kind}", whole(*count)))
+        .collect();
+    let counted = if failed > 0 {
+        let span = recent.seconds();
+        let (failed, all) = (whole(failed), count(all, "attempt"));
+        let kinds = listed(&kinds);
+        format!("{failed} of {all} got no answer in the last {span:.0} s: {kinds}.")
+    } else if nobody {
+        "Its requests get 503 until a server is in use again.".to_owned()
+    } else {
+        "No request has been sent to it since.".to_owned()
+    };
+    Some(Finding {
+        cause: Cause::OriginFailing,
+        severity: Severity::bad_if(nobody || most_fail),
+        weight: part(failed, all),
+        about: Some(name.clone()),
+        title,
+        evidence: counted + &last_failure(origin),
+        remedy:
+            "Repair the origin or the way to it; see Origins and the log. More rate would not help."
+                .to_owned(),
+    })
+}
+
+pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let (answered, bad, _) = answers(recent, origin);
+    let share = part(bad, answered);
+    if bad < FEW || share < ERRORS {
+        return None;
+    }
+    let name = &origin.name;
+    let p95 = origin.latency.p95;
+    let latency = p95.map_or(String::new(), |p95| {
+        format!(" Its slowest answers take {}.", seconds(p95))
+    });
+    Some(Finding {
+        cause: Cause::OriginErrors,
+        severity: Severity::bad_if(share >= 0.5),
+        weight: share,
+        about: Some(name.clone()),
+        title: format!("Origin {name} answers {} with 5xx", percent(share)),
+        evidence: format!(
+            "{} of {} in the last {:.0} s were errors of the origin.{latency}",
+            whole(bad),
+            count(answered, "answer"),
+            recent.seconds()
+        ),
+        remedy:
+            "Read the origin's own log. Lower its rate if it is overloaded; more would not help."
+                .to_owned(),
+    })
+}
+
+/// How many servers are out, or are asked although they fail.
+fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
+    recent.lately(&origin.name, |it| {
+        it.servers.saturating_sub(it.healthy) + it.failing
+    })
+}
+
+pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let out = recent.lately(&origin.name, |it| it.servers.saturating_sub(it.healthy));
+    let bad = in_trouble(recent, origin);
+    let (_, _, failed) = answers(recent, origin);
+    if !(1..origin.servers).contains(&bad) || (out == 0 && failed < FEW) {
+        return None;
+    }
+    let (name, servers) = (&origin.name, origin.servers);
+    let is = match (out, bad) {
+        (0, 1) => "fails",
+        (0, _) => "fail",
+        (1, _) => "is out",
+        _ => "are out",
+    };
+    let out = if out == 0 { bad } else { out };
+    Some(Finding {
+        cause: Cause::ServerOut,
+        severity: Severity::Warn,
+        weight: part(out, servers),
+        about: Some(name.clone()),
+        title: format!("{out} of {servers} servers of origin {name} {is}"),
+        evidence: format!("The others get its requests.{}", last_failure(origin)),
+        remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
+            .to_owned(),
+    })
+}

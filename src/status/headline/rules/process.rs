@@ -1,0 +1,109 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
+use super::super::words::{count, listed, part, whole};
+use crate::status::views::Sample;
+
+pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
+    let it = now.connections;
+    if !it.is_full {
+        return None;
+    }
+    let waiting = it.waiting;
+    let (open, max) = (whole(it.open), whole(it.max));
+    // The lower of the two limits is the one to raise.
+    let (in_use, raise) = if it.few_descriptors {
+        (
+            format!(
+                "The limit of file descriptors allows only {}",
+                count(it.max, "client connection")
+            ),
+            "Raise the limit of file descriptors (`LimitNOFILE` in systemd, `ulimit -n`)",
+        )
+    } else {
+        (
+            format!("{open} of {max} connections are in use"),
+            "Raise `server.max_connections`",
+        )
+    };
+    let how_many = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
+    Some(Finding {
+        cause: Cause::ConnectionsFull,
+        severity: Severity::Bad,
+        weight: part(waiting.unwrap_or_default(), 1),
+        about: None,
+        title: format!("{in_use}; new clients wait in the kernel{how_many}"),
+        evidence: "A client that waits there gets no answer, and no other figure counts it."
+            .to_owned(),
+        remedy: format!(
+            "{raise}, or lower `server.keep_alive` so that idle clients leave sooner; see Runbooks, DripConnectionsNearMax."
+        ),
+    })
+}
+
+pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {
+    let waited = recent.of_process(|it| it.descriptors.waited);
+    let in_vain = recent.of_process(|it| it.descriptors.in_vain);
+    let clients = recent.of_process(|it| it.descriptors.clients);
+    if waited + in_vain + clients == 0 {
+        return None;
+    }
+    let title = if waited + in_vain > 0 {
+        "The gateway has no file descriptor for connections to origins"
+    } else {
+        "The gateway has no file descriptor for new clients"
+    };
+    let span = recent.seconds();
+    let seen = [
+        (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
+        (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
+        (clients > 0).then(|| format!("accepting a client failed {}", count(clients, "time"))),
+    ];
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    let mut evidence = format!("In the last {span:.0} s, {}.", listed(&seen));
+    if clients > 0 {
+        evidence += " New clients wait in the kernel.";
+    }
+    Some(Finding {
+        cause: Cause::NoDescriptors,
+        severity: Severity::Bad,
+        weight: part(waited + in_vain, 1),
+        about: None,
+        title: title.to_owned(),
+        evidence,
+        remedy: "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`. The origin is not at fault."
+            .to_owned(),
+    })
+}
+
+pub(super) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let lost = recent.of_process(|it| it.log.lost);
+    if lost == 0 {
+        return None;
+    }
+    let error = now.log.error.as_ref();
+    let (title, why, remedy) = match error {
+        Some(error) => (
+            "The access log cannot be written, and its lines are lost",
+            error.as_str(),
+            "Make room on its disk, or raise the limit on the size of files (`LimitFSIZE` in systemd, `ulimit -f`). Requests are served all the same.",
+        ),
+        None => (
+            "The access log loses lines",
+            "writing is too slow, or failed a moment ago",
+            "Give the log a faster disk, or let the program at its pipe read faster. Requests are served all the same.",
+        ),
+    };
+    Some(Finding {
+        cause: Cause::LogLost,
+        severity: Severity::Warn,
+        weight: part(lost, 1),
+        about: None,
+        title: title.to_owned(),
+        evidence: format!(
+            "{} lost in the last {:.0} s: {why}.",
+            count(lost, "line"),
+            recent.seconds()
+        ),
+        remedy: remedy.to_owned(),
+    })
+}

@@ -1,0 +1,259 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, most};
+use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
+use super::advice;
+use super::shared_key::shared_key;
+use crate::status::views::{HeavyKey, Plain, ZoneSample};
+
+/// From this wait on, in seconds, a queue is worth a warning; also from half of `burst` on.
+const LONG_WAIT: f64 = 1.0;
+/// From so many new keys a second on, if most requests have one, they count as a flood.
+const NEW_KEYS: f64 = 50.0;
+/// From this part of `max_keys` on, a zone counts as nearly full.
+const NEARLY_FULL: f64 = 0.9;
+/// From this part of the rejections on, no other key has any worth a word.
+const ALL: f64 = 0.98;
+
+pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let it = zone.overridden.as_ref().filter(|it| it.pause)?;
+    let (name, waiting) = (&zone.name, count(zone.depth, "request"));
+    Some(Finding {
+        cause: Cause::Paused,
+        severity: Severity::Warn,
+        weight: part(zone.depth, 1),
+        about: Some(name.clone()),
+        title: format!("{name} is paused"),
+        evidence: format!("{} paused it until {}; {waiting} waiting.", it.by, it.until),
+        remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
+    })
+}
+
+pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let whole_zone = zone.overridden.as_ref().filter(|it| !it.pause);
+    if whole_zone.is_none() && zone.overridden_keys == 0 {
+        return None;
+    }
+    let rate = whole_zone.and_then(|it| it.rate.as_ref());
+    let rate = rate.map(|rate| format!("its rate is {rate}"));
+    let dry_run = whole_zone.and_then(|it| it.dry_run);
+    let dry_run = dry_run.map(|on| format!("dry run is {}", if on { "on" } else { "off" }));
+    let keys = (zone.overridden_keys > 0).then(|| {
+        format!(
+            "{} with numbers of their own",
+            count(zone.overridden_keys, "key")
+        )
+    });
+    let what: Vec<_> = [rate, dry_run, keys].into_iter().flatten().collect();
+    let until = whole_zone.map_or(String::new(), |it| {
+        format!(", until {}, set by {}", it.until, it.by)
+    });
+    Some(Finding {
+        cause: Cause::Overridden,
+        severity: Severity::Warn,
+        weight: 0.0,
+        about: Some(name.clone()),
+        title: format!("{name} is not as in the file"),
+        evidence: format!("{}{until}.", listed(&what)),
+        remedy: "Undo the override, or write its numbers into the file.".to_owned(),
+    })
+}
+
+/// Requests with a key whose outcome is known.
+pub(super) fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
+    let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
+    recent.of_zone(&zone.name, ended)
+}
+
+pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let sum = |count: fn(&ZoneSample) -> u64| recent.of_zone(name, count);
+    let (new, flooded) = (sum(|it| it.new_keys), sum(|it| it.flooded));
+    let (evicted, came) = (sum(|it| it.evicted), came(recent, zone));
+    let a_second = part(new + flooded, 1) / recent.seconds();
+    let many = a_second >= NEW_KEYS && (new + flooded) * 2 >= came;
+    let full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
+    if !(many || flooded > 0 || evicted > 0 || full) {
+        return None;
+    }
+    let title = if many || flooded > 0 {
+        format!("{name} gets a flood of new keys: {}", pace(a_second))
+    } else {
+        format!("{name} is nearly full of keys")
+    };
+    let made_room =
+        (evicted > 0).then(|| format!(" {} made room for others.", count(evicted, "key")));
+    let shared =
+        (flooded > 0).then(|| format!(" {} shared one bucket.", count(flooded, "request")));
+    let evidence = format!(
+        "{} came with an unknown key in the last {:.0} s; {} of {} keys are in use.{}{}",
+        count(new + flooded, "request"),
+        recent.seconds(),
+        whole(zone.keys),
+        whole(zone.max_keys),
+        made_room.unwrap_or_default(),
+        shared.unwrap_or_default()
+    );
+    let remedy = if flooded > 0 {
+        "`new_keys` holds the flood back. If these are real clients, raise it."
+    } else if many {
+        "If these are not real clients, set `new_keys` in the zone, or choose a key that clients cannot invent."
+    } else {
+        "Raise `max_keys`, or lower `idle_timeout`."
+    };
+    Some(Finding {
+        cause: Cause::KeyFlood,
+        severity: Severity::bad_if(evicted > 0 && flooded == 0),
+        weight: a_second,
+        about: Some(name.clone()),
+        title,
+        evidence,
+        remedy: remedy.to_owned(),
+    })
+}
+
+pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let rejected = recent.of_zone(name, |it| it.rejected);
+    if rejected == 0 {
+        return None;
+    }
+    let reasons = recent.counts_of_zone(name, |it| &it.rejections);
+    let reason = most(&reasons).map_or("burst", Plain::as_str);
+    let why = match reason {
+        "burst" => "the queue is full, `burst` is reached",
+        "max_wait" => "requests would wait longer than `max_wait`",
+        "in_flight" => "as many requests of a key run as `in_flight` allows",
+        "keys" => "the zone holds `max_keys` keys, and each has waiting requests",
+        "store" => "the store does not decide",
+        "restart" => "a part of the gateway failed and was started again; see the log",
+        "paused" => "the zone is paused",
+        _ => "the gateway is stopping",
+    };
+    let came = came(recent, zone);
+    let top = recent.latest_of_zone(name, |it| it.rejected_now.first());
+    let shared = shared_key(recent, name, reason);
+    let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
+    let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
+    let others = top.is_some_and(|key| key.share < ALL);
+    // A key that only waits is limited, too: beside one that causes all, it reads as if all were
+    // rejected.
+    let limited = advice::limited_keys(zone).filter(|_| !alone || others);
+    Some(Finding {
+        cause: Cause::Rejecting,
+        severity: Severity::bad_if(!alone && rejected * 2 >= came),
+        weight: part(rejected, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "{name} rejects {}",
+            pace(part(rejected, 1) / recent.seconds())
+        ),
+        evidence: format!(
+            "{} of {} in the last {:.0} s: {why}.{}{}",
+            whole(rejected),
+            count(came, "request"),
+            recent.seconds(),
+            match &shared {
+                Some(shared) => shared.evidence.clone(),
+                None => top.map(blame).unwrap_or_default(),
+            },
+            limited.unwrap_or_default()
+        ),
+        remedy: match shared {
+            Some(shared) => shared.remedy,
+            None => remedy(zone, reason, alone, others),
+        },
+    })
+}
+
+/// Who causes the rejections.
+fn blame(key: &HeavyKey) -> String {
+    let plan = key.plan.as_ref();
+    let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
+    let share = percent(key.share);
+    format!(" {}{plan} causes {share} of the rejections.", key.key)
+}
+
+fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String {
+    let fixed = match reason {
+        "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
+        "store" => "See Store.",
+        "restart" | "stopping" => "",
+        "paused" => "Resume it by undoing the override.",
+        _ if alone && others => {
+            "One client causes most of it, but others ask for more than their limits, too. If it may have more, give it a plan."
+        }
+        _ if alone => {
+            "One client asks for more than its limit. If it may have more, give it a plan; others are not affected."
+        }
+        "in_flight" => {
+            "If the origin can do more at once, raise `in_flight`; otherwise raise `burst` to let more wait."
+        }
+        _ => return faster(zone, reason),
+    };
+    fixed.to_owned()
+}
+
+/// Advises more rate, in numbers if there are any, or longer waits if these are not long already.
+fn faster(zone: &ZoneSample, reason: &str) -> String {
+    let rate = advice::rejections(zone).map_or(String::new(), |rates| format!(": {rates}"));
+    let field = if reason == "max_wait" {
+        "max_wait"
+    } else {
+        "burst"
+    };
+    if advice::waits_long(zone) {
+        let wait = seconds(zone.oldest_wait);
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Leave `{field}` as it is: requests wait {wait} already."
+        )
+    } else if field == "burst" {
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Otherwise raise `burst` to let more requests wait."
+        )
+    } else {
+        format!(
+            "If the origin can do more, raise `rate`{rate}. Otherwise raise `max_wait` to let requests wait longer."
+        )
+    }
+}
+
+pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.pause) {
+        return None;
+    }
+    let name = &zone.name;
+    let rate = zone.rate.map_or(String::new(), |rate| {
+        format!("Those of a key leave one by one, {}. ", pace(rate))
+    });
+    let rejected = recent.of_zone(name, |it| it.rejected);
+    let rejected = if rejected == 0 {
+        "None is rejected."
+    } else {
+        "Others are rejected."
+    };
+    let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
+    Some(Finding {
+        cause: Cause::Waiting,
+        severity: if zone.oldest_wait > LONG_WAIT || is_deep {
+            Severity::Warn
+        } else {
+            Severity::Fine
+        },
+        weight: part(zone.depth, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "{} in {name}, the oldest for {}",
+            words::waiting(zone.depth),
+            seconds(zone.oldest_wait)
+        ),
+        evidence: format!(
+            "{rate}{rejected}{}",
+            advice::limited_keys(zone).unwrap_or_default()
+        ),
+        remedy: format!(
+            "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
+            advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+        ),
+    })
+}

@@ -1,0 +1,147 @@
+//! Clients leave before they get an answer: at an origin, at its gate, or before they have waited.
+
+use super::*;
+use crate::status::views::{BackingOff, FileAndNow};
+
+/// A gate that lets 5 requests a second through, and from which 15 clients leave.
+fn left_gate(it: &mut Sample, blocked: &str) {
+    it.origins[0].codes = counts(&[("2xx", 5)]);
+    it.origins[0].gate = Some(GateSample {
+        depth: 15,
+        left: 15,
+        left_after: Some(1.02),
+        rate: FileAndNow {
+            file: Some(5.0),
+            now: Some(5.0),
+        },
+        max_in_flight: FileAndNow {
+            file: Some(8),
+            now: Some(8),
+        },
+        blocked: [(blocked.into(), 1.0)].into(),
+        ..GateSample::default()
+    });
+}
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| {
+            it.codes = counts(&[("4xx", 20)]);
+            it.left = 20;
+            it.origins[0].codes.clear();
+            it.origins[0].left = 20;
+            it.origins[0].left_after = Some(1.02);
+        },
+        cause: "leaving",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "100 % of clients leave before api answers, after about 1.0 s",
+            "200 of 200 requests",
+            "slower than its clients wait: find out what it waits for",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].left = 3,
+        cause: "leaving",
+        severity: "warn",
+        about: Some("api"),
+        says: &["23 % of clients leave before api answers"],
+        says_not: MORE,
+    },
+    Situation {
+        // One client in ten is nothing to act on.
+        change: |it| it.origins[0].left = 1,
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &["leave"],
+    },
+    Situation {
+        change: |it| left_gate(it, "pace"),
+        cause: "leaving",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "75 % leave the gate of api before their turn, after about 1.0 s",
+            "150 of 200 requests",
+            "Set `max_wait` = 1s for its routes, or, if api can do more, raise its `rate`, which is 5.0 a second:",
+            "Also: 15 requests wait at the gate of api",
+        ],
+        says_not: &["max_in_flight"],
+    },
+    Situation {
+        change: |it| left_gate(it, "in_flight"),
+        cause: "leaving",
+        severity: "bad",
+        about: Some("api"),
+        says: &["raise its `max_in_flight`, which is 8"],
+        says_not: &["`rate`"],
+    },
+    Situation {
+        // Who left the origin had left the gate with a turn.
+        change: |it| {
+            left_gate(it, "pace");
+            it.origins[0].codes.clear();
+            it.origins[0].left = 5;
+        },
+        cause: "leaving",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "100 % of clients leave before api answers",
+            "Also: 75 % leave the gate of api",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        // An origin that is in need should not get more.
+        change: |it| {
+            left_gate(it, "pace");
+            if let Some(gate) = &mut it.origins[0].gate {
+                gate.backing_off = Some(BackingOff {
+                    reason: "slow".into(),
+                    grows: true,
+                    usual: Some(0.05),
+                    ..BackingOff::default()
+                });
+            }
+            it.origins[0].latency.p50 = Some(0.05);
+        },
+        cause: "leaving",
+        severity: "bad",
+        about: Some("api"),
+        says: &["Set `max_wait` = 1s for its routes: who"],
+        says_not: MORE,
+    },
+    Situation {
+        // They had gone before their requests were read, and did not wait for a turn.
+        change: |it| it.zones[0].cancelled = 60,
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &["leave", "raise"],
+    },
+];
+
+#[test]
+fn clients_that_leave_are_told_with_what_they_waited_for() {
+    check_all(SITUATIONS);
+}
+
+#[test]
+fn clients_that_gave_up_in_the_kernel_have_not_left_because_of_an_origin() {
+    for (is_full, cause) in [(false, "leaving"), (true, "fine")] {
+        let told = after_all((0..10).map(|nth| {
+            let mut second = fine();
+            second.origins[0].left = 30;
+            second.origins[0].left_after = Some(0.17);
+            second.connections.is_full = is_full && nth == 5;
+            second
+        }));
+        assert_eq!(told.cause.as_str(), cause);
+    }
+}

@@ -1,0 +1,129 @@
+//! Origins fail, or some of their servers do.
+
+use super::*;
+use crate::status::views::Latency;
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| {
+            it.origins[0].codes.clear();
+            it.origins[0].errors = counts(&[("unreachable", 12)]);
+            it.origins[0].last_failure = Some("connecting failed".into());
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "does not answer",
+            "120 of 120 attempts",
+            "120 unreachable",
+            "connecting failed",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.codes.clear();
+            it.origins[0].codes.clear();
+            (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
+            it.origins[0].failing = 1;
+        },
+        cause: "origin_failing",
+        severity: "warn",
+        about: Some("api"),
+        says: &["did not answer when it was last asked"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].healthy = 0,
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["no server in use"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].errors = counts(&[("timeout", 2)]),
+        cause: "origin_failing",
+        severity: "warn",
+        about: Some("api"),
+        says: &["20 of 120 attempts", "20 timeout"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        cause: "origin_errors",
+        severity: "bad",
+        about: Some("api"),
+        says: &["answers 100 % with 5xx", "100 of 100 answers"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].codes = counts(&[("2xx", 9), ("5xx", 1)]);
+            it.origins[0].latency = Latency {
+                p95: Some(1.5),
+                ..Latency::default()
+            };
+        },
+        cause: "origin_errors",
+        severity: "warn",
+        about: Some("api"),
+        says: &["answers 10 % with 5xx", "1.5 s"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].healthy = 1;
+            it.zones[0].depth = 30;
+            it.zones[0].oldest_wait = 2.0;
+        },
+        cause: "server_out",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "1 of 2 servers of origin api is out",
+            "Also: 30 requests wait in per_client",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        // Its requests went on to the other server.
+        change: |it| {
+            it.origins[0].failing = 1;
+            it.origins[0].errors = counts(&[("unreachable", 3)]);
+        },
+        cause: "server_out",
+        severity: "warn",
+        about: Some("api"),
+        says: &["1 of 2 servers of origin api fails"],
+        says_not: MORE,
+    },
+];
+
+#[test]
+fn trouble_of_an_origin_has_its_headlines() {
+    check_all(SITUATIONS);
+}
+
+/// Whatever else goes on, an origin that suffers keeps anybody from advising more rate.
+#[test]
+fn nobody_advises_more_rate_while_an_origin_suffers() {
+    let suffering: [fn(&mut Sample); 4] = [
+        |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        |it| it.origins[0].errors = counts(&[("broken", 20)]),
+        |it| it.origins[0].healthy = 1,
+        |it| it.origins[0].healthy = 0,
+    ];
+    for change in suffering {
+        for reason in ["burst", "max_wait", "in_flight"] {
+            let mut second = fine();
+            change(&mut second);
+            second.zones[0].rejected = 10;
+            second.zones[0].rejections = counts(&[(reason, 10)]);
+            let told = after(&second);
+            assert_eq!(told.about, Some("api".into()), "{told:?}");
+            assert!(!told.remedy.as_str().contains("raise `"), "{told:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What is told from second to second, and what remains of it.
+
+use super::*;
+use crate::status::views::{HeavyKey, OnlyKey};
+
+#[test]
+fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
+    let mut fed = Fed::new();
+    let headlines = fed.headlines.clone();
+    assert_eq!(headlines.view().headline.cause.as_str(), "looking");
+    fed.feed(&fine(), 20);
+    let mut dead = fine();
+    dead.origins[0].healthy = 0;
+    fed.feed(&dead, 5);
+    fed.feed(&fine(), 20);
+    let told: Vec<_> = headlines
+        .view()
+        .history
+        .iter()
+        .map(|it| (it.since, it.until, it.headline.cause.to_string()))
+        .collect();
+    assert_eq!(told, [(21.0, Some(26.0), "origin_failing".to_owned())]);
+    let mut errors = fine();
+    errors.origins[0].codes = counts(&[("5xx", 10)]);
+    fed.feed(&errors, 10);
+    fed.feed(&fine(), 5);
+    let last = &headlines.view().history[0].headline;
+    assert_eq!(
+        last.title.as_str(),
+        "Origin api answers 100 % with 5xx",
+        "its worst"
+    );
+    assert_ne!(headlines.view().headline.title, last.title, "it decays");
+    fed.feed(&fine(), 5);
+    assert_eq!(headlines.view().headline.cause.as_str(), "fine");
+    let causes: Vec<_> = headlines
+        .view()
+        .history
+        .iter()
+        .map(|it| it.headline.cause.to_string())
+        .collect();
+    assert_eq!(causes, ["origin_errors", "origin_failing"]);
+    assert_eq!(headlines.view().history[0].count, 100);
+}
+
+/// Within five seconds of its end, nothing is said of an incident in the present tense.
+#[test]
+fn an_incident_that_has_ended_is_not_told_as_present() {
+    let incidents: [fn(&mut Sample); 6] = [
+        |it| it.zones[0].rejected = 60,
+        |it| it.zones[0].left = 60,
+        |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        |it| it.origins[0].errors = counts(&[("timeout", 10)]),
+        |it| it.origins[0].left = 60,
+        |it| it.zones[0].new_keys = 200,
+    ];
+    for incident in incidents {
+        let mut fed = Fed::new();
+        let mut second = fine();
+        incident(&mut second);
+        fed.feed(&second, 20);
+        let during = fed.headlines.view().headline;
+        assert!(during.is_warning(), "{during:?}");
+        fed.feed(&fine(), 4);
+        let after = fed.headlines.view().headline;
+        assert_eq!(after.cause.as_str(), "fine", "{after:?}");
+    }
+}
+
+/// What is told a second is what happens, not the mean of a longer time before.
+#[test]
+fn a_pace_is_that_of_the_last_seconds() {
+    let headlines = Headlines::default();
+    let mut editor = Editor::new(headlines.clone());
+    for seq in 1..=20 {
+        let mut sample = Sample { seq, ..fine() };
+        sample.zones[0].rejected = if seq < 17 { 200 } else { 60 };
+        editor.edit(&mut sample);
+    }
+    let headline = headlines.view().headline;
+    assert_eq!(headline.title.as_str(), "per_client rejects 60 a second");
+}
+
+/// While rejections are those of a cause that has ended, no other is told.
+#[test]
+fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
+    type Change = fn(&mut ZoneSample);
+    let rejecting = |change: Change| {
+        let mut second = fine();
+        let zone = &mut second.zones[0];
+        zone.rejected = 30;
+        zone.rejections = counts(&[("burst", 30)]);
+        zone.rejected_now = vec![HeavyKey {
+            key: "all".into(),
+            share: 1.0,
+            ..HeavyKey::default()
+        }];
+        change(zone);
+        second
+    };
+    let only_key = |is_constant| OnlyKey {
+        key: "all".into(),
+        is_constant,
+        requests: 400,
+    };
+    let causes: [(Change, &str); 2] = [
+        (
+            |it| it.untrusted_proxy = Some("10.0.0.7".into()),
+            "counts all clients behind 10.0.0.7 as one",
+        ),
+        (
+            |it| {
+                it.only_key = Some(OnlyKey {
+                    key: "all".into(),
+                    is_constant: true,
+                    requests: 400,
+                });
+            },
+            "All requests share one key: all",
+        ),
+    ];
+    let one_client = rejecting(|_| {});
+    let another_key = Sample {
+        zones: vec![ZoneSample {
+            only_key: Some(only_key(false)),
+            ..one_client.zones[0].clone()
+        }],
+        ..one_client.clone()
+    };
+    for (cause, says) in causes {
+        // The load ends; the cause is corrected, in a second with rejections; the key is another.
+        for ends_with in [&fine(), &one_client, &another_key] {
+            let headlines = Headlines::default();
+            let mut editor = Editor::new(headlines.clone());
+            let mut seconds = vec![rejecting(cause); 5];
+            seconds.push(ends_with.clone());
+            seconds.extend(vec![fine(); 3]);
+            let mut told = Vec::new();
+            for (seq, second) in (100..).zip(seconds) {
+                editor.edit(&mut Sample { seq, ..second });
+                let it = headlines.view().headline;
+                told.push(format!("{} {} {}", it.title, it.evidence, it.remedy));
+            }
+            let (calm, during) = told.split_last().expect("some seconds");
+            assert!(calm.contains("No requests are waiting"), "{calm}");
+            for told in during
+                .iter()
+                .filter(|it| it.contains("rejected") || it.contains("rejects"))
+            {
+                assert!(!told.contains("One client"), "{told}");
+            }
+            let is_told = during.iter().filter(|it| it.contains(says)).count();
+            assert!(is_told >= 6, "{says}: {told:#?}");
+        }
+    }
+}

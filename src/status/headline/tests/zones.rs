@@ -1,0 +1,256 @@
+//! Zones reject, let requests wait, are flooded, paused or overridden.
+
+use super::*;
+use crate::status::views::{HeavyKey, Latency, Override, Problem};
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 30;
+            it.zones[0].oldest_wait = 2.0;
+            it.origins[0].latency = Latency {
+                p95: Some(1.2),
+                ..Latency::default()
+            };
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Origin api takes 1.2 s", "find out why"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].overridden = Some(Override {
+                pause: true,
+                by: "127.0.0.1".into(),
+                until: "2026-01-01T00:00:00Z".into(),
+                ..Override::default()
+            });
+            it.zones[0].depth = 3;
+        },
+        cause: "paused",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["per_client is paused", "127.0.0.1", "2026", "3 requests"],
+        says_not: &["Also"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].passed = 200;
+            it.zones[0].new_keys = 200;
+            (it.zones[0].keys, it.zones[0].max_keys) = (2_000, 100_000);
+        },
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["200 a second", "2,000 of 100,000 keys", "set `new_keys`"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].flooded = 150;
+            it.zones[0].rejected = 140;
+        },
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "1,500 requests shared one bucket",
+            "Also: per_client rejects 140",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| it.zones[0].keys = 95,
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["nearly full", "95 of 100 keys", "Raise `max_keys`"],
+        says_not: &[],
+    },
+    Situation {
+        // The deepest key is not the one that is rejected.
+        change: |it| {
+            it.zones[0].rejected = 5;
+            it.zones[0].depth = 20;
+            it.zones[0].rejections = counts(&[("max_wait", 4), ("burst", 1)]);
+            it.zones[0].rejected_now = vec![HeavyKey {
+                key: "203.0.113.50".into(),
+                share: 0.98,
+                ..HeavyKey::default()
+            }];
+            // Most of the last minute, and none now.
+            it.zones[0].rejected_keys = vec![HeavyKey {
+                key: "203.0.113.99".into(),
+                share: 0.97,
+                ..HeavyKey::default()
+            }];
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "5.0 a second",
+            "50 of 150",
+            "`max_wait`",
+            "203.0.113.50 causes 98 %",
+            "a plan",
+        ],
+        says_not: &["burst", "raise", "203.0.113.99", "last minute"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 15;
+            it.zones[0].rejections = counts(&[("burst", 15)]);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &["150 of 250", "`burst` is reached", "raise `rate`"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 1;
+            it.error = Some(Problem {
+                line: Some(7),
+                message: "unknown field".into(),
+                ..Problem::default()
+            });
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Also: The file has an error"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 1;
+            it.zones[0].depth_max = 1;
+            it.zones[0].burst = Some(20);
+            it.zones[0].oldest_wait = 0.25;
+        },
+        cause: "waiting",
+        severity: "fine",
+        about: Some("per_client"),
+        says: &[
+            "1 request waits in per_client, the oldest for 250 ms",
+            "Those of a key leave one by one, 10 a second. None is rejected.",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 20;
+            it.zones[0].depth_max = 2;
+            it.zones[0].oldest_wait = 1.5;
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["20 requests wait in per_client, the oldest for 1.5 s"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 12;
+            it.zones[0].depth_max = 10;
+            it.zones[0].burst = Some(20);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["12 requests wait in per_client"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            // What is no warning does not hide one that is.
+            it.zones[0].depth = 1;
+            it.zones[0].oldest_wait = 0.1;
+            it.zones[0].overridden_keys = 1;
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Also: 1 request waits in per_client"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rate = Some(3.0);
+            it.zones[0].passed = 5;
+            it.zones[0].left = 5;
+            it.zones[0].left_after = Some(1.02);
+            it.zones[0].depth = 9;
+            it.zones[0].oldest_wait = 1.4;
+        },
+        cause: "leaving",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &[
+            "50 % leave per_client before their turn, after about 1.0 s",
+            "50 of 100 requests",
+            "Set `max_wait` = 1s, or raise `rate` to 6r/s:",
+        ],
+        says_not: &["what the queue is for"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rate = Some(0.05);
+            it.zones[0].passed = 6;
+            it.zones[0].left = 2;
+            it.zones[0].left_after = Some(0.31);
+        },
+        cause: "leaving",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "25 % leave",
+            "Set `max_wait` = 300ms, or raise `rate` to 4r/m:",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].overridden = Some(Override {
+                rate: Some("20r/s".into()),
+                ..Override::default()
+            });
+            it.zones[0].overridden_keys = 2;
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["not as in the file", "its rate is 20r/s and 2 keys"],
+        says_not: &[],
+    },
+];
+
+#[test]
+fn what_a_zone_does_has_its_headlines() {
+    check_all(SITUATIONS);
+}
+
+#[test]
+fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
+    let told = |last_is_paused| {
+        after_all((0..3).map(|nth| {
+            let mut second = fine();
+            second.zones[0].left = 10;
+            second.zones[0].overridden = Some(Override {
+                pause: nth < 2 || last_is_paused,
+                ..Override::default()
+            });
+            second
+        }))
+    };
+    let paused = told(true);
+    assert_eq!(paused.cause.as_str(), "paused");
+    assert!(paused.also[0].as_str().contains("leave"), "{paused:?}");
+    let resumed = told(false);
+    assert_eq!(resumed.cause.as_str(), "overridden", "{resumed:?}");
+    assert!(resumed.also.is_empty(), "{resumed:?}");
+}

@@ -1,0 +1,81 @@
+//! Numbers as text for people.
+
+/// A count with its noun: `1 request`, `12,345 requests`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(number))
+}
+
+/// A whole number, its digits in groups of three.
+pub(super) fn whole(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many a second: one decimal below 10; if it is less than one in ten seconds, a minute.
+pub(super) fn pace(a_second: f64) -> String {
+    if a_second > 0.0 && a_second < 0.1 {
+        format!("{:.1} a minute", a_second * 60.0)
+    } else if a_second < 10.0 {
+        format!("{a_second:.1} a second")
+    } else {
+        format!("{a_second:.0} a second")
+    }
+}
+
+/// A part from 0 to 1 in percent, without decimals, and neither 0 % nor 100 % of a true part.
+pub(crate) fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    if percent > 0.0 && percent < 1.0 {
+        "less than 1 %".to_owned()
+    } else if percent < 100.0 && percent > 99.0 {
+        "more than 99 %".to_owned()
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// A duration given in seconds, with about two digits.
+pub(super) fn seconds(span: f64) -> String {
+    match span {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}
+
+/// The text with a capital at its beginning and a full stop at its end.
+pub(super) fn sentence(text: &str) -> String {
+    let mut rest = text.trim_end_matches('.').chars();
+    let first = rest.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(rest).chain(['.']).collect()
+}
+
+/// Each word, the last two joined by `and`.
+pub(super) fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A part of a whole; of an empty whole, the part itself.
+#[expect(clippy::cast_precision_loss, reason = "counts of ten seconds")]
+pub(crate) fn part(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// `1 request waits`, `2 requests wait`.
+pub(super) fn waiting(depth: u64) -> String {
+    let waits = if depth == 1 { "waits" } else { "wait" };
+    format!("{} {waits}", count(depth, "request"))
+}

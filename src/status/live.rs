@@ -1,0 +1,163 @@
+//! The samples of the last ten minutes, and those who get each new one, as server-sent events.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, MessageBody};
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+/// How many samples are kept: one for each second.
+const KEPT: usize = 600;
+/// Most memory for the samples, in bytes: with hundreds of zones fewer samples are kept.
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
+/// Most clients that listen at once. One more takes the place of the oldest silent one.
+const LISTENERS: usize = 64;
+/// A client that is so many samples behind is silent.
+///
+/// Others take each sample before the next one.
+const SILENT: usize = 2;
+/// How many samples a client may be behind before it is disconnected.
+///
+/// It connects again and names the last sample that it saw.
+const BEHIND: usize = 8;
+
+/// The last samples, and the clients that listen.
+#[derive(Clone, Debug, Default)]
+pub struct Live(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    samples: VecDeque<Sample>,
+    bytes: usize,
+    listeners: Vec<mpsc::Sender<Bytes>>,
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    seq: u64,
+    json: Bytes,
+}
+
+impl Live {
+    /// Keeps a sample and sends it to all clients; disconnects a client that is too slow.
+    pub(super) fn publish(&self, seq: u64, json: &str) {
+        let head = format!("id: {seq}\nevent: sample\ndata: ");
+        let event = Bytes::from(format!("{head}{json}\n\n"));
+        // The history shares the same bytes.
+        let json = event.slice(head.len()..head.len() + json.len());
+        let mut state = self.state();
+        state
+            .listeners
+            .retain(|listener| listener.try_send(event.clone()).is_ok());
+        state.bytes += json.len();
+        state.samples.push_back(Sample { seq, json });
+        while state.samples.len() > KEPT || state.bytes > KEPT_BYTES {
+            let Some(oldest) = state.samples.pop_front() else {
+                break;
+            };
+            state.bytes -= oldest.json.len();
+        }
+    }
+
+    /// Registers a client that gets the samples after `since`.
+    ///
+    /// If there are too many, the oldest one that takes no samples is disconnected, or else the
+    /// oldest one. A page that is disconnected connects again.
+    pub(crate) fn listen(&self, since: Option<u64>) -> Listening {
+        let mut state = self.state();
+        state.listeners.retain(|listener| !listener.is_closed());
+        if state.listeners.len() >= LISTENERS {
+            let behind = |it: &mpsc::Sender<Bytes>| it.max_capacity() - it.capacity();
+            let mut listeners = state.listeners.iter();
+            let silent = listeners.position(|listener| behind(listener) >= SILENT);
+            state.listeners.remove(silent.unwrap_or(0));
+        }
+        let (sender, samples) = mpsc::channel(BEHIND);
+        state.listeners.push(sender);
+        // A number above the newest one is from an earlier process.
+        let newest = state.samples.back().map(|newest| newest.seq);
+        let since = since.filter(|since| Some(*since) <= newest).unwrap_or(0);
+        let missed = state.samples.iter().filter(|sample| sample.seq > since);
+        let history = history(missed.cloned().collect());
+        Listening { history, samples }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One event with many samples, in pieces that share the samples' memory.
+fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
+    let id = samples.last().map(|newest| format!("id: {}\n", newest.seq));
+    let head = format!(
+        ":\n\n{}event: history\ndata: {{\"samples\":[",
+        id.unwrap_or_default()
+    );
+    let mut pieces = VecDeque::from([Bytes::from(head)]);
+    for (nth, sample) in samples.into_iter().enumerate() {
+        if nth > 0 {
+            pieces.push_back(Bytes::from_static(b","));
+        }
+        pieces.push_back(sample.json);
+    }
+    pieces.push_back(Bytes::from_static(b"]}\n\n"));
+    pieces
+}
+
+/// The body of a response to a client that listens.
+pub(crate) struct Listening {
+    history: VecDeque<Bytes>,
+    samples: mpsc::Receiver<Bytes>,
+}
+
+impl MessageBody for Listening {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        if let Some(piece) = self.history.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        self.samples.poll_recv(cx).map(|sample| sample.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_open(listener: &Listening) -> bool {
+        !listener.samples.is_closed()
+    }
+
+    #[test]
+    fn one_more_listener_takes_the_place_of_the_oldest_silent_one_or_else_of_the_oldest() {
+        let live = Live::default();
+        let mut listeners: Vec<_> = (0..LISTENERS).map(|_| live.listen(None)).collect();
+        live.publish(1, "{}");
+        live.publish(2, "{}");
+        // All but two take the samples; one sample behind is not silent.
+        for (nth, listener) in listeners.iter_mut().enumerate() {
+            if ![7, 9].contains(&nth) {
+                assert!(listener.samples.try_recv().is_ok());
+            }
+        }
+        for gone in [7, 9, 0, 1] {
+            assert!(is_open(&listeners[gone]), "{gone}");
+            listeners.push(live.listen(None));
+            assert!(!is_open(&listeners[gone]), "{gone}");
+        }
+        assert_eq!(listeners.iter().filter(|it| is_open(it)).count(), LISTENERS);
+    }
+}

@@ -1,0 +1,38 @@
+//! What the gateway says of itself: the status of each zone, origin, route and the store, made each
+//! second, and what is said of it.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `views` | the types of the JSON |
+//! | `sampler` | the sample of each second |
+//! | `live` | the samples of the last ten minutes, and those who get each new one |
+//! | `headline` | what matters most now, and why |
+//! | `advisor` | finds the rate that a headline advises |
+//! | `what_if` | the last arrivals replayed with other numbers |
+//! | `minute` | latencies of the last minute |
+//! | `outcomes` | what became of the requests of zones in the last ten minutes |
+//! | `steps` | counts at several moments, for `minute` and `outcomes` |
+//! | `counts` | counts by label |
+//! | `gates` | what samples and views say alike of the gates of origins |
+//! | `overridden` | overrides, as both show them |
+//! | `timestamp` | times as text |
+//! | `exposition`, `recorder` | metrics in Prometheus format |
+
+mod advisor;
+pub(crate) mod counts;
+pub(crate) mod exposition;
+pub(crate) mod gates;
+pub(crate) mod headline;
+mod live;
+pub(crate) mod minute;
+pub(crate) mod outcomes;
+pub(crate) mod overridden;
+mod recorder;
+pub(crate) mod sampler;
+mod steps;
+pub(crate) mod timestamp;
+pub(crate) mod views;
+pub(crate) mod what_if;
+
+pub use live::Live;
+pub use recorder::Recorder;

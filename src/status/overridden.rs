@@ -1,0 +1,28 @@
+//! What is not as in the file, as the API and the samples show it.
+
+use super::timestamp::timestamp;
+use super::views::{self, Plain};
+use crate::observe::key_names::KeyNames;
+use crate::zone::{Key, Override, Zone};
+
+/// The view of an override.
+pub(crate) fn view(it: &Override) -> views::Override {
+    views::Override {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        pause: it.pause,
+        dry_run: it.dry_run,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}
+
+/// What an override is for, as the history of changes names it.
+pub(crate) fn place(zone: &Zone, key: Option<&Key>) -> String {
+    let zone = zone.settings();
+    let name = &zone.name;
+    match key {
+        None => format!("zones.{name}"),
+        Some(key) => format!("zones.{name}, key {}", KeyNames::of(zone).short(key)),
+    }
+}

@@ -1,0 +1,290 @@
+//! Takes a sample of the gateway each second.
+
+mod gate;
+mod growth;
+mod lefts;
+mod origins;
+mod process;
+mod routes;
+pub(crate) mod shared_key;
+mod store;
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use self::growth::Before;
+use self::lefts::Lefts;
+use self::origins::Origins;
+use self::process::Process;
+use self::routes::{Answers, Routes};
+use self::shared_key::untrusted_proxy;
+use self::store::Store;
+use super::Live;
+use super::advisor::Advisor;
+use super::counts::{self, Labelled};
+use super::exposition::{TOP_KEYS, stats};
+use super::headline::{Editor, Headlines};
+use super::minute::Minute;
+use super::outcomes::Outcomes;
+use super::overridden;
+use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, Totals, ZoneSample};
+use crate::config::{self, FileState, Route};
+use crate::http::gateway::Gateway;
+use crate::limit::{Measure, Window};
+use crate::observe::connections::ClientConnections;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{Counts, Tally};
+use crate::time::clock;
+use crate::zone::{HeavyKeys, Zone};
+
+const EVERY: Duration = Duration::from_secs(1);
+/// How many keys with rejections a sample names, of each zone.
+const REJECTED_KEYS: usize = 3;
+
+/// How many routes with a limit in a zone a sample names.
+const KEYLESS_ROUTES: usize = 4;
+
+/// Takes a sample each second, even if no client listens.
+pub(crate) struct Sampler {
+    gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    file_state: watch::Receiver<FileState>,
+    live: Live,
+    editor: Editor,
+    advisor: Advisor,
+    seq: u64,
+    zones: Before<String, Counted>,
+    origins: Origins,
+    routes: Routes,
+    store: Store,
+    minute: Minute,
+    outcomes: Outcomes,
+    process: Process,
+}
+
+/// The counts of a zone: requests by outcome, new, evicted and flooded keys, rejections by reason,
+/// waits, and those of clients that left.
+type Counted = (Totals, [u64; 3], Labelled, Counts, Counts);
+
+impl Sampler {
+    pub(crate) fn new(
+        gateway: watch::Receiver<Option<Arc<Gateway>>>,
+        file_state: watch::Receiver<FileState>,
+        live: Live,
+        headlines: Headlines,
+        minute: Minute,
+        outcomes: Outcomes,
+        connections: ClientConnections,
+    ) -> Self {
+        Self {
+            gateway,
+            file_state,
+            live,
+            editor: Editor::new(headlines),
+            advisor: Advisor::default(),
+            seq: 0,
+            zones: Before::default(),
+            origins: Origins::default(),
+            routes: Routes::default(),
+            store: Store::default(),
+            minute,
+            outcomes,
+            process: Process::new(connections),
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        // Before a gateway is in force there is nothing to sample.
+        if self.gateway.wait_for(Option::is_some).await.is_err() {
+            return;
+        }
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
+            if let Some(gateway) = gateway {
+                let mut sample = self.sample(&gateway).await;
+                let now = clock::now();
+                self.advisor.advise(&mut sample, &gateway, now);
+                self.editor.edit(&mut sample);
+                self.advisor.ask(&sample, &gateway, now);
+                // Strings, numbers and lists of them always have a JSON form.
+                let json = serde_json::to_string(&sample).unwrap_or_default();
+                self.live.publish(sample.seq, &json);
+            }
+        }
+    }
+
+    async fn sample(&mut self, gateway: &Gateway) -> Sample {
+        self.seq += 1;
+        let (mut zones, mut deepest) = (Vec::new(), Vec::new());
+        self.zones.begin();
+        for index in 0..gateway.zones().len() {
+            if let Some((sample, keys)) = self.zone(gateway, index).await {
+                zones.push(sample);
+                deepest.extend(keys);
+            }
+        }
+        deepest.sort_by_key(|key: &KeySample| Reverse(key.depth));
+        deepest.truncate(TOP_KEYS);
+        self.minute.tick(gateway);
+        self.outcomes.tick(gateway);
+        let Answers {
+            codes,
+            left,
+            routes,
+        } = self.routes.sample(gateway);
+        let state = self.file_state.borrow().clone();
+        let first = state.broken.and_then(|it| it.problems.into_iter().next());
+        Sample {
+            seq: self.seq,
+            time: seconds(Duration::from_nanos(clock::now().as_nanos())),
+            zones,
+            origins: self.origins.sample(gateway),
+            deepest,
+            reload: state.reloads,
+            error: first.map(|first| Problem {
+                file: first
+                    .file
+                    .map(|file| Plain::new(&file.display().to_string())),
+                line: Some(first.line as u64),
+                column: None,
+                message: Plain::new(&first.message),
+            }),
+            stopping: gateway.is_stopping(),
+            codes,
+            left,
+            routes,
+            store: self.store.sample(gateway),
+            connections: self.process.connections(),
+            descriptors: self.process.descriptors(),
+            log: self.process.log(),
+            ..Sample::default()
+        }
+    }
+
+    async fn zone(
+        &mut self,
+        gateway: &Gateway,
+        index: usize,
+    ) -> Option<(ZoneSample, Vec<KeySample>)> {
+        let zone = gateway.zone(index);
+        let settings = zone.settings();
+        let metrics = zone.metrics();
+        let now = (
+            counts::totals(metrics),
+            [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Tally::get),
+            counts::rejections(metrics),
+            metrics.waits(),
+            metrics.lefts(),
+        );
+        let (totals, [new_keys, evicted, flooded], rejections, waits, lefts) =
+            self.zones.since(settings.name.clone(), now);
+        let stats = stats(zone).await?;
+        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let wait = |q| waits.quantile(q).map(seconds);
+        let overrides = zone.overrides();
+        let other = overrides.zone.as_ref();
+        let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
+        let names = KeyNames::of(settings);
+        let rejected = rejected_keys(zone, Window::Minute).await?;
+        // Without a rejection there is nobody to name, and nobody need be asked.
+        let rejected_now = match totals.rejected {
+            0 => HeavyKeys::default(),
+            _ => rejected_keys(zone, Window::Seconds).await?,
+        };
+        let mut all = rejected_now.keys.iter().chain(&rejected.keys);
+        let limited = all.next().map(|heavy| heavy.name.begin());
+        let deepest = stats.deepest.first();
+        let limited = limited.or(deepest.map(|state| &state.key[..]));
+        let is_limited = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
+        let limited = limited.filter(|_| is_limited);
+        let only_key = match limited {
+            Some(_) => shared_key::only_key(zone).await,
+            None => None,
+        };
+        let sample = ZoneSample {
+            name: Plain::new(&settings.name),
+            rate: (!rate.is_unlimited()).then(|| rate.per_second()),
+            passed: totals.passed,
+            delayed: totals.delayed,
+            rejected: totals.rejected,
+            cancelled: totals.cancelled,
+            left,
+            left_after,
+            rejected_elsewhere: totals.rejected_elsewhere,
+            no_key: totals.no_key,
+            keyless: (totals.no_key > 0).then(|| keyless(gateway, index)),
+            dry_run: totals.delayed_dry_run + totals.rejected_dry_run,
+            rejections,
+            depth: stats.depth as u64,
+            depth_max: stats.depth_max as u64,
+            burst: gateway.least_burst(index).map(u64::from),
+            oldest_wait: seconds(stats.oldest_wait),
+            wait_p50: wait(0.5),
+            wait_p95: wait(0.95),
+            keys: (stats.active + stats.parked) as u64,
+            max_keys: settings.max_keys.get() as u64,
+            new_keys,
+            evicted,
+            flooded,
+            only_key,
+            untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
+            rejected_keys: heavy_keys(&rejected, settings),
+            rejected_now: heavy_keys(&rejected_now, settings),
+            overridden: other.map(overridden::view),
+            overridden_keys: overrides.keys.len() as u64,
+            advice: None,
+        };
+        let keys = stats.deepest.into_iter().map(|state| KeySample {
+            zone: Plain::new(&settings.name),
+            key: Plain::new(&names.short(&state.key)),
+            plan: settings.plans.name_of(&state.key).map(Plain::new),
+            depth: state.depth as u64,
+            oldest_wait: seconds(state.oldest_wait),
+        });
+        Some((sample, keys.collect()))
+    }
+}
+
+/// The key of a zone, and the first routes with a limit there.
+fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
+    let settings = gateway.settings();
+    let is_here = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
+    let routes = settings.routes.iter().filter(is_here).take(KEYLESS_ROUTES);
+    Keyless {
+        key: Plain::new(&settings.zones[zone].key.to_string()),
+        routes: routes.map(|route| Plain::new(&route.name())).collect(),
+    }
+}
+
+/// The keys with the most rejections in this window.
+///
+/// `None` if a worker does not answer in time.
+async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {
+    let found = zone.heavy_keys(Measure::Rejections, window, REJECTED_KEYS);
+    timeout(EVERY, found).await.ok()
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
+    let keys = found.keys.iter().map(|heavy| HeavyKey {
+        key: Plain::new(&heavy.name.short(KeyNames::of(zone))),
+        plan: heavy.name.plan(&zone.plans).map(Plain::new),
+        requests: heavy.requests,
+        rejections: heavy.rejections,
+        wait_seconds: seconds(heavy.wait),
+        share: heavy.rejections.min(found.total) as f64 / found.total.max(1) as f64,
+    });
+    keys.collect()
+}
+
+/// Seconds, rounded down to microseconds: more digits only make each sample larger.
+#[allow(clippy::cast_precision_loss)]
+fn seconds(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e6
+}

@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+
+use super::growth::Before;
+use super::lefts::Lefts;
+use super::seconds;
+use crate::gate::OriginGate;
+use crate::http::gateway::Gateway;
+use crate::limit::Rate;
+use crate::observe::metrics::Counts;
+use crate::origin::Origin;
+use crate::status::counts::Labelled;
+use crate::status::gates;
+use crate::status::views::{GateKeySample, GateRefused, GateSample, Plain};
+use crate::time::clock;
+
+/// How many of the deepest keys of a gate are in a sample.
+const DEEPEST: usize = 5;
+
+/// The counts of each gate one second ago, by its origin.
+#[derive(Default)]
+pub(super) struct Gates(Before<String, Counted>);
+
+/// Rejections and blocked seconds, each by their reason; waits, and those of clients that left.
+type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
+
+impl Gates {
+    /// Begins a new second.
+    pub(super) fn begin(&mut self) {
+        self.0.begin();
+    }
+
+    /// The gate of an origin in the last second.
+    pub(super) fn sample(
+        &mut self,
+        gateway: &Gateway,
+        origin: &Origin,
+        gate: &OriginGate,
+    ) -> GateSample {
+        let settings = origin.settings();
+        let state = gate.state(DEEPEST);
+        let now = (
+            gates::rejections(gate),
+            gates::blocked_seconds(&state.blocked),
+            gate.metrics().waits(),
+            gate.metrics().lefts(),
+        );
+        let (rejected, blocked, waits, lefts) = self.0.since(settings.name.clone(), now);
+        let Lefts { left, left_after } = Lefts::of(&lefts);
+        GateSample {
+            depth: state.depth as u64,
+            rate: gates::rate(settings, &state, Rate::per_second),
+            max_in_flight: gates::max_in_flight(settings, &state),
+            rejected,
+            blocked,
+            wait_p50: waits.quantile(0.5).map(seconds),
+            wait_p99: waits.quantile(0.99).map(seconds),
+            left,
+            left_after,
+            backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
+            outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
+            refused: state.sharing.as_ref().and_then(|sharing| {
+                let why = sharing.why_alone.as_ref().filter(|why| why.is_answer)?;
+                Some(GateRefused {
+                    part: sharing.part,
+                    reason: Plain::new(&why.reason),
+                    remedy: why.remedy.into(),
+                })
+            }),
+            classes: gates::classes(&state.classes),
+            deepest: state
+                .deepest
+                .iter()
+                .map(|(key, depth)| GateKeySample {
+                    key: gates::key_name(gateway, key),
+                    plan: gates::plan(gateway, key),
+                    depth: *depth as u64,
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What counts have grown by since the second before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::mem;
+
+use crate::observe::metrics::Counts;
+use crate::status::views::{Plain, Totals};
+
+/// Counts since the start. What left the file and came back counts from zero again.
+pub(super) trait Growing {
+    /// What was counted since `past`.
+    fn since(&self, past: &Self) -> Self;
+}
+
+impl Growing for u64 {
+    fn since(&self, past: &Self) -> Self {
+        self.checked_sub(*past).unwrap_or(*self)
+    }
+}
+
+/// Seconds, to the microsecond.
+impl Growing for f64 {
+    fn since(&self, past: &Self) -> Self {
+        let since = ((self - past) * 1e6).round() / 1e6;
+        if since < 0.0 { *self } else { since }
+    }
+}
+
+impl Growing for Counts {
+    fn since(&self, past: &Self) -> Self {
+        Self::since(self, past)
+    }
+}
+
+impl<C: Growing + Clone> Growing for Option<C> {
+    fn since(&self, past: &Self) -> Self {
+        let now = self.as_ref()?;
+        Some(
+            past.as_ref()
+                .map_or_else(|| now.clone(), |past| now.since(past)),
+        )
+    }
+}
+
+/// Without those that have not grown.
+impl<N: Growing + Copy + Default + PartialOrd> Growing for BTreeMap<Plain, N> {
+    fn since(&self, past: &Self) -> Self {
+        let each = self.iter().map(|(name, count)| {
+            let before = past.get(name).copied().unwrap_or_default();
+            (name.clone(), count.since(&before))
+        });
+        each.filter(|(_, by)| *by > N::default()).collect()
+    }
+}
+
+impl Growing for Totals {
+    fn since(&self, past: &Self) -> Self {
+        Self {
+            passed: self.passed.since(&past.passed),
+            delayed: self.delayed.since(&past.delayed),
+            rejected: self.rejected.since(&past.rejected),
+            cancelled: self.cancelled.since(&past.cancelled),
+            rejected_elsewhere: self.rejected_elsewhere.since(&past.rejected_elsewhere),
+            no_key: self.no_key.since(&past.no_key),
+            delayed_dry_run: self.delayed_dry_run.since(&past.delayed_dry_run),
+            rejected_dry_run: self.rejected_dry_run.since(&past.rejected_dry_run),
+        }
+    }
+}
+
+impl<const LEN: usize> Growing for [u64; LEN] {
+    fn since(&self, past: &Self) -> Self {
+        std::array::from_fn(|nth| self[nth].since(&past[nth]))
+    }
+}
+
+macro_rules! growing_tuple {
+    ($($kind:ident $nth:tt),*) => {
+        impl<$($kind: Growing),*> Growing for ($($kind),*) {
+            fn since(&self, past: &Self) -> Self {
+                ($(self.$nth.since(&past.$nth)),*)
+            }
+        }
+    };
+}
+
+growing_tuple!(A 0, B 1);
+growing_tuple!(A 0, B 1, C 2);
+growing_tuple!(A 0, B 1, C 2, D 3);
+growing_tuple!(A 0, B 1, C 2, D 3, E 4);
+
+/// The counts of each zone, gate, server or route one second ago.
+pub(super) struct Before<K, C> {
+    before: HashMap<K, C>,
+    now: HashMap<K, C>,
+}
+
+impl<K, C> Default for Before<K, C> {
+    fn default() -> Self {
+        Self {
+            before: HashMap::new(),
+            now: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Eq + Hash, C: Growing + Default> Before<K, C> {
+    /// Begins a new second. What was not counted in the last one is forgotten.
+    pub(super) fn begin(&mut self) {
+        self.before = mem::take(&mut self.now);
+    }
+
+    /// What was counted in the last second, if `now` is what was counted so far.
+    pub(super) fn since(&mut self, key: K, now: C) -> C {
+        let since = now.since(&self.before.remove(&key).unwrap_or_default());
+        self.now.insert(key, now);
+        since
+    }
+
+    /// Whether this was counted in this second already.
+    pub(super) fn has(&self, key: &K) -> bool {
+        self.now.contains_key(key)
+    }
+
+    /// How much was counted in this second.
+    pub(super) fn len(&self) -> usize {
+        self.now.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_not_grown_is_left_out_and_a_restart_counts_from_zero() {
+        let counts = |a: u64, b| BTreeMap::from([("a".into(), a), ("b".into(), b)]);
+        let seen = counts(7, 2).since(&counts(4, 2));
+        assert_eq!(seen, BTreeMap::from([("a".into(), 3)]));
+        let again = counts(1, 0).since(&counts(4, 2));
+        assert_eq!(again, BTreeMap::from([("a".into(), 1)]));
+    }
+}

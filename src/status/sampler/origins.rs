@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use super::gate::Gates;
+use super::growth::Before;
+use super::lefts::Lefts;
+use crate::http::gateway::Gateway;
+use crate::limit::Moment;
+use crate::observe::metrics::Counts;
+use crate::origin::{Condition, Origin};
+use crate::status::counts::{self, Labelled};
+use crate::status::minute::{Of, latency};
+use crate::status::views::{Codes, OriginSample, Plain};
+use crate::time::clock;
+
+/// How long a failure is told of.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// The counts of each server one second ago, and those of the gates.
+#[derive(Default)]
+pub(super) struct Origins {
+    /// Answers, errors and latencies.
+    servers: Before<Of, (Codes, Labelled, Counts)>,
+    gates: Gates,
+    /// Clients that left before each origin answered.
+    lefts: Before<String, Counts>,
+}
+
+impl Origins {
+    /// All origins in the last second.
+    pub(super) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
+        let now = clock::now();
+        self.gates.begin();
+        self.servers.begin();
+        self.lefts.begin();
+        let origins = gateway.origins().iter();
+        origins.map(|it| self.origin(gateway, it, now)).collect()
+    }
+
+    fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
+        let settings = origin.settings();
+        let gate = origin.gate();
+        let lefts = self.lefts.since(settings.name.clone(), origin.lefts());
+        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let mut sample = OriginSample {
+            name: Plain::new(&settings.name),
+            max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
+            gate: gate.map(|gate| self.gates.sample(gateway, origin, gate)),
+            left,
+            left_after,
+            ..OriginSample::default()
+        };
+        let mut latencies = Counts::default();
+        let mut last_failure = None;
+        for server in origin.servers(now) {
+            sample.servers += 1;
+            sample.in_flight += server.in_flight as u64;
+            sample.answered += server.metrics.answered();
+            sample.failed += server.metrics.failed();
+            match server.condition {
+                Condition::Asked => sample.healthy += 1,
+                Condition::Failing => {
+                    sample.healthy += 1;
+                    sample.failing += 1;
+                }
+                Condition::Out(_) => {}
+            }
+            let recent = server.last_failure;
+            let recent = recent.filter(|failure| now.since(failure.at) < RECENT);
+            last_failure = last_failure
+                .into_iter()
+                .chain(recent)
+                .max_by_key(|it| it.at);
+            let now = (
+                counts::responses(server.metrics),
+                counts::errors(server.metrics),
+                server.metrics.latencies(),
+            );
+            let of = Of::server(&settings.name, server.url);
+            let (codes, errors, more) = self.servers.since(of, now);
+            counts::add(&mut sample.codes, &codes);
+            counts::add(&mut sample.errors, &errors);
+            latencies.add(&more);
+        }
+        sample.latency = latency(&latencies);
+        sample.last_failure = last_failure.map(|failure| Plain::new(&failure.text));
+        sample
+    }
+}

@@ -1,0 +1,69 @@
+use std::cmp::Reverse;
+
+use super::growth::Before;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{Counts, NO_ROUTE, RouteMetrics};
+use crate::status::counts;
+use crate::status::minute::{self, latency};
+use crate::status::views::{Codes, Plain, RouteSample};
+
+/// How many of the busiest routes are in a sample.
+const BUSIEST: usize = 20;
+
+/// The counts of each route one second ago.
+#[derive(Default)]
+pub(super) struct Routes(Before<String, Counted>);
+
+/// Answers, clients that left, and latencies: none for a route that is one too many.
+type Counted = (Codes, u64, Option<Counts>);
+
+/// The answers of one second.
+pub(super) struct Answers {
+    /// Of all routes.
+    pub(super) codes: Codes,
+    /// Of these, requests whose client left before a response began.
+    pub(super) left: u64,
+    /// Of the busiest routes.
+    pub(super) routes: Vec<RouteSample>,
+}
+
+impl Routes {
+    /// The answers of the last second.
+    pub(super) fn sample(&mut self, gateway: &Gateway) -> Answers {
+        self.0.begin();
+        let (mut all, mut left, mut routes) = (Codes::new(), 0, Vec::new());
+        for (name, metrics) in named(gateway) {
+            // Routes with the same host and path count together.
+            if self.0.has(&name) {
+                continue;
+            }
+            let is_kept = self.0.len() < minute::MOST;
+            let latencies = is_kept.then(|| metrics.latencies());
+            let now = (counts::codes(metrics), counts::left(metrics), latencies);
+            let (codes, left_now, latencies) = self.0.since(name.clone(), now);
+            left += left_now;
+            counts::add(&mut all, &codes);
+            if !codes.is_empty() {
+                routes.push(RouteSample {
+                    name: Plain::new(&name),
+                    codes,
+                    latency: latencies.as_ref().map(latency).unwrap_or_default(),
+                });
+            }
+        }
+        routes.sort_by_key(|route| Reverse(route.codes.values().sum::<u64>()));
+        routes.truncate(BUSIEST);
+        Answers {
+            codes: all,
+            left,
+            routes,
+        }
+    }
+}
+
+/// What requests are counted under: routes in the order of the file, and what stands for requests
+/// that no route took.
+fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
+    let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
+    std::iter::once(unrouted).chain(gateway.counted_routes())
+}

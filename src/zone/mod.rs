@@ -1,0 +1,56 @@
+//! The actors: which actor owns which bucket, and which messages it takes.
+//!
+//! ```text
+//! Zone ──Join, Leave, Refund──▶ ZoneSupervisor (one a zone and worker) ──▶ KeyActor (one a key)
+//!   ▲                                                                          │
+//!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
+//! ```
+//!
+//! Requests of the supervisor's own thread call it instead, and get their answer at once unless
+//! they wait (`supervisor/here.rs`).
+//!
+//! A request that finds an empty bucket passes at the supervisor: a key has an actor only once one
+//! of its requests finds a level.
+//!
+//! A key lives on one worker. Its supervisor there is the only holder of the key actor's address.
+//! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
+//! parking or evicting.
+
+mod answer;
+mod arrivals;
+mod handle;
+mod heavy;
+mod joining;
+mod key;
+mod messages;
+mod overrides;
+mod probing;
+mod restart;
+mod saved_key;
+mod shards;
+mod snapshot;
+mod stats;
+mod steering;
+mod store_link;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod turn;
+mod unused;
+
+pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
+pub use arrivals::{Arrival, Arrivals};
+pub use handle::Zone;
+pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
+pub use joining::{Joined, Joining};
+pub use messages::Waiters;
+pub use overrides::{MOST_KEYS, Override, Overrides};
+pub use probing::Probing;
+pub use saved_key::{SavedKey, TurnToCome};
+pub use stats::{KeyState, Order, Top, ZoneStats};
+pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
+#[cfg(test)]
+pub(crate) use supervisor::Crash;
+pub use ticket::RequestTicket;
+pub use turn::{HeldPlace, Turn, UsedTurn};

@@ -1,0 +1,139 @@
+//! The actor of a supervisor: its mailbox, its start and its end.
+
+use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{
+    Actor, ActorContext, AsyncContext, Context, Handler, Message, StreamHandler, Supervised,
+};
+
+use super::super::messages::Join;
+#[cfg(test)]
+use super::super::restart;
+use super::super::restart::Restart;
+use super::super::store_link::StoreReply;
+#[cfg(test)]
+use super::address::SupervisorAddress;
+use super::here::{self, Handle, Here, Panicked, SupervisorId};
+use super::{ZoneSupervisor, shard, sweep};
+use crate::observe::metrics::ActorKind;
+
+/// Hands a [`ZoneSupervisor`] what is sent to it.
+pub(in crate::zone) struct SupervisorActor {
+    id: SupervisorId,
+    here: Rc<Here>,
+}
+
+impl SupervisorActor {
+    /// The actor of a supervisor on this thread, whose requests find it by `id`.
+    pub(in crate::zone) fn new(id: SupervisorId, supervisor: ZoneSupervisor) -> Self {
+        let here = Rc::new(Here {
+            supervisor: RefCell::new(supervisor),
+            is_open: Cell::new(false),
+        });
+        here::add(id, Rc::clone(&here));
+        Self { id, here }
+    }
+
+    /// Has the supervisor handle a message.
+    pub(super) fn pass<M: Message>(&mut self, message: M)
+    where
+        ZoneSupervisor: Handle<M>,
+    {
+        self.here.supervisor.borrow_mut().handle(message);
+    }
+}
+
+#[cfg(test)]
+impl SupervisorActor {
+    /// Starts the actor of a supervisor on this thread.
+    pub(in crate::zone) fn start(supervisor: ZoneSupervisor) -> SupervisorAddress {
+        let id = SupervisorId::new();
+        let actor = restart::start(Self::new(id, supervisor));
+        SupervisorAddress::new(id, actor)
+    }
+}
+
+impl Drop for SupervisorActor {
+    fn drop(&mut self) {
+        here::remove(self.id);
+    }
+}
+
+impl Actor for SupervisorActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let mut supervisor = self.here.supervisor.borrow_mut();
+        if let Some(bell) = supervisor.bell.take() {
+            Self::add_stream(bell, ctx);
+        }
+        let next = supervisor.shard.pacer.now() + sweep::EVERY;
+        supervisor.alarm.set(Some(next));
+        supervisor.replies = Some(ctx.address().recipient());
+        self.here.is_open.set(true);
+    }
+}
+
+impl Supervised for SupervisorActor {
+    fn restarting(&mut self, _: &mut Self::Context) {
+        self.here.is_open.set(false);
+        self.here.supervisor.borrow_mut().restart();
+    }
+}
+
+impl Restart for SupervisorActor {
+    const KIND: ActorKind = ActorKind::Supervisor;
+}
+
+impl Handler<Join> for SupervisorActor {
+    type Result = ();
+
+    fn handle(&mut self, join: Join, _: &mut Context<Self>) {
+        self.pass(join);
+    }
+}
+
+impl Handler<StoreReply> for SupervisorActor {
+    type Result = ();
+
+    fn handle(&mut self, reply: StoreReply, _: &mut Context<Self>) {
+        self.pass(reply);
+    }
+}
+
+impl Handler<Panicked> for SupervisorActor {
+    type Result = ();
+
+    fn handle(&mut self, Panicked(panic): Panicked, _: &mut Context<Self>) {
+        resume_unwind(panic);
+    }
+}
+
+impl StreamHandler<()> for SupervisorActor {
+    fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
+        if self.here.supervisor.borrow_mut().sweep() {
+            ctx.stop();
+        }
+    }
+}
+
+impl ZoneSupervisor {
+    /// Forgets all keys, whose actors end: their waiters are answered.
+    ///
+    /// The settings and the phase stay. Answers of the store that are still to come stay expected.
+    fn restart(&mut self) {
+        let (pacer, metrics) = (
+            Rc::clone(&self.shard.pacer),
+            Arc::clone(&self.shard.metrics),
+        );
+        let (alarm, bell) = pacer.alarm();
+        (self.alarm, self.bell) = (alarm, Some(bell));
+        self.release_leases();
+        self.end_all();
+        let now = pacer.now();
+        self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
+    }
+}
