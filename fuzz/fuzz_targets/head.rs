@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use drip::http::message::request::{empty_lines, end_of_head};
+use drip::http::message::lines::{empty_lines, end_of_head};
 use drip::http::message::{BodyDecoder, BodyLength, FieldName, RequestHead};
 use libfuzzer_sys::fuzz_target;
 

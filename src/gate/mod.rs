@@ -15,6 +15,7 @@ mod key;
 mod outage;
 mod place;
 mod state;
+mod status;
 mod waiting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,10 +24,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::limit::{
-    self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Onward, Rate, Release,
-    Share,
-};
+use crate::limit::{self, Cost, Full, GateLimits, GatePosition, Moment, Onward, Release, Share};
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
@@ -42,6 +40,7 @@ pub use outage::GateOutage;
 pub use place::Place;
 use place::Unreported;
 use state::{Released, State};
+pub use status::GateState;
 pub use waiting::{NoTurn, Waiting};
 
 /// The gate of an origin.
@@ -80,31 +79,6 @@ pub struct GateRejection {
     pub reason: GateRejected,
     /// Time until the same request would be accepted, if no other request comes.
     pub retry_after: Duration,
-}
-
-/// The state of a gate, for people and metrics.
-#[derive(Clone, Debug)]
-pub struct GateState {
-    /// Requests that wait.
-    pub depth: usize,
-    /// Requests at the origin.
-    pub in_flight: usize,
-    /// The pace now in force, of all gateways that share it.
-    pub rate: Option<Rate>,
-    /// How it is shared with other gateways; `None`: it is not.
-    pub sharing: Option<GateSharing>,
-    /// The places now in force.
-    pub max_in_flight: Option<usize>,
-    /// What is lower than in the file, and why.
-    pub lowered: Lowered,
-    /// How long requests have waited for each cause.
-    pub blocked: BlockedTimes,
-    /// The present outage; `None` if the origin can be reached.
-    pub outage: Option<GateOutage>,
-    /// The classes of the file with their waiters; empty if it has none.
-    pub classes: Vec<(Class, usize)>,
-    /// The keys with the most waiters, and how many, deepest first.
-    pub deepest: Vec<(KeyAtGate, usize)>,
 }
 
 impl OriginGate {
@@ -364,56 +338,6 @@ impl OriginGate {
                 self.metrics.count_lost_slot();
             }
         }
-    }
-
-    /// Its present state, with so many of the deepest keys.
-    #[must_use]
-    pub fn state(&self, keys: usize) -> GateState {
-        let mut state = self.lock();
-        let now = clock::now();
-        state.back_off(&self.metrics, now);
-        state.note_blocked(now);
-        let (limits, lowered) = state.shown();
-        let sharing = state.sharing();
-        let blocked = state.blocked.times();
-        let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
-        let classes = state.gate.classes();
-        let named = classes.filter(|(class, _)| !class.name.is_empty());
-        let classes = named.map(|(class, depth)| (class.clone(), depth)).collect();
-        drop(state);
-        GateState {
-            depth,
-            in_flight,
-            rate: limits.rate,
-            sharing,
-            max_in_flight: limits.max_in_flight,
-            lowered,
-            blocked,
-            outage: self.outage.borrow().clone(),
-            classes,
-            deepest: self.deepest(keys),
-        }
-    }
-
-    /// The keys with the most waiters, deepest first, at most so many.
-    ///
-    /// With many keys the lock is let go again and again, and departures go on meanwhile.
-    fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
-        const STEPS: usize = 1000;
-        let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
-        let mut next = Some((0, 0)).filter(|_| most > 0);
-        while let Some(from) = next {
-            next = self.lock().gate.depths(from, STEPS, |key, depth| {
-                let at = deepest.partition_point(|(_, known)| *known >= depth);
-                // Between two parts a key may have left and come again.
-                let is_known = deepest.iter().any(|(known, _)| known == key);
-                if at < most && !is_known {
-                    deepest.truncate(most - 1);
-                    deepest.insert(at, (key.clone(), depth));
-                }
-            });
-        }
-        deepest
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,9 +1,9 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
 mod class_table;
+mod counting;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
@@ -16,7 +16,7 @@ use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
 use crate::observe::metrics::{
-    ClassMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
+    MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
 };
 use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
@@ -285,20 +285,6 @@ impl Gateway {
         Some((index, &routes[index]))
     }
 
-    /// The names that requests are counted under, in the order of the file, with their metrics.
-    ///
-    /// The last one is that of all routes behind the first [`MAX_NAMED_ROUTES`], if there are any.
-    pub fn counted_routes(&self) -> impl Iterator<Item = (String, &RouteMetrics)> {
-        let routes = &self.settings.routes;
-        let named = routes
-            .iter()
-            .take(MAX_NAMED_ROUTES)
-            .map(config::Route::name);
-        let other = (routes.len() > MAX_NAMED_ROUTES).then(|| OTHER_ROUTES.to_owned());
-        let metrics = self.routes.iter().map(|metrics| &**metrics);
-        named.chain(other).zip(metrics)
-    }
-
     /// The zone with the index that a route holds.
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
@@ -365,35 +351,6 @@ impl Gateway {
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
         self.origins.iter().any(|origin| origin.has_server_in(now))
-    }
-
-    /// Counts an answered request for its route; `None` means that no route matched.
-    pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
-        let metrics = route.and_then(|route| self.routes.get(route));
-        metrics.unwrap_or(&self.no_route).count(status, duration);
-    }
-
-    /// The metrics of the route with this index in the settings.
-    ///
-    /// Routes with the same host and path have the same metrics.
-    #[must_use]
-    pub fn route_metrics(&self, index: usize) -> &RouteMetrics {
-        &self.routes[index]
-    }
-
-    /// The metrics of the requests that no route took.
-    #[must_use]
-    pub fn no_route_metrics(&self) -> &RouteMetrics {
-        &self.no_route
-    }
-
-    /// The metrics of a request's class at its origin's gate, if it has classes.
-    ///
-    /// `plan` is the index of the plan of its key in the zone that shares the gate.
-    #[must_use]
-    pub fn class_metrics(&self, route: usize, plan: Option<usize>) -> Option<&ClassMetrics> {
-        let origin = self.settings.routes.get(route)?.origin()?;
-        self.classes.of_request(route, origin, plan)
     }
 
     /// The access log, if there is one.

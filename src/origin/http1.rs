@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::idle::{IdleConnections, Reusable};
 use super::stream::OriginStream;
-use crate::http::message::request::end_of_head;
+use crate::http::message::lines::end_of_head;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyDecoder, BodyError, BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Sender,

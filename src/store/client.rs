@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::bounded::NOT_REDIS;
 use super::calls::{Calls, MOST_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
+use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::SentScripts;
 use super::unanswered::UnansweredKey;
@@ -50,8 +50,7 @@ struct Opened {
 
 /// Timeout for connecting when no request waits for the connection.
 ///
-/// It is longer than the timeout for an answer. It is short enough that a Redis that is back is
-/// noticed soon, for example after its machine was off the network.
+/// Longer than the timeout for an answer, but a Redis that is back is noticed soon.
 const CONNECTED: Duration = Duration::from_secs(2);
 
 /// Time between two tries of a store that is out.
@@ -397,63 +396,5 @@ impl Store {
         };
         *self.connection.borrow_mut() = Some(new.clone());
         Ok(new)
-    }
-}
-
-/// Whether the keys of a call belong to several nodes of a cluster.
-fn is_across_nodes(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
-}
-
-fn is_forgotten(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
-}
-
-/// Why a server cannot be used. A cluster tells of its nodes within the text.
-fn unreachable(error: &RedisError) -> Error {
-    let text = error.to_string();
-    match text.find(NOT_REDIS) {
-        Some(at) => Error::NotRedis(text[at..].to_owned()),
-        None => Error::Unreachable(text),
-    }
-}
-
-/// Tells whether a command was refused because of its key or because of the whole Redis.
-///
-/// Before Redis 7 the error that a script met is somewhere within the text.
-fn refusal(error: &RedisError) -> Error {
-    const NOT_ALLOWED: [&str; 5] = [
-        "NOPERM",
-        "unknown command",
-        // Within a script.
-        "Unknown Redis command",
-        "can't run this command",
-        "can't access at least one of the keys",
-    ];
-    const OUTAGES: [&str; 11] = [
-        "READONLY",
-        "LOADING",
-        "BUSY ",
-        "OOM",
-        "MISCONF",
-        "NOREPLICAS",
-        "MASTERDOWN",
-        "CLUSTERDOWN",
-        "TRYAGAIN",
-        "NOAUTH",
-        "WRONGPASS",
-    ];
-    if error.is_io_error() || error.is_timeout() {
-        return unreachable(error);
-    }
-    let text = format!("{} {error}", error.code().unwrap_or_default());
-    let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
-    // First: an unknown command is told with its arguments, which may have any words.
-    if says(&NOT_ALLOWED) {
-        Error::NotAllowed(error.to_string())
-    } else if says(&OUTAGES) {
-        Error::NotWritable(error.to_string())
-    } else {
-        Error::Refused(error.to_string())
     }
 }

@@ -55,6 +55,7 @@ mod grid;
 mod link;
 mod operation;
 mod pace;
+mod refusal;
 mod reply;
 mod reply_scan;
 mod script;

@@ -1,6 +1,6 @@
 //! What drip reads from bytes that come in pieces.
 
-use drip::http::message::request::{empty_lines, end_of_head};
+use drip::http::message::lines::{empty_lines, end_of_head};
 use drip::http::message::{
     BodyDecoder, BodyLength, FieldTable, Fields, RequestHead, ResponseHead, Trailers, Version,
 };

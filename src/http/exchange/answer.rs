@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::forward::{Attempt, Failure, Forward, ResponseKind};
+use super::failure::{Attempt, Failure};
+use super::forward::{Forward, ResponseKind};
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};

@@ -5,7 +5,8 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::forward::{AtOrigin, Failure, Forward};
+use super::failure::Failure;
+use super::forward::{AtOrigin, Forward};
 use super::{grpc, tunnel};
 use crate::http::downstream::{ClientError, ClientStream, unless_gone};
 use crate::http::message::sender::Then;

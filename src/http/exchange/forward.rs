@@ -5,16 +5,17 @@ use std::pin::pin;
 
 use super::admitted::Admitted;
 use super::cost::UsedTurns;
+use super::failure::{Attempt, Failure};
 use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
 use super::limits::HeldPlaces;
 use super::record::RequestRecord;
-use super::reply::{Reply, send};
+use super::reply::send;
 use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
-use crate::gate::{GateRejection, Place};
+use crate::gate::Place;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
@@ -22,40 +23,6 @@ use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
 
 /// How often a request is sent again on another connection.
 const MAX_REPEATS: u8 = 2;
-
-/// Why a request got no response, or only a part of one.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The client caused it.
-    Client(ClientError),
-    /// The origin gave no response.
-    Origin(OriginError),
-    /// The origin's gate took the request back and then rejected it.
-    Rejected(GateRejection),
-    /// The response broke off after it had begun.
-    Broken,
-}
-
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        Self::Client(error)
-    }
-}
-
-impl Failure {
-    /// Returns the response for the client, if it can still receive one.
-    fn reply(self, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
-        match self {
-            Self::Client(ClientError::Gone) => Err(Aborted::ClientGone),
-            Self::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
-            Self::Rejected(rejection) if !has_begun => {
-                Ok(Reply::rejected_at_gate(route, &rejection))
-            }
-            Self::Client(error) if !has_begun => Ok(Reply::client_error(error)),
-            _ => Err(Aborted::AnswerBroken),
-        }
-    }
-}
 
 /// One request on its way to its origin.
 pub(super) struct Forward<'a, 'r, C> {
@@ -101,19 +68,6 @@ pub(super) enum ResponseKind {
     Interim,
     Switched,
     Final { keeps: bool },
-}
-
-/// Why one connection gave no response.
-pub(super) enum Attempt {
-    /// The connection was closed or broke before any byte of a response.
-    Closed(io::Error),
-    Failed(Failure),
-}
-
-impl From<ClientError> for Attempt {
-    fn from(error: ClientError) -> Self {
-        Self::Failed(Failure::Client(error))
-    }
 }
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {

@@ -3,7 +3,8 @@
 use std::io;
 use std::pin::pin;
 
-use super::forward::{Failure, Forward};
+use super::failure::Failure;
+use super::forward::Forward;
 use super::gate::GateRequest;
 use crate::gate::{NoTurn, Place};
 use crate::http::downstream::{ClientStream, unless_gone};

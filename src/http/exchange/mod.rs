@@ -8,6 +8,7 @@ mod client;
 mod cookies;
 mod cost;
 mod download;
+mod failure;
 mod forward;
 mod gate;
 mod grpc;

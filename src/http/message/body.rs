@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::buffer::Buffer;
 use super::chunks::{Chunks, InvalidChunk};
-use super::fields::Trailers;
 use super::framing::BodyLength;
+use super::trailers::Trailers;
 
 /// A body that does not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,6 +1,6 @@
 //! Decodes chunked bodies byte by byte and strictly (RFC 9112, section 7.1).
 
-use super::fields::Trailers;
+use super::trailers::Trailers;
 
 /// Maximum number of bytes of all chunk extensions and trailers of one body.
 const MAX_OVERHEAD: usize = 16 * 1024;

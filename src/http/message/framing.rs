@@ -6,7 +6,8 @@
 //! gateway acts on it: a server before or behind the gateway may read it the other way.
 
 use super::error::{BadRequest, InvalidResponse};
-use super::fields::{FieldName, Fields, without_blanks};
+use super::field_name::FieldName;
+use super::fields::{Fields, without_blanks};
 use super::version::Version;
 
 /// The length of a message's body.

@@ -3,8 +3,10 @@
 use std::mem::MaybeUninit;
 
 use super::error::BadRequest;
-use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
+use super::field_name::FieldName;
+use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength};
+use super::lines::first_line;
 use super::version::Version;
 
 /// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.
@@ -350,11 +352,6 @@ fn check_method(method: &[u8]) -> Result<(), BadRequest> {
     Ok(())
 }
 
-fn first_line(bytes: &[u8]) -> &[u8] {
-    let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
-    &bytes[..end]
-}
-
 /// Finds out why the parser refused a head.
 fn cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
@@ -377,32 +374,6 @@ fn cause(bytes: &[u8]) -> BadRequest {
         }
         _ => BadRequest::Malformed,
     }
-}
-
-/// Returns where the head at the start of `bytes` ends, if it is complete.
-///
-/// The head ends after its first empty line, whatever the line endings. `searched`: how many bytes
-/// an earlier call searched without finding the end.
-#[must_use]
-pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
-    let from = searched.saturating_sub(2);
-    memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {
-        [b'\n', ..] => Some(from + at + 2),
-        [b'\r', b'\n', ..] => Some(from + at + 3),
-        _ => None,
-    })
-}
-
-/// Counts the bytes of empty lines before a request.
-///
-/// A server ignores an empty line that a client sends after a body (RFC 9112, section 2.2).
-#[must_use]
-pub fn empty_lines(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let [b'\r', b'\n', ..] = &bytes[at..] {
-        at += 2;
-    }
-    at
 }
 
 #[cfg(test)]

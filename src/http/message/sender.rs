@@ -8,8 +8,8 @@ use tokio::io::AsyncWrite;
 
 use super::body::BodyEncoder;
 use super::buffer::Buffer;
-use super::fields::Trailers;
 use super::framing::BodyLength;
+use super::trailers::Trailers;
 
 /// Writes messages one after another.
 ///

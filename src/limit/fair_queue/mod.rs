@@ -15,6 +15,8 @@ mod lines;
 pub(super) mod model;
 #[cfg(test)]
 mod properties;
+mod queries;
+mod tag;
 #[cfg(test)]
 mod tests;
 
@@ -24,18 +26,8 @@ use std::hash::Hash;
 use super::chain::{Chain, Nodes};
 use ends::Ends;
 use lines::Lines;
-
-/// The largest weight of a key.
-pub const MAX_WEIGHT: u32 = 64;
-
-/// One whole cost at weight 1, in tags. Each weight up to [`MAX_WEIGHT`] divides it, so no tag is
-/// ever rounded.
-///
-/// A queue that never empties can release 2^37 whole costs before a tag overflows.
-pub(super) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
-
-/// A moment in the order of departures.
-pub(super) type Tag = u128;
+pub use tag::MAX_WEIGHT;
+pub(super) use tag::{Tag, UNIT};
 
 /// Most keys without waiters whose last departure is remembered.
 ///
@@ -272,50 +264,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Some(left.waiter)
     }
 
-    /// Whole costs that leave before one more request of `key` would, if nobody else comes.
-    ///
-    /// Waiters of other keys that have the same tag are taken to leave first: the answer may be
-    /// one request too high for each key that has more waiters than this one.
-    #[must_use]
-    pub fn ahead_of_new(&self, key: &K) -> u64 {
-        match self.flow(key) {
-            Some(flow) if !flow.waiters.is_empty() => self.through(flow.end),
-            Some(flow) => self.through(flow.tag.max(self.now)),
-            None => self.through(self.now),
-        }
-    }
-
-    /// Whole costs that leave before the waiter of `key` that has `nth` others of it ahead, if
-    /// nobody else comes.
-    ///
-    /// Those ahead are taken to cost 1 each. `None` if none of the key waits.
-    #[must_use]
-    pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
-        let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
-        let tag = flow.tag + flow.span(nth);
-        Some(self.through(tag).saturating_sub(1))
-    }
-
-    /// A part of the keys that have waiters, with how many, in no order.
-    ///
-    /// The part begins at the position `from`, and takes at most `most` steps. Returns where the
-    /// next part begins; `None` after the last one.
-    pub fn depths(
-        &self,
-        from: usize,
-        most: usize,
-        mut see: impl FnMut(&K, usize),
-    ) -> Option<usize> {
-        let (end, slots) = (from.saturating_add(most), self.flows.slots());
-        for index in from..end.min(slots) {
-            let flow = self.flows.get(u32::try_from(index).ok()?);
-            if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
-                see(&flow.key, flow.waiters.len() as usize);
-            }
-        }
-        (end < slots).then_some(end)
-    }
-
     /// Removes all waiters, those of a key in their order.
     pub fn clear(&mut self) -> Vec<W> {
         let mut all = std::mem::take(self);
@@ -323,14 +271,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let mut waiters: Vec<_> = all.waiters.drain().collect();
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         waiters.into_iter().map(|waiter| waiter.waiter).collect()
-    }
-
-    /// Whole costs of the waiters whose tag is at most `tag`.
-    fn through(&self, tag: Tag) -> u64 {
-        let begun = self.ready.begun(tag);
-        let ended = self.ends.through(tag);
-        let costs = begun.saturating_sub(ended) / UNIT;
-        u64::try_from(costs).unwrap_or(u64::MAX)
     }
 
     fn flow(&self, key: &K) -> Option<&Flow<K>> {
@@ -444,18 +384,4 @@ impl<K> Flow<K> {
     fn span(&self, cost: u32) -> Tag {
         UNIT / u128::from(self.weight) * u128::from(cost)
     }
-}
-
-const fn least_common_multiple(most: u32) -> u128 {
-    let mut multiple = 1;
-    let mut next = 2;
-    while next <= most as u128 {
-        let (mut a, mut b) = (multiple, next);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        multiple = multiple / a * next;
-        next += 1;
-    }
-    multiple
 }

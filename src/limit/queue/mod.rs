@@ -1,3 +1,4 @@
+mod charge;
 #[cfg(test)]
 mod cost_tests;
 mod lane;
@@ -16,6 +17,7 @@ use foldhash::fast::RandomState;
 
 use super::bucket::{Bucket, line, moment};
 use super::{Cost, Delay, Limit, Moment, Rate, Verdict};
+pub use charge::Charge;
 use lane::Lane;
 use ledger::Ledger;
 
@@ -24,40 +26,6 @@ use ledger::Ledger;
 /// The caller chooses it. No two requests that wait at the same time have the same ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// What an accepted request was charged. It is needed to give an unused charge back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
-    place: u64,
-    at: Moment,
-    cost: Cost,
-}
-
-impl Charge {
-    /// The charge of a request that no queue knows: it joined and passed at `at`.
-    #[must_use]
-    pub fn of_passing(at: Moment, cost: Cost) -> Self {
-        Self { place: 0, at, cost }
-    }
-
-    /// The same charge after it was [settled](Queue::settle).
-    #[must_use]
-    pub fn settled(self, cost: Cost) -> Self {
-        Self { cost, ..self }
-    }
-
-    /// What was charged.
-    #[must_use]
-    pub fn cost(&self) -> Cost {
-        self.cost
-    }
-
-    /// When the request joined.
-    #[must_use]
-    pub fn at(&self) -> Moment {
-        self.at
-    }
-}
 
 /// A waiter that is taken from the queue because its turn has come.
 #[derive(Debug)]

@@ -1,11 +1,14 @@
 //! The advice as text, and as lines of a `gateway.toml`.
 
+mod keys;
+
 use std::fmt::Write;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
+use self::keys::{heaviest, keys};
 use super::advice::{Advice, Reach, ZoneAdvice};
 use super::enough::caution;
 use super::group::{Counted, Resolution};
@@ -240,50 +243,6 @@ fn named(survey: &Surveyed) -> Vec<(Class, &'static str)> {
             (Class::Bad, ", bad hours"),
             (Class::Other, ", other hours"),
         ],
-    }
-}
-
-fn keys(text: &mut String, survey: &Surveyed) {
-    let _ = write!(
-        text,
-        "\n{:<40}{:>10}",
-        "keys with the highest peaks", "requests"
-    );
-    for (_, width) in WIDTHS {
-        let _ = write!(text, "{width:>8}");
-    }
-    text.push('\n');
-    for key in &survey.rest.keys.top {
-        let _ = write!(text, "{:<40}{:>10}", key.shown(), key.requests);
-        for (width, peak) in key.peaks.iter().enumerate() {
-            let _ = if is_known(survey, width) {
-                write!(text, "{peak:>8}")
-            } else {
-                write!(text, "{:>8}", "?")
-            };
-        }
-        text.push('\n');
-    }
-}
-
-/// Who causes the load, and whom the recommendation rejects most.
-fn heaviest(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
-    let all = survey.rest.requests();
-    let _ = writeln!(
-        text,
-        "\n{:<40}{:>10}{:>10}{:>24}",
-        "keys with the most requests", "requests", "of all", "rejected as recommended"
-    );
-    let keys = survey.rest.keys.most.iter();
-    for (key, rejected) in keys.zip(&advice.rejected_of_heaviest) {
-        let of_all = percent(share(key.requests, all));
-        let rejected = rejected.map_or("?".to_owned(), |count| count.to_string());
-        let _ = writeln!(
-            text,
-            "{:<40}{:>10}{of_all:>10}{rejected:>24}",
-            key.shown(),
-            key.requests
-        );
     }
 }
 

@@ -1,3 +1,4 @@
+mod asking;
 mod handover;
 mod queries;
 mod tuning;
@@ -11,11 +12,9 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::oneshot;
 
 use self::tuning::tuning;
-use super::answer::{Key, Rejection};
-use super::joining::{Joined, Joining};
+use super::answer::Key;
 use super::messages::{Forget, RejectAll, Waiters};
 use super::overrides::Overrides;
-use super::probing::Probing;
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::steering::{Steering, Told};
@@ -23,10 +22,8 @@ use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{Retune, SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
-use super::ticket::RequestTicket;
-use super::unused::Unused;
 use crate::config;
-use crate::limit::{Limit, Moment, NewKeyBudget};
+use crate::limit::{Moment, NewKeyBudget};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
@@ -299,61 +296,6 @@ impl Zone {
     /// Rejects all waiters and all later requests.
     pub fn reject_all(&self) {
         self.shards.tell_all(RejectAll);
-    }
-
-    /// Asks for a turn for `key`, whose plan has the index `plan`.
-    #[must_use]
-    pub fn join(&self, key: Key, plan: Option<usize>, limit: Limit, dry_run: bool) -> Joining<'_> {
-        self.join_as(RequestTicket::new(None), key, plan, limit, dry_run)
-    }
-
-    /// As [`Zone::join`], for a request that joins other zones too or goes on to a gate.
-    #[must_use]
-    pub fn join_as(
-        &self,
-        request: RequestTicket,
-        key: Key,
-        plan: Option<usize>,
-        limit: Limit,
-        dry_run: bool,
-    ) -> Joining<'_> {
-        Joining::new(&self.shards, key, self.plan(plan), limit, dry_run, request)
-    }
-
-    /// As [`Zone::join_as`], for a request that joins no other zone: it may be decided at once.
-    #[must_use]
-    pub fn ask(
-        &self,
-        request: RequestTicket,
-        key: Key,
-        plan: Option<usize>,
-        limit: Limit,
-        dry_run: bool,
-    ) -> Joined<'_> {
-        Joined::ask(&self.shards, key, self.plan(plan), limit, dry_run, request)
-    }
-
-    /// Asks whether a join would be accepted now.
-    #[must_use]
-    pub fn probe(&self, key: &Key, limit: Limit, dry_run: bool) -> Probing<'_> {
-        Probing::new(&self.shards, key, limit, dry_run)
-    }
-
-    /// Counts a request that this zone rejected. The plan of its key has the index `plan`.
-    ///
-    /// For a request that never joined: a probe said that it would be rejected.
-    pub fn count_rejection(&self, plan: Option<usize>, rejection: &Rejection, dry_run: bool) {
-        if rejection.is_flood {
-            self.metrics().flooded.add(1);
-        }
-        self.shards
-            .count_rejection(self.plan(plan), rejection, dry_run);
-    }
-
-    /// Counts a request that this zone would have accepted but another zone rejected.
-    pub fn count_rejected_elsewhere(&self, plan: Option<usize>) {
-        let why = Unused::RejectedElsewhere;
-        self.shards.count_unused(self.plan(plan), why);
     }
 
     fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {

@@ -36,7 +36,6 @@ mod stream;
 
 use std::borrow::Cow;
 use std::future::poll_fn;
-use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -46,9 +45,9 @@ use super::peer::Peer;
 use super::rewound::Rewound;
 use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
-use super::stream::{Aborted, ClientError, RequestService};
+use super::stream::{Aborted, RequestService};
 use super::timeouts::{FIRST_REQUEST, Timeouts};
-use crate::http::message::request::{empty_lines, end_of_head};
+use crate::http::message::lines::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };
@@ -371,29 +370,6 @@ impl<S: Socket> Http1Connection<S> {
             (Ok(()), Progress::Over) => Some(End::Answered),
             (_, Progress::Begun { .. }) => Some(End::Broken),
             (_, Progress::None | Progress::Over) => Some(End::Closed),
-        }
-    }
-
-    /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
-    ///
-    /// `bytes`: how many the socket accepted.
-    fn wrote(
-        &mut self,
-        cx: &mut Context<'_>,
-        wrote: Poll<io::Result<()>>,
-        bytes: usize,
-    ) -> Poll<Result<(), ClientError>> {
-        let floor = self.timeouts.floor();
-        self.write_lag.moved(&mut self.writing, bytes as u64, floor);
-        match wrote {
-            Poll::Ready(wrote) => {
-                self.writing.stop();
-                Poll::Ready(wrote.map_err(|_| ClientError::Gone))
-            }
-            Poll::Pending => {
-                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
-                late.map(|()| Err(ClientError::Gone))
-            }
         }
     }
 }

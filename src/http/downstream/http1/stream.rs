@@ -1,5 +1,6 @@
 //! The connection as the service of one request uses it.
 
+use std::io;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -20,6 +21,29 @@ fn put_number(out: &mut Buffer, number: u64) {
 }
 
 impl<S: Socket> Http1Connection<S> {
+    /// Maps the result of a write, enforcing `body_timeout` and `min_body_rate`.
+    ///
+    /// `bytes`: how many the socket accepted.
+    pub(super) fn wrote(
+        &mut self,
+        cx: &mut Context<'_>,
+        wrote: Poll<io::Result<()>>,
+        bytes: usize,
+    ) -> Poll<Result<(), ClientError>> {
+        let floor = self.timeouts.floor();
+        self.write_lag.moved(&mut self.writing, bytes as u64, floor);
+        match wrote {
+            Poll::Ready(wrote) => {
+                self.writing.stop();
+                Poll::Ready(wrote.map_err(|_| ClientError::Gone))
+            }
+            Poll::Pending => {
+                let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
+                late.map(|()| Err(ClientError::Gone))
+            }
+        }
+    }
+
     fn write_head(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         let out = self.sender.head();
         let version: &[u8] = match self.version {

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::trailers::{NEVER_TRAILING, Trailers};
 use super::*;
 use crate::testing::{config, request};
 

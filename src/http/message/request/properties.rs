@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::lines::{empty_lines, end_of_head};
 use super::*;
 use crate::testing::{bytes, config, replay};
 

@@ -1,3 +1,4 @@
+use super::super::lines::{empty_lines, end_of_head};
 use super::*;
 
 fn bytes(lines: &str) -> Vec<u8> {

@@ -1,0 +1,147 @@
+//! The names of fields that the gateway reads or replaces itself.
+
+/// The name of a field, as far as the gateway reads or replaces the field itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FieldName {
+    /// Any other field: the gateway only forwards it.
+    Other,
+    /// `Authorization`
+    Authorization,
+    /// `Connection`
+    Connection,
+    /// `Content-Length`
+    ContentLength,
+    /// `Content-Type`
+    ContentType,
+    /// `Cookie`
+    Cookie,
+    /// `Date`
+    Date,
+    /// `Expect`
+    Expect,
+    /// `Forwarded` (RFC 7239)
+    Forwarded,
+    /// `Host`
+    Host,
+    /// `grpc-timeout`, of gRPC's protocol over HTTP/2
+    GrpcTimeout,
+    /// A hop-by-hop field that the gateway does not read.
+    ///
+    /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
+    Hop,
+    /// `RateLimit`
+    RateLimit,
+    /// `RateLimit-Policy`
+    RateLimitPolicy,
+    /// `TE`
+    Te,
+    /// `Trailer`
+    Trailer,
+    /// `Transfer-Encoding`
+    TransferEncoding,
+    /// `Upgrade`
+    Upgrade,
+    /// `X-Forwarded-For`
+    XForwardedFor,
+    /// `X-Forwarded-Host`
+    XForwardedHost,
+    /// `X-Forwarded-Proto`
+    XForwardedProto,
+    /// Another field that says where a request came from, such as `X-Real-IP`.
+    ///
+    /// Also such a name with another sign in place of `-`: some origins read all alike, `_` those
+    /// that have fields as variables of CGI, and `.` PHP.
+    Origination,
+    /// One of the three `X-RateLimit-…` fields that the gateway writes.
+    XRateLimit,
+}
+
+impl FieldName {
+    /// Recognizes a field's name.
+    #[must_use]
+    pub fn of(name: &[u8]) -> Self {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            2 if is(b"te") => Self::Te,
+            4 if is(b"host") => Self::Host,
+            4 if is(b"date") => Self::Date,
+            6 if is(b"cookie") => Self::Cookie,
+            6 if is(b"expect") => Self::Expect,
+            7 if is(b"upgrade") => Self::Upgrade,
+            7 if is(b"trailer") => Self::Trailer,
+            9 if is(b"forwarded") => Self::Forwarded,
+            9 if is(b"ratelimit") => Self::RateLimit,
+            9 if is_like(name, b"x-real-ip") => Self::Origination,
+            10 if is(b"connection") => Self::Connection,
+            10 if is(b"keep-alive") => Self::Hop,
+            12 if is(b"content-type") => Self::ContentType,
+            12 if is(b"grpc-timeout") => Self::GrpcTimeout,
+            13 if is(b"authorization") => Self::Authorization,
+            14 if is(b"content-length") => Self::ContentLength,
+            14 if is(b"http2-settings") => Self::Hop,
+            15 if is(b"x-forwarded-for") => Self::XForwardedFor,
+            16 if is(b"x-forwarded-host") => Self::XForwardedHost,
+            16 if is(b"ratelimit-policy") => Self::RateLimitPolicy,
+            16 if is(b"proxy-connection") => Self::Hop,
+            17 if is(b"transfer-encoding") => Self::TransferEncoding,
+            17 if is(b"x-forwarded-proto") => Self::XForwardedProto,
+            17 if is(b"x-ratelimit-limit") => Self::XRateLimit,
+            21 if is(b"x-ratelimit-remaining") => Self::XRateLimit,
+            23 if is(b"x-ratelimit-retry-after") => Self::XRateLimit,
+            13.. if is_like(&name[..12], b"x-forwarded-") => Self::Origination,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns whether the field is hop-by-hop and ends at this gateway.
+    ///
+    /// These are the fields of RFC 9110, section 7.6.1, and fields of older practice.
+    #[must_use]
+    pub fn is_of_one_hop(self) -> bool {
+        matches!(
+            self,
+            Self::Connection
+                | Self::Hop
+                | Self::Te
+                | Self::Trailer
+                | Self::TransferEncoding
+                | Self::Upgrade
+        )
+    }
+
+    /// Returns whether the field says where a request came from: only trusted peers may set it.
+    #[must_use]
+    pub fn tells_origination(self) -> bool {
+        matches!(
+            self,
+            Self::Forwarded
+                | Self::Origination
+                | Self::XForwardedFor
+                | Self::XForwardedHost
+                | Self::XForwardedProto
+        )
+    }
+
+    /// Returns whether the field stays even if `Connection` lists it.
+    ///
+    /// Without such a field the message would mean something else.
+    #[must_use]
+    pub fn is_kept(self) -> bool {
+        matches!(
+            self,
+            Self::Authorization | Self::ContentLength | Self::Cookie | Self::Host
+        ) || self.tells_origination()
+    }
+
+    pub(super) fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+fn is_like(name: &[u8], known: &[u8]) -> bool {
+    let same = |(one, other): (&u8, &u8)| {
+        one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())
+    };
+    name.iter().zip(known).all(same)
+}

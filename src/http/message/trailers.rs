@@ -1,0 +1,97 @@
+//! The fields behind a body in chunks, or behind a body over HTTP/2.
+
+use super::field_name::FieldName;
+
+/// Maximum number of trailer fields.
+const MAX_TRAILERS: usize = 128;
+
+/// The trailer fields of a body that may be forwarded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trailers(Vec<Line>);
+
+/// A field's name and its value.
+type Line = (Box<[u8]>, Box<[u8]>);
+
+impl Trailers {
+    /// Parses a trailer section, which ends with an empty line.
+    ///
+    /// Fields for framing, routing or authentication are left out (RFC 9110, section 6.5.1).
+    /// Returns `None` if a field is malformed.
+    #[must_use]
+    pub fn parse(section: &[u8]) -> Option<Self> {
+        let mut lines = [httparse::EMPTY_HEADER; MAX_TRAILERS];
+        let parsed = httparse::parse_headers(section, &mut lines);
+        let Ok(httparse::Status::Complete((end, parsed))) = parsed else {
+            return None;
+        };
+        let mut trailers = Self::default();
+        for line in parsed {
+            trailers.push(line.name.as_bytes(), line.value);
+        }
+        (end == section.len()).then_some(trailers)
+    }
+
+    /// Adds a field, unless it is not allowed as a trailer.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        if may_trail(name) {
+            self.0.push((name.into(), value.into()));
+        }
+    }
+
+    /// Returns the fields whose name `stays` accepts.
+    #[must_use]
+    pub fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
+        let fields = self.0.iter().filter(|(name, _)| stays(name));
+        Self(fields.cloned().collect())
+    }
+
+    /// Returns every field: its name and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// Returns whether there are no fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Fields that change what a message means, so they must be known before its body.
+pub(super) const NEVER_TRAILING: [&[u8]; 25] = [
+    b"age",
+    b"authorization",
+    b"cache-control",
+    b"content-encoding",
+    b"content-range",
+    b"content-type",
+    b"cookie",
+    b"expect",
+    b"expires",
+    b"host",
+    b"location",
+    b"max-forwards",
+    b"pragma",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"range",
+    b"retry-after",
+    b"set-cookie",
+    b"vary",
+    b"www-authenticate",
+    b"if-match",
+    b"if-modified-since",
+    b"if-none-match",
+    b"if-range",
+    b"if-unmodified-since",
+];
+
+fn may_trail(name: &[u8]) -> bool {
+    let known = FieldName::of(name);
+    let is_pseudo = name.first() == Some(&b':');
+    known == FieldName::Other
+        && !is_pseudo
+        && !NEVER_TRAILING
+            .iter()
+            .any(|never| name.eq_ignore_ascii_case(never))
+}

@@ -1,0 +1,59 @@
+//! What is ahead of a waiter, and how many wait.
+
+use std::hash::Hash;
+
+use super::{FairQueue, Tag, UNIT};
+
+impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
+    /// Whole costs that leave before one more request of `key` would, if nobody else comes.
+    ///
+    /// Waiters of other keys that have the same tag are taken to leave first: the answer may be
+    /// one request too high for each key that has more waiters than this one.
+    #[must_use]
+    pub fn ahead_of_new(&self, key: &K) -> u64 {
+        match self.flow(key) {
+            Some(flow) if !flow.waiters.is_empty() => self.through(flow.end),
+            Some(flow) => self.through(flow.tag.max(self.now)),
+            None => self.through(self.now),
+        }
+    }
+
+    /// Whole costs that leave before the waiter of `key` that has `nth` others of it ahead, if
+    /// nobody else comes.
+    ///
+    /// Those ahead are taken to cost 1 each. `None` if none of the key waits.
+    #[must_use]
+    pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
+        let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
+        let tag = flow.tag + flow.span(nth);
+        Some(self.through(tag).saturating_sub(1))
+    }
+
+    /// A part of the keys that have waiters, with how many, in no order.
+    ///
+    /// The part begins at the position `from`, and takes at most `most` steps. Returns where the
+    /// next part begins; `None` after the last one.
+    pub fn depths(
+        &self,
+        from: usize,
+        most: usize,
+        mut see: impl FnMut(&K, usize),
+    ) -> Option<usize> {
+        let (end, slots) = (from.saturating_add(most), self.flows.slots());
+        for index in from..end.min(slots) {
+            let flow = self.flows.get(u32::try_from(index).ok()?);
+            if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
+                see(&flow.key, flow.waiters.len() as usize);
+            }
+        }
+        (end < slots).then_some(end)
+    }
+
+    /// Whole costs of the waiters whose tag is at most `tag`.
+    fn through(&self, tag: Tag) -> u64 {
+        let begun = self.ready.begun(tag);
+        let ended = self.ends.through(tag);
+        let costs = begun.saturating_sub(ended) / UNIT;
+        u64::try_from(costs).unwrap_or(u64::MAX)
+    }
+}

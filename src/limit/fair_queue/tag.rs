@@ -1,0 +1,27 @@
+//! Tags: moments in the order of departures.
+
+/// The largest weight of a key.
+pub const MAX_WEIGHT: u32 = 64;
+
+/// One whole cost at weight 1, in tags. Each weight up to [`MAX_WEIGHT`] divides it, so no tag is
+/// ever rounded.
+///
+/// A queue that never empties can release 2^37 whole costs before a tag overflows.
+pub(in crate::limit) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
+
+/// A moment in the order of departures.
+pub(in crate::limit) type Tag = u128;
+
+const fn least_common_multiple(most: u32) -> u128 {
+    let mut multiple = 1;
+    let mut next = 2;
+    while next <= most as u128 {
+        let (mut a, mut b) = (multiple, next);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        multiple = multiple / a * next;
+        next += 1;
+    }
+    multiple
+}

@@ -1,0 +1,164 @@
+use super::*;
+
+#[test]
+fn csv_needs_a_time_and_a_key() {
+    let line = Form::Csv.read("12.5,alice,/login").unwrap();
+    assert_eq!(
+        (line.time.as_nanos(), &*line.path),
+        (12_500_000_000, "/login")
+    );
+    assert_eq!(line.key.as_deref(), Some(b"alice".as_slice()));
+    assert_eq!(Form::Csv.read("0.0000000019,a").unwrap().time.as_nanos(), 1);
+    assert_eq!(Form::Csv.read("1,a").unwrap().path, "/");
+    assert_eq!(Form::Csv.read("1"), Err(LineError::Csv));
+    for time in ["", "x", "-1", "1e3", "1.", "99999999999"] {
+        let read = Form::Csv
+            .read(&format!("{time},a"))
+            .map(|line| line.time.as_nanos());
+        let expected = if time == "1." {
+            Ok(1_000_000_000)
+        } else {
+            Err(LineError::Seconds(time.to_owned()))
+        };
+        assert_eq!(read, expected, "{time}");
+    }
+    for header in [
+        "time,key,path",
+        "\"time\",\"key\"",
+        "Zeit (s), Schlüssel",
+        "$msec,$remote_addr",
+    ] {
+        assert!(Form::Csv.is_header(header), "{header}");
+    }
+    for line in ["1,a", "\"1\",a", "time", "started: 1, 2", "Gecko) /5\" x,y"] {
+        assert!(!Form::Csv.is_header(line), "{line}");
+    }
+    let long = format!("{},a", "é".repeat(1000));
+    let long = Form::Csv.read(&long);
+    assert!(long.unwrap_err().to_string().len() < 300);
+}
+
+#[test]
+fn a_field_of_csv_may_stand_in_quotes() {
+    let cases = [
+        ("1,\"a,b\",/x", "a,b", "/x"),
+        ("1, \"say \"\"hi\"\"\" , /x ", "say \"hi\"", "/x"),
+        ("1,\" a \"", " a ", "/"),
+        ("1,\"\",/x", "", "/x"),
+        ("1,a,\"/x,\"\"y\"", "a", "/x,\"y"),
+        ("1,a,/x,y", "a", "/x,y"),
+        ("\"1\",a,/x", "a", "/x"),
+        // A field that is not validly quoted is taken as unquoted.
+        ("1,\"a,/x", "\"a", "/x"),
+        ("1,\"a\"b,/x", "\"a\"b", "/x"),
+        ("1,a\"b\",/x", "a\"b\"", "/x"),
+    ];
+    for (line, key, path) in cases {
+        let read = Form::Csv.read(line).unwrap();
+        assert_eq!(read.key.as_deref(), Some(key.as_bytes()), "{line}");
+        assert_eq!(read.path, path, "{line}");
+    }
+}
+
+#[test]
+fn a_number_behind_the_path_is_the_cost() {
+    let cases = [
+        ("1,a,/x,5", "/x", Some(5)),
+        ("1,a,\"/x,5\",64", "/x,5", Some(64)),
+        ("1,a,/x,y,5", "/x,y", Some(5)),
+        ("1,a,,5", "/", Some(5)),
+        ("1,a,/x,", "/x,", None),
+        ("1,a,\"/x\"", "/x", None),
+        ("1,a", "/", None),
+    ];
+    for (line, path, cost) in cases {
+        let read = Form::Csv.read(line).unwrap();
+        assert_eq!(
+            (&*read.path, read.cost.map(Cost::get)),
+            (path, cost),
+            "{line}"
+        );
+    }
+    for cost in ["0", "65", "99999999999", "-1", "1.5"] {
+        let line = format!("1,a,/x,{cost}");
+        assert_eq!(Form::Csv.read(&line), Err(LineError::Cost(cost.to_owned())));
+    }
+    let json = "{\"time\":\"2026-11-21T03:33:47Z\",\"cost\":7}";
+    assert_eq!(Form::of(json).read(json).unwrap().cost, Cost::new(7));
+}
+
+#[test]
+fn the_form_shows_in_the_first_line() {
+    assert_eq!(Form::of("{\"time\":\"x\"}"), Form::Json);
+    assert_eq!(Form::of(COMBINED), Form::Combined);
+    assert_eq!(Form::of("time,key"), Form::Csv);
+}
+
+const COMBINED: &str = "192.0.2.1 - bob [21/Nov/2026:04:33:47 +0100] \"GET /a/b?x=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" zone=\"z\"";
+
+#[test]
+fn the_combined_format_is_read_with_what_follows_it() {
+    let line = Form::Combined.read(COMBINED).unwrap();
+    assert_eq!(line.time.as_nanos(), 1_795_232_027_000_000_000);
+    assert_eq!(line.path, "/a/b");
+    let recorded = line.recorded.unwrap();
+    assert_eq!(recorded.client, "192.0.2.1".parse().ok());
+    assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a/b?x=1"));
+    assert_eq!((&*recorded.referer, &*recorded.user_agent), ("", "curl/8"));
+    assert_eq!(recorded.keyed, None);
+    let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
+    let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
+    assert_eq!(keyed, Some(("z".into(), "a".into())));
+    for (fields, plan) in [("plan=gold", Some("gold")), ("plan=gold plan_zone=y", None)] {
+        let line = format!("{COMBINED} key=\"a\" limit_status=passed {fields} class=x");
+        let told = Form::Combined.read(&line).unwrap().recorded.unwrap().plan;
+        assert_eq!(told.as_deref(), plan, "{line}");
+    }
+    assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
+    for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
+        let wrong = COMBINED.replace("Nov/2026", year);
+        let read = Form::Combined.read(&wrong);
+        assert!(matches!(read, Err(LineError::Time(_))), "{year}");
+    }
+    let user = COMBINED.replace("bob", "a [b] c[");
+    assert_eq!(Form::Combined.read(&user).unwrap().time, line.time);
+}
+
+#[test]
+fn apache_escapes_quotes_and_may_name_its_host_first() {
+    let line = "www.example:443 192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?q=\\\"b\\\" HTTP/1.1\" 200 66 \"-\" \"an \\\"agent\\\" \\\\\" 17";
+    assert_eq!(Form::of(line), Form::Combined);
+    let recorded = Form::Combined.read(line).unwrap().recorded.unwrap();
+    assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+    assert_eq!(recorded.target, "/a?q=\\\"b\\\"");
+    assert_eq!(recorded.user_agent, "an \\\"agent\\\" \\\\");
+    let common = "192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET / HTTP/1.1\" 200 66";
+    let recorded = Form::Combined.read(common).unwrap().recorded.unwrap();
+    assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+}
+
+#[test]
+fn a_host_in_the_target_is_no_path_and_a_mapped_address_is_of_ipv4() {
+    let cases = [
+        ("http://example.com/a/b?x=1", "/a/b?x=1", "/a/b"),
+        ("HTTPS://example.com?x=1", "?x=1", "/"),
+        ("http://example.com", "/", "/"),
+        ("http:/a", "http:/a", "http:/a"),
+        ("/http://b", "/http://b", "/http://b"),
+    ];
+    for (target, asked, path) in cases {
+        let combined = COMBINED
+            .replace("/a/b?x=1", target)
+            .replace("192.0.2.1", "::ffff:192.0.2.1");
+        let json = format!(
+            "{{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"::ffff:192.0.2.1\",\"target\":\"{target}\"}}"
+        );
+        for (form, line) in [(Form::Combined, combined), (Form::Json, json)] {
+            let line = form.read(&line).unwrap();
+            assert_eq!(line.path, path, "{target}");
+            let recorded = line.recorded.unwrap();
+            assert_eq!(recorded.target, asked);
+            assert_eq!(recorded.client, "192.0.2.1".parse().ok());
+        }
+    }
+}
