@@ -29,15 +29,15 @@ enum Command {
     Run(Named),
     /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
     /// clients in one process
-    Demo(demo::Wanted),
+    Demo(demo::DemoArguments),
     /// Write a commented gateway.toml to start from; one that is there is not overwritten
-    Init(init::Wanted),
+    Init(init::InitArguments),
     /// Validate the file, and print the effective settings or every problem found
     Check {
         #[command(flatten)]
         file: Named,
         #[command(flatten)]
-        wanted: check::Wanted,
+        wanted: check::CheckArguments,
     },
     /// Print the JSON Schema of a file, with which editors complete and check it
     Schema,
@@ -53,10 +53,10 @@ enum Command {
         #[command(flatten)]
         file: File,
         #[command(flatten)]
-        wanted: simulate::Wanted,
+        wanted: simulate::SimulateArguments,
     },
     /// Recommend rate and burst from the traffic of access logs
-    Advise(advise::Wanted),
+    Advise(advise::AdviseArguments),
     /// Show the live page in a terminal; if the output is not a terminal, print it once
     ///
     /// `?` lists the keys. To change something (pause, rate, dry run, reload) where the gateway has a

@@ -13,7 +13,7 @@ use proptest::sample::Index;
 use crate::http::message::RequestHead;
 
 /// Longer mutated inputs are cut off here, so that no mutation makes a test slow.
-const LONGEST: usize = 16 * 1024;
+const MAX_SIZE: usize = 16 * 1024;
 
 /// Tokens that parsers look for, inserted at random places.
 const TOKENS: [&[u8]; 32] = [
@@ -105,7 +105,7 @@ pub(crate) fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
         .prop_map(|(mut input, other, mutations)| {
             for mutation in mutations {
                 mutation.apply(&mut input, &other);
-                input.truncate(LONGEST);
+                input.truncate(MAX_SIZE);
             }
             input
         });

@@ -52,3 +52,4 @@ mod streams;
 mod support;
 mod tls;
 mod top;
+mod words;

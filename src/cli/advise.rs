@@ -9,13 +9,13 @@ use clap::Args;
 use super::logs;
 use crate::config::{self, KeyTemplate, Zone};
 use crate::replay::Form;
-use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Span, Survey};
+use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Span, Survey};
 use crate::tools::complain::complain;
 use crate::tools::trace::{form, svg};
 
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct AdviseArguments {
     /// The key that identifies a client, made of those of nginx's variables that the log has; a text
     /// without variables counts all requests together
     #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
@@ -58,7 +58,7 @@ pub struct Wanted {
 
 /// Reads the logs and prints the settings that they suggest.
 #[must_use]
-pub fn advise(wanted: &Wanted) -> ExitCode {
+pub fn advise(wanted: &AdviseArguments) -> ExitCode {
     match read(wanted) {
         Ok(Some(advice)) => tell(wanted, &advice),
         Ok(None) => ExitCode::FAILURE,
@@ -69,9 +69,9 @@ pub fn advise(wanted: &Wanted) -> ExitCode {
     }
 }
 
-fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
+fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
     let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
-    let survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
+    let survey = Survey::new(wanted.key.clone(), hours, MAX_KEYS)?;
     let survey = if wanted.all_keys {
         survey.with_outliers()
     } else {
@@ -118,7 +118,7 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     })
 }
 
-fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {
+fn tell(wanted: &AdviseArguments, advice: &Advice) -> ExitCode {
     let plotted = wanted.plot.as_deref().map(|file| draw(advice, file));
     let report = advise::report(advice);
     match io::stdout().write_all(report.as_bytes()) {

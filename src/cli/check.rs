@@ -13,7 +13,7 @@ use crate::tools::complain::complain;
 
 /// The arguments of `drip check`, without the file.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct CheckArguments {
     /// Print the problems as JSON, on standard output
     #[arg(long)]
     json: bool,
@@ -21,7 +21,7 @@ pub struct Wanted {
 
 /// Prints the settings that `file` makes, or every problem with it.
 #[must_use]
-pub fn check(file: &Path, wanted: &Wanted) -> ExitCode {
+pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
     let loaded = server::load(file);
     let is_valid = loaded.is_ok();
     let printed = match &loaded {

@@ -14,7 +14,7 @@ use crate::tools::top::Address;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum size of an answer, in bytes.
-const LONGEST: u64 = 64 << 10;
+const MAX_SIZE: u64 = 64 << 10;
 
 /// The admin port of a file that does not name one.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
@@ -103,7 +103,7 @@ fn get(address: SocketAddr) -> io::Result<String> {
     let request = format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes())?;
     let mut answer = String::new();
-    socket.take(LONGEST).read_to_string(&mut answer)?;
+    socket.take(MAX_SIZE).read_to_string(&mut answer)?;
     Ok(answer)
 }
 

@@ -10,13 +10,13 @@ use clap::Args;
 use super::{import, logs};
 use crate::config::{self, DEFAULT_FILE, KeyTemplate};
 use crate::replay::Trace;
-use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Survey};
+use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Survey};
 use crate::tools::complain::complain;
 use crate::tools::starter;
 
 /// The arguments of `drip init`.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct InitArguments {
     /// The backend, such as `http://127.0.0.1:9000`
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
@@ -38,7 +38,7 @@ const ADMIN: &str =
 
 /// Writes the file. One that is there already is not overwritten.
 #[must_use]
-pub fn init(wanted: &Wanted) -> ExitCode {
+pub fn init(wanted: &InitArguments) -> ExitCode {
     match text(wanted).and_then(|text| save(&wanted.file, &text)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -50,7 +50,7 @@ pub fn init(wanted: &Wanted) -> ExitCode {
 }
 
 /// The text to write. `drip check` accepts it.
-fn text(wanted: &Wanted) -> io::Result<String> {
+fn text(wanted: &InitArguments) -> io::Result<String> {
     let origin = wanted.origin.as_deref().map(normal_origin).transpose()?;
     let origin = origin.as_deref();
     if let Some(origin) = origin {
@@ -146,7 +146,7 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
 
 fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
-    let mut survey = Survey::new(key, Hours::default(), MOST_KEYS)?;
+    let mut survey = Survey::new(key, Hours::default(), MAX_KEYS)?;
     logs::read(&[log.to_owned()], None, &mut survey)?;
     let advice = Advice::new(survey)?;
     let name = comment(&log.display().to_string());

@@ -153,7 +153,7 @@ impl<'r> Node<'r> {
 
     /// The value as a message shows it.
     pub(super) fn found(&self) -> String {
-        const LONGEST: usize = 60;
+        const MAX_CHARACTERS: usize = 60;
         if let Some(written) = self.written().filter(|_| !self.hidden) {
             return toml_string(&written);
         }
@@ -161,8 +161,8 @@ impl<'r> Node<'r> {
             DeValue::Array(_) => "a list".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
             _ if self.hidden => format!("a value {HIDDEN}"),
-            DeValue::String(text) if text.chars().count() > LONGEST => {
-                let begin = text.chars().take(LONGEST).collect::<String>();
+            DeValue::String(text) if text.chars().count() > MAX_CHARACTERS => {
+                let begin = text.chars().take(MAX_CHARACTERS).collect::<String>();
                 format!("{}...", toml_string(&begin))
             }
             DeValue::String(text) => toml_string(text),

@@ -19,7 +19,7 @@ pub struct Problem {
 /// Longest message, in characters; a longer one is cut off.
 ///
 /// The file may be a different one than intended, and any part of it may be long.
-const LONGEST: usize = 1000;
+const MAX_CHARACTERS: usize = 1000;
 
 impl Problem {
     /// One line that tells this as a warning about `file`: `gateway.toml:12:8: warning: message`.
@@ -75,12 +75,12 @@ impl Problem {
 ///
 /// Messages contain names and values from the file, which may have any characters.
 pub(super) fn on_one_line(message: String) -> String {
-    if message.len() <= LONGEST && !message.contains(char::is_control) {
+    if message.len() <= MAX_CHARACTERS && !message.contains(char::is_control) {
         return message;
     }
     let mut line = String::with_capacity(message.len());
     for (index, c) in message.chars().enumerate() {
-        if index == LONGEST {
+        if index == MAX_CHARACTERS {
             line.push_str("...");
             break;
         }

@@ -29,7 +29,7 @@ pub(super) struct Shared {
 }
 
 /// Values from the environment shorter than this are no secrets, and part of many messages.
-const SHORTEST_SECRET: usize = 4;
+const MIN_SECRET: usize = 4;
 
 impl Shared {
     /// `masked`: zones whose keys no message shows, whatever the texts say.
@@ -60,7 +60,7 @@ impl Shared {
 
     /// Notes the value of a variable, which no message may show.
     pub(super) fn hide(&self, name: &str, value: String) {
-        if value.len() >= SHORTEST_SECRET {
+        if value.len() >= MIN_SECRET {
             let shown = format!("${{{name}}}");
             self.secrets.borrow_mut().insert(value, shown);
         }

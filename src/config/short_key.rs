@@ -5,12 +5,12 @@ use std::io::Write;
 /// Maximum length of a key that is kept whole, in bytes.
 ///
 /// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
-const LONGEST: usize = 128;
+const MAX_SIZE: usize = 128;
 const KEPT: usize = 110;
 
 /// `key`, or the short form that is kept of it. The short form of a short form is the same.
 pub(crate) fn short_key(key: &[u8]) -> Cow<'_, [u8]> {
-    if key.len() <= LONGEST {
+    if key.len() <= MAX_SIZE {
         return key.into();
     }
     // This hasher gives the same result in each run.
@@ -31,7 +31,7 @@ mod tests {
         assert_eq!(*short_key(b"192.0.2.1"), *b"192.0.2.1");
         let long = |last: &str| format!("{}{last}", "x".repeat(100_000)).into_bytes();
         let (one, other) = (long("1"), long("2"));
-        assert!(short_key(&one).len() <= LONGEST);
+        assert!(short_key(&one).len() <= MAX_SIZE);
         assert!(short_key(&one).starts_with(b"xxx"));
         assert_ne!(short_key(&one), short_key(&other));
         assert_eq!(short_key(&one), short_key(&long("1")));

@@ -54,9 +54,9 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
 /// Where the symbolic links of `path` lead, also to a file that is not there.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     /// As many as Linux follows.
-    const MOST: usize = 40;
+    const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
-    for _ in 0..MOST {
+    for _ in 0..MAX_LINKS {
         match fs::canonicalize(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => return found,

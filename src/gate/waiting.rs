@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::alarms::Alarms;
 use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Place};
-use crate::limit::{GatePosition, GivesUp, Moment, Patience, Share, WaitLimits};
+use crate::limit::{GatePosition, GivesUp, Moment, Share, WaitLimits, WaitTimeout};
 use crate::observe::metrics::GateRejected;
 use crate::origin::error::OriginError;
 use crate::time::clock;
@@ -70,7 +70,7 @@ impl Waiting {
     ///
     /// # Errors
     ///
-    /// Returns an error when the request [gives up](Patience), or if the gateway stops.
+    /// Returns an error when the request [gives up](WaitTimeout), or if the gateway stops.
     pub async fn turn(mut self, limits: WaitLimits, pacer: &Rc<Pacer>) -> Result<Place, NoTurn> {
         let answer = if limits.hold.is_zero() {
             let answer = timeout(limits.queue_timeout, &mut self.turn).await;
@@ -100,7 +100,7 @@ impl Waiting {
         &mut self,
         limits: WaitLimits,
     ) -> Result<Result<Granted, RecvError>, NoTurn> {
-        let mut patience = Patience::new(limits, self.since, self.held_since);
+        let mut patience = WaitTimeout::new(limits, self.since, self.held_since);
         let mut outages = self.gate.outage.subscribe();
         loop {
             let since = outages.borrow_and_update().as_ref().map(|it| it.since);

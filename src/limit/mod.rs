@@ -61,7 +61,7 @@ pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
 pub use gate::{
     Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
-    GridAnswer, Patience, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
+    GridAnswer, Release, SavedGate, Sharing, SlotCounts, WaitLimits, WaitTimeout,
 };
 pub use growth::more_room;
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::time::clock;
 
 /// A line counts for at least this much: about what a waiting line takes besides its text.
-const LEAST: usize = 256;
+const MIN_LINE: usize = 256;
 
 /// The lines on their way to the thread that writes them.
 ///
@@ -67,7 +67,7 @@ impl Waiting {
 
     /// Counts a line, unless there is no room for it.
     fn add(&self, line: &str) -> bool {
-        let size = line.len().max(LEAST);
+        let size = line.len().max(MIN_LINE);
         let has_room = self.bytes.fetch_add(size, Ordering::Relaxed) + size <= self.max_bytes;
         if has_room {
             self.lines.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Waiting {
     }
 
     fn remove(&self, line: &str) {
-        let size = line.len().max(LEAST);
+        let size = line.len().max(MIN_LINE);
         self.bytes.fetch_sub(size, Ordering::Relaxed);
         self.lines.fetch_sub(1, Ordering::Release);
     }
@@ -227,7 +227,7 @@ mod tests {
         for length in [1, 100, 128 * 1024] {
             let (sender, disk) = sync_channel(0);
             let backlog = Backlog::new(counted(), Slow(sender)).unwrap();
-            let fit = BYTES / length.max(LEAST);
+            let fit = BYTES / length.max(MIN_LINE);
             let line = "x".repeat(length);
             for _ in 0..fit + 100 {
                 backlog.push(line.clone());

@@ -22,7 +22,7 @@ pub fn escape_unquoted(bytes: &[u8]) -> String {
 /// Longest name of a key in a label, a sample or a log event, in characters.
 ///
 /// A key may be as long as the head of a request.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// Bytes from outside as text for people, escaped like [`escape_unquoted`] and of bounded length.
 ///
@@ -30,9 +30,9 @@ const LONGEST_NAME: usize = 128;
 #[must_use]
 pub fn cut(bytes: &[u8]) -> String {
     // A character comes from at most four bytes, so the rest of a long text is not needed.
-    let begin = &bytes[..bytes.len().min(4 * LONGEST_NAME)];
+    let begin = &bytes[..bytes.len().min(4 * MAX_NAME)];
     let text = escape_unquoted(begin);
-    match text.char_indices().nth(LONGEST_NAME) {
+    match text.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None if begin.len() < bytes.len() => format!("{text}…"),
         None => text,

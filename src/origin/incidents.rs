@@ -38,9 +38,9 @@ pub struct LastCheck {
 
 /// Whether a server gets requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum Availability {
     /// It gets requests, and nothing is known against it.
-    Asked,
+    InUse,
     /// It gets requests, although its last request or check failed.
     Failing,
     /// It gets no requests.
@@ -65,12 +65,12 @@ pub enum OutBy {
     Checks,
 }
 
-impl Condition {
+impl Availability {
     /// The name in the API.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Self::Asked => "asked",
+            Self::InUse => "asked",
             Self::Failing => "failing",
             Self::Out(_) => "out",
         }

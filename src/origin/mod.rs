@@ -39,7 +39,7 @@ pub use dial::Dialer;
 pub use error::OriginError;
 pub use http1::Http1Connection;
 pub use http2::Http2Exchange;
-pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
+pub use incidents::{Availability, Failure, LastCheck, OutBy, Outage};
 pub(crate) use pool::Needs;
 pub use pool::Pools;
 pub use prober::Prober;

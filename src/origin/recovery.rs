@@ -19,7 +19,7 @@ use crate::time::clock;
 /// The time before the first try, on average.
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest time between two tries, on average.
-const LONGEST: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// Tries to reach an origin again and again while requests wait for it.
 ///
@@ -45,7 +45,7 @@ impl Recovery {
         let mut pause = FIRST;
         loop {
             sleep(jittered(pause)).await;
-            pause = (pause * 3 / 2).min(LONGEST);
+            pause = (pause * 3 / 2).min(MAX_PAUSE);
             // Nothing is tried for nobody.
             if !self.gate.is_still_out(self.outage, None) {
                 return;

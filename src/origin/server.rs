@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::error::OriginError;
 use super::health::{MaxFails, ServerHealth};
-use super::incidents::{Condition, Failure, Incidents, LastCheck, OutBy, Outage};
+use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
 use crate::gate::Place;
 use crate::limit::{Cost, Moment};
@@ -69,11 +69,11 @@ impl Server {
     }
 
     /// Whether it gets requests. `alone`: the origin has no other server.
-    pub(super) fn condition(&self, alone: bool, now: Moment) -> Condition {
+    pub(super) fn availability(&self, alone: bool, now: Moment) -> Availability {
         let past = self.incidents.lock();
         let out = |since: Option<Moment>, by| {
             let since = since.unwrap_or(now);
-            Condition::Out(Outage { since, by })
+            Availability::Out(Outage { since, by })
         };
         if !self.health.passes_checks() {
             return out(past.out_by_checks, OutBy::Checks);
@@ -85,9 +85,9 @@ impl Server {
         let check = past.last_check.as_ref();
         let is_failing = self.health.has_failed() || check.is_some_and(|it| it.found.is_err());
         if is_failing {
-            Condition::Failing
+            Availability::Failing
         } else {
-            Condition::Asked
+            Availability::InUse
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::health::MaxFails;
-use super::incidents::{Condition, Failure, LastCheck};
+use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::{InFlight, Server};
@@ -40,7 +40,7 @@ pub struct ServerState<'o> {
     /// The URL as in the file.
     pub url: &'o ServerUrl,
     /// Whether it gets requests.
-    pub condition: Condition,
+    pub availability: Availability,
     /// Number of requests at it.
     pub in_flight: usize,
     /// The last request that it did not answer.
@@ -158,7 +158,7 @@ impl Origin {
         let alone = self.is_alone();
         self.servers.iter().map(move |server| ServerState {
             url: server.url(),
-            condition: server.condition(alone, now),
+            availability: server.availability(alone, now),
             in_flight: server.in_flight(),
             last_failure: server.last_failure(),
             last_check: server.last_check(),

@@ -143,8 +143,8 @@ fn asked(request: &str) -> (&str, &str) {
 
 /// The start of a text that is not a valid time, cut for a message.
 fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARACTERS: usize = 60;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use flate2::read::MultiGzDecoder;
 
 /// Maximum length of a line in bytes. It bounds the memory for any input.
-const LONGEST: usize = 1 << 20;
+const MAX_SIZE: usize = 1 << 20;
 /// Size of one read in bytes. Nearly every line fits into it.
 const AT_ONCE: usize = 1 << 17;
 /// The first bytes of a gzip file (RFC 1952, section 2.3.1).
@@ -75,7 +75,7 @@ impl Lines {
                 let is_line = is_too_long || !rest.is_empty();
                 return Ok(is_line.then(|| self.place(rest, is_too_long)));
             }
-            if searched >= LONGEST {
+            if searched >= MAX_SIZE {
                 is_too_long = true;
                 searched = 0;
                 self.unread = 0..0;
@@ -107,7 +107,7 @@ impl Lines {
             self.unread = 0..self.unread.len();
         }
         if self.unread.end == self.buffer.len() {
-            let room = (self.buffer.len() * 2).min(LONGEST + AT_ONCE);
+            let room = (self.buffer.len() * 2).min(MAX_SIZE + AT_ONCE);
             self.buffer.resize(room, 0);
         }
         let free = &mut self.buffer[self.unread.end..];
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_costs_no_memory() {
         let mut input = b"first\n".to_vec();
-        input.extend(vec![b'x'; 5 * LONGEST]);
+        input.extend(vec![b'x'; 5 * MAX_SIZE]);
         input.extend(b"\nlast\n");
         let read = lines(input.clone());
         assert_eq!(read.len(), 3);
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(read[2].as_deref(), Some(b"last".as_slice()));
         let mut lines = Lines::new(Box::new(Cursor::new(packed(&input)))).unwrap();
         while lines.take().unwrap().is_some() {}
-        assert!(lines.buffer.len() <= LONGEST + AT_ONCE);
+        assert!(lines.buffer.len() <= MAX_SIZE + AT_ONCE);
     }
 
     #[test]

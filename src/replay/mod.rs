@@ -14,7 +14,7 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
-pub use gated::{GatedSimulator, Judged};
+pub use gated::{GatedSimulator, ReplayAdmission};
 pub(crate) use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};
 pub use outcome::{AtGate, Outcome};

@@ -1,5 +1,5 @@
 /// Maximum number of columns. Beyond it, each two columns are joined.
-const MOST: usize = 2048;
+const MAX_COLUMNS: usize = 2048;
 
 /// How two values in one column are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ impl<const N: usize> Timeline<N> {
     pub fn put(&mut self, at: u64, row: usize, value: u64) {
         let begin = *self.begin.get_or_insert(at - at % self.width);
         let ahead = at.saturating_sub(begin);
-        while ahead / self.width >= MOST as u64 {
+        while ahead / self.width >= MAX_COLUMNS as u64 {
             self.halve();
         }
-        let column = usize::try_from(ahead / self.width).unwrap_or(MOST);
+        let column = usize::try_from(ahead / self.width).unwrap_or(MAX_COLUMNS);
         if column >= self.columns.len() {
             self.columns.resize(column + 1, [0; N]);
         }
@@ -137,7 +137,7 @@ mod tests {
             line.columns().iter().map(|column| column[2]).max(),
             Some(776)
         );
-        assert!(line.columns().len() <= MOST);
+        assert!(line.columns().len() <= MAX_COLUMNS);
         assert_eq!((line.begin(), line.width()), (1_000, 80));
         let coarse = line.coarser(line.width_of(100));
         assert!(coarse.columns().len() <= 100);

@@ -16,7 +16,7 @@ const CALM: u32 = 5;
 
 /// What the log was last told.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedState {
     /// Since when clients have waited, if the log says so.
     full_since: Option<Moment>,
     /// Seconds without a waiting client since then.
@@ -32,7 +32,7 @@ enum News {
 
 /// Looks each second whether clients wait for a place. Never ends.
 pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
-    let mut told = Told::default();
+    let mut told = LoggedState::default();
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -68,7 +68,7 @@ pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
     }
 }
 
-impl Told {
+impl LoggedState {
     /// What to tell after a second in which clients waited or not.
     fn second(&mut self, is_full: bool, now: Moment) -> Option<News> {
         if is_full {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_begin_and_an_end_are_told_once_however_it_flickers() {
-        let mut told = Told::default();
+        let mut told = LoggedState::default();
         let mut news = Vec::new();
         // Full from second 3 to 5, and again in 7 and 20.
         for second in 0..40_u64 {

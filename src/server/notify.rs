@@ -26,7 +26,7 @@ impl ServiceManager {
         let socket = name.and_then(|name| match connect(&name) {
             Ok(socket) => Some(socket),
             Err(error) => {
-                tracing::warn!(%error, "NOTIFY_SOCKET: the service manager cannot be told anything");
+                tracing::warn!(%error, "cannot connect to NOTIFY_SOCKET: the service manager gets no messages");
                 None
             }
         });

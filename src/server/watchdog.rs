@@ -42,9 +42,7 @@ impl Watchdog {
         loop {
             sleep(interval).await;
             if join_all(threads.iter().map(answers)).await.contains(&false) {
-                tracing::error!(
-                    "a thread has ended: the service manager is told no more that the gateway works"
-                );
+                tracing::error!("watchdog notifications stopped: a thread has exited");
                 return pending().await;
             }
             manager.alive();

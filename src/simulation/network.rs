@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::random::Random;
 use super::redis::Reply;
-use super::store::{Condition, Served, StoreServer};
+use super::store::{Served, StoreServer, StoreState};
 use super::world::{HostId, World};
 use crate::store::Url;
 use crate::store::simulated;
@@ -122,7 +122,7 @@ impl Network {
             let arrival = self.arrival(&link);
             self.world.sleep_until(arrival).await;
         }
-        if self.store.condition() == Condition::Dead {
+        if self.store.condition() == StoreState::Dead {
             return Err(broken(io::ErrorKind::ConnectionRefused));
         }
         let connection = Rc::new(Connection {
@@ -217,7 +217,7 @@ impl Connection {
         let (world, store) = (&self.network.world, &self.network.store);
         let sent = self.waits_since.take().unwrap_or(world.now());
         world.sleep_until(arrives).await;
-        if store.condition() == Condition::Dead {
+        if store.condition() == StoreState::Dead {
             return self.break_off();
         }
         if self.is_broken.get() && self.network.random.borrow_mut().chance(50) {

@@ -11,7 +11,7 @@ use super::world::World;
 
 /// How the server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum StoreState {
     Works,
     /// Its process does not run: whoever connects is refused.
     Dead,
@@ -31,7 +31,7 @@ pub(super) struct StoreServer {
     world: Rc<World>,
     redis: RefCell<FakeRedis>,
     invariants: Rc<Invariants>,
-    condition: Cell<Condition>,
+    condition: Cell<StoreState>,
     /// How long it takes for a command.
     takes: Cell<Duration>,
     /// When it is done with all commands that have arrived.
@@ -46,18 +46,18 @@ impl StoreServer {
             world: Rc::clone(world),
             redis: RefCell::new(redis),
             invariants: Rc::clone(invariants),
-            condition: Cell::new(Condition::Works),
+            condition: Cell::new(StoreState::Works),
             takes: Cell::default(),
             busy_until: Cell::default(),
             ahead: Cell::default(),
         }
     }
 
-    pub(super) fn condition(&self) -> Condition {
+    pub(super) fn condition(&self) -> StoreState {
         self.condition.get()
     }
 
-    pub(super) fn set_condition(&self, condition: Condition) {
+    pub(super) fn set_condition(&self, condition: StoreState) {
         self.condition.set(condition);
     }
 
@@ -115,13 +115,13 @@ impl StoreServer {
         let done = self.busy_until.get().max(self.world.now()) + work;
         self.busy_until.set(done);
         self.world.sleep_until(done).await;
-        if self.condition.get() == Condition::Dead {
+        if self.condition.get() == StoreState::Dead {
             return None;
         }
         let (mut replies, mut claim) = (Vec::new(), None);
         for command in commands {
             let reply = self.run(&command);
-            if self.condition.get() == Condition::Works {
+            if self.condition.get() == StoreState::Works {
                 claim = self
                     .invariants
                     .store_ran(gateway, &command, &reply)
@@ -138,7 +138,7 @@ impl StoreServer {
     }
 
     fn run(&self, command: &[Vec<u8>]) -> Reply {
-        if self.condition.get() == Condition::Loading {
+        if self.condition.get() == StoreState::Loading {
             return Reply::Error("LOADING Redis is loading the dataset in memory".to_owned());
         }
         self.redis.borrow_mut().run(self.now(), command)

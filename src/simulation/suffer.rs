@@ -6,7 +6,7 @@ use super::clock::Skew;
 use super::gateway::Gateway;
 use super::run::Simulation;
 use super::scenario::Fault;
-use super::store::Condition;
+use super::store::StoreState;
 
 /// Lets a fault happen, until it is over.
 pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
@@ -72,13 +72,13 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             store.set_takes(Duration::ZERO);
         }
         Fault::Death { lasts, loads } => {
-            store.set_condition(Condition::Dead);
+            store.set_condition(StoreState::Dead);
             reset_all(simulation);
             world.sleep(lasts).await;
             store.flush();
-            store.set_condition(Condition::Loading);
+            store.set_condition(StoreState::Loading);
             world.sleep(loads).await;
-            store.set_condition(Condition::Works);
+            store.set_condition(StoreState::Works);
         }
         Fault::Failover { loses, read_only } => {
             let replica = store.snapshot();

@@ -15,7 +15,7 @@ const STEPS: usize = 6;
 /// Of how many servers and routes they are kept, 13 KB for each.
 ///
 /// More have no latencies.
-pub(crate) const MOST: usize = 500;
+pub(crate) const MAX_KEPT: usize = 500;
 
 /// The counts of latencies at several moments of the last minute.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Minute(Arc<Mutex<Steps<Of, Counts>>>);
 
 impl Default for Minute {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Steps::new(MOST, STEPS))))
+        Self(Arc::new(Mutex::new(Steps::new(MAX_KEPT, STEPS))))
     }
 }
 
@@ -56,7 +56,7 @@ impl Minute {
         let kept = self.lock();
         match kept.of(of).and_then(VecDeque::front) {
             Some(before) => now.since(before),
-            None if kept.len() < MOST => now.clone(),
+            None if kept.len() < MAX_KEPT => now.clone(),
             None => Counts::default(),
         }
     }
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn as_many_are_kept_as_may_be() {
         let minute = Minute::default();
-        let many = (0..2 * MOST).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
+        let many = (0..2 * MAX_KEPT).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
         minute.lock().keep(many);
-        assert_eq!(minute.lock().len(), MOST);
+        assert_eq!(minute.lock().len(), MAX_KEPT);
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::from_secs(1));
         let of = |nth: usize| Of::Route(nth.to_string());
         let at = |nth| minute.latency(&of(nth), &histogram.counts()).p99;
-        assert!(at(0).is_some() && at(MOST).is_none());
+        assert!(at(0).is_some() && at(MAX_KEPT).is_none());
     }
 }

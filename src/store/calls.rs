@@ -6,13 +6,13 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::Pace;
-use super::operation::{Asked, Entry, Operation, Subject, micros};
+use super::operation::{Entry, Operation, ScriptCommand, Subject, micros};
 use crate::limit::{Algorithm, Moment};
 
 /// Most keys in a call to a script: Redis does nothing else meanwhile.
-pub(super) const MOST_KEYS: usize = 64;
+pub(super) const MAX_KEYS: usize = 64;
 /// Most operations on one key in a call.
-const MOST_ENTRIES: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 /// Operations in order, put together into as few calls as possible.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Calls<'a> {
 
 /// Operations of the same kind on keys of the same algorithm and rate.
 pub(super) struct Call<'a> {
-    asked: Asked,
+    asked: ScriptCommand,
     algorithm: Algorithm,
     pace: &'a Pace,
     at: Option<Moment>,
@@ -115,7 +115,7 @@ impl<'a> Call<'a> {
             ..
         } = operation.subject();
         Self {
-            asked: O::ASKED,
+            asked: O::COMMAND,
             algorithm,
             pace,
             at,
@@ -137,17 +137,17 @@ impl<'a> Call<'a> {
         self.keys.len() - 1
     }
 
-    /// Adds to a key that is here. Returns which entry it is in, and behind how many equal ones.
+    /// Adds to a key that is here. Returns its entry, and its index among identical joins there.
     fn add_to(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
         let entries = &mut self.entries[key];
         let index = entries.len().checked_sub(1)?;
         let (count, last) = &mut entries[index];
         // Two refunds of one charge are not the same as one of two.
-        if self.asked == Asked::Join && *last == new {
+        if self.asked == ScriptCommand::Join && *last == new {
             *count += 1;
             return Some((index, *count - 1));
         }
-        if entries.len() == MOST_ENTRIES {
+        if entries.len() == MAX_ENTRIES {
             return None;
         }
         entries.push((1, new));
@@ -158,7 +158,7 @@ impl<'a> Call<'a> {
         self.algorithm
     }
 
-    pub(super) fn asked(&self) -> Asked {
+    pub(super) fn asked(&self) -> ScriptCommand {
         self.asked
     }
 

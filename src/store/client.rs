@@ -6,7 +6,7 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::calls::{Calls, MOST_KEYS, Place};
+use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
@@ -69,7 +69,7 @@ impl Store {
     /// server is reachable shows on first use.
     #[must_use]
     pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
-        let most_keys = if url.is_cluster() { 1 } else { MOST_KEYS };
+        let most_keys = if url.is_cluster() { 1 } else { MAX_KEYS };
         Self {
             url,
             prefix: prefix.into(),

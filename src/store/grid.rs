@@ -9,7 +9,7 @@ use super::reply::Packed;
 use crate::limit::{ClassDemand, Moment, Rate};
 
 /// Most slots of the rate in one of the script: the fastest rate has 200.
-const MOST_PIECES: u32 = 1000;
+const MAX_PIECES: u32 = 1000;
 
 /// A gateway asks for slots of an origin's grid, and tells what waits there.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Grant {
             _ => return None,
         };
         let pieces = Some(u32::from_le_bytes(rest.take()?));
-        let pieces = pieces.filter(|pieces| *pieces <= MOST_PIECES)?;
+        let pieces = pieces.filter(|pieces| *pieces <= MAX_PIECES)?;
         let count = rest.length()?;
         let mut slots = Vec::with_capacity(count);
         for _ in 0..count {

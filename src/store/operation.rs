@@ -3,7 +3,7 @@ use crate::limit::{Algorithm, Delay, Moment};
 
 /// What a script is asked for, with the byte that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ScriptCommand {
     Join = 1,
     Refund = 2,
     Forget = 3,
@@ -12,7 +12,7 @@ pub(super) enum Asked {
 
 /// Something that a script does to one key.
 pub(super) trait Operation {
-    const ASKED: Asked;
+    const COMMAND: ScriptCommand;
 
     fn subject(&self) -> Subject<'_>;
     fn entry(&self) -> Entry;
@@ -37,7 +37,7 @@ pub(super) struct Entry {
 }
 
 impl Operation for Join<'_> {
-    const ASKED: Asked = Asked::Join;
+    const COMMAND: ScriptCommand = ScriptCommand::Join;
 
     fn subject(&self) -> Subject<'_> {
         Subject {
@@ -71,7 +71,7 @@ impl Operation for Join<'_> {
 }
 
 impl Operation for Refund<'_> {
-    const ASKED: Asked = Asked::Refund;
+    const COMMAND: ScriptCommand = ScriptCommand::Refund;
 
     fn subject(&self) -> Subject<'_> {
         Subject {
@@ -99,7 +99,7 @@ impl Operation for Refund<'_> {
 pub(super) struct ForgetBehind<'a>(pub(super) &'a Refund<'a>);
 
 impl Operation for ForgetBehind<'_> {
-    const ASKED: Asked = Asked::Forget;
+    const COMMAND: ScriptCommand = ScriptCommand::Forget;
 
     fn subject(&self) -> Subject<'_> {
         self.0.subject()
@@ -111,7 +111,7 @@ impl Operation for ForgetBehind<'_> {
 }
 
 impl Operation for Retune<'_> {
-    const ASKED: Asked = Asked::Retune;
+    const COMMAND: ScriptCommand = ScriptCommand::Retune;
 
     fn subject(&self) -> Subject<'_> {
         Subject {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::calls::Call;
-use super::operation::Asked;
+use super::operation::ScriptCommand;
 use crate::limit::Moment;
 
 /// The reply to a call.
@@ -92,7 +92,7 @@ impl Packed<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
-    fn key(&mut self, asked: Asked, entries: usize) -> Option<KeyReply> {
+    fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<KeyReply> {
         let [state] = self.take()?;
         if state == 0 {
             return Some(KeyReply::Taken);
@@ -111,12 +111,12 @@ impl Packed<'_> {
         }))
     }
 
-    fn entry(&mut self, asked: Asked) -> Option<EntryReply> {
+    fn entry(&mut self, asked: ScriptCommand) -> Option<EntryReply> {
         let mut entry = EntryReply {
             done: u32::from_le_bytes(self.take()?),
             ..EntryReply::default()
         };
-        if asked == Asked::Join {
+        if asked == ScriptCommand::Join {
             for number in &mut entry.found {
                 *number = self.whole()?;
             }

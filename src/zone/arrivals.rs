@@ -10,7 +10,7 @@ use crate::limit::{Cost, Limit, Moment};
 /// How long an arrival is kept.
 const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 /// Most arrivals that a zone keeps, over all workers. Beyond it the oldest go.
-pub(super) const MOST: usize = 100_000;
+pub(super) const MAX_ARRIVALS: usize = 100_000;
 /// Arrivals in a full chunk. The oldest go a chunk at a time.
 const CHUNK: usize = 512;
 
@@ -233,7 +233,10 @@ mod tests {
 
     #[test]
     fn what_is_recorded_comes_back_in_order_of_time_from_all_workers() {
-        let (mut one, mut other) = (ArrivalLog::new(MOST, START), ArrivalLog::new(MOST, START));
+        let (mut one, mut other) = (
+            ArrivalLog::new(MAX_ARRIVALS, START),
+            ArrivalLog::new(MAX_ARRIVALS, START),
+        );
         let keys: Vec<Vec<u8>> = (0..40u32)
             .map(|n| format!("key {n}").into_bytes())
             .collect();
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_old_ones_go_with_and_without_further_traffic() {
-        let mut log = ArrivalLog::new(MOST, START);
+        let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
         for n in 0..2 * CHUNK as u64 + 7 {
             log.record(arrival(at(n), b"k", 1, 1));
         }
@@ -304,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_long_key_takes_little_room() {
-        let mut log = ArrivalLog::new(MOST, START);
+        let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
         let name = vec![b'x'; 60_000];
         log.record(arrival(START, &name, 1, 1));
         log.record(arrival(START, b"short", 1, 1));

@@ -12,7 +12,7 @@ use crate::limit::{Heaviest, HeavyHitters, Measure, Moment, Window};
 use crate::observe::key_names::KeyNames;
 
 /// Longest key that is kept whole, in bytes. Of a longer one the beginning is kept.
-const LONGEST: usize = 128;
+const MAX_KEY_SIZE: usize = 128;
 
 /// A key among the heaviest of a zone, as it is kept: whole, or its beginning with its short form
 /// behind it.
@@ -66,13 +66,13 @@ impl HeavyName {
     /// The key, or its first 128 bytes.
     #[must_use]
     pub fn begin(&self) -> &[u8] {
-        &self.0[..self.0.len().min(LONGEST)]
+        &self.0[..self.0.len().min(MAX_KEY_SIZE)]
     }
 
     /// The key, if it is kept whole.
     #[must_use]
     pub fn whole(&self) -> Option<&Key> {
-        (self.0.len() <= LONGEST).then_some(&self.0)
+        (self.0.len() <= MAX_KEY_SIZE).then_some(&self.0)
     }
 
     /// As text: of a long key the beginning and an ellipsis, or its masked name.
@@ -99,7 +99,7 @@ impl HeavyName {
 
     /// The short form of a long key, which has the same masked name.
     fn short_form(&self) -> &[u8] {
-        self.0.get(LONGEST..).unwrap_or_default()
+        self.0.get(MAX_KEY_SIZE..).unwrap_or_default()
     }
 
     /// The name of its plan, if it has one and is kept whole.
@@ -109,10 +109,10 @@ impl HeavyName {
     }
 
     fn of(key: &Key) -> Self {
-        if key.len() <= LONGEST {
+        if key.len() <= MAX_KEY_SIZE {
             return Self(Key::clone(key));
         }
-        Self(Key::from([&key[..LONGEST], &*short_key(key)].concat()))
+        Self(Key::from([&key[..MAX_KEY_SIZE], &*short_key(key)].concat()))
     }
 }
 

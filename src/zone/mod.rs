@@ -45,7 +45,7 @@ pub use handle::Zone;
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use joining::{Joined, Joining};
 pub use messages::Waiters;
-pub use overrides::{MOST_KEYS, Override, Overrides};
+pub use overrides::{MAX_KEYS, Override, Overrides};
 pub use probing::Probing;
 pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, Top, ZoneStats};

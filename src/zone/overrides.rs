@@ -8,7 +8,7 @@ use super::answer::Key;
 use crate::limit::{Moment, Rate};
 
 /// The most keys of a zone that have an override of their own.
-pub const MOST_KEYS: usize = 1_000;
+pub const MAX_KEYS: usize = 1_000;
 
 /// What differs from the file until it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Override {
 pub struct Overrides {
     /// For all keys.
     pub zone: Option<Override>,
-    /// For one key each; at most [`MOST_KEYS`].
+    /// For one key each; at most [`MAX_KEYS`].
     pub keys: HashMap<Key, Override, RandomState>,
 }
 

@@ -12,19 +12,19 @@ use crate::limit::Rate;
 /// lock until the supervisors are told, so that they never go back to what was before.
 #[derive(Debug)]
 pub(super) struct Steering {
-    told: Mutex<Told>,
+    told: Mutex<CurrentNumbers>,
     /// Whether an override says something about the dry run. Every request reads this.
     has_dry_run: AtomicBool,
 }
 
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct CurrentNumbers {
     pub(super) settings: config::Zone,
     pub(super) sharing: Option<Sharing>,
     pub(super) overrides: Arc<Overrides>,
 }
 
-impl Told {
+impl CurrentNumbers {
     /// The rate in force for each key without a plan.
     pub(super) fn rate(&self) -> Rate {
         self.overrides.zone_rate().unwrap_or(self.settings.rate)
@@ -35,7 +35,7 @@ impl Steering {
     pub(super) fn new(settings: config::Zone, sharing: Option<Sharing>) -> Self {
         let overrides = Arc::default();
         Self {
-            told: Mutex::new(Told {
+            told: Mutex::new(CurrentNumbers {
                 settings,
                 sharing,
                 overrides,
@@ -44,7 +44,7 @@ impl Steering {
         }
     }
 
-    pub(super) fn told(&self) -> MutexGuard<'_, Told> {
+    pub(super) fn told(&self) -> MutexGuard<'_, CurrentNumbers> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,7 +52,7 @@ impl Steering {
         Arc::clone(&self.told().overrides)
     }
 
-    pub(super) fn set_overrides(&self, told: &mut Told, overrides: Overrides) {
+    pub(super) fn set_overrides(&self, told: &mut CurrentNumbers, overrides: Overrides) {
         let has_dry_run = overrides.has_dry_run();
         self.has_dry_run.store(has_dry_run, Ordering::Relaxed);
         told.overrides = Arc::new(overrides);

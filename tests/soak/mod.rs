@@ -52,7 +52,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// How long before and after a failed request the gateway's log is printed with it.
 const EARLIER: Duration = Duration::from_millis(300);
 const LATER: Duration = Duration::from_millis(100);
-const MOST_LINES: usize = 100;
+const MAX_LINES: usize = 100;
 
 /// After the first half, memory grows by less than this, no matter how long the soak is.
 const MORE_MEMORY: u64 = 48 << 20;
@@ -195,7 +195,7 @@ fn every_request_is_accounted_for_whatever_happens() {
         let lines = log.iter().filter(|(at, _)| near.contains(at));
         lines
             .map(|(_, line)| line.clone())
-            .take(MOST_LINES)
+            .take(MAX_LINES)
             .collect()
     });
     assert!(

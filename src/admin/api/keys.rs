@@ -16,7 +16,7 @@ use crate::status::views;
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Most keys in one list.
-const MOST: usize = 1_000;
+const MAX_KEYS: usize = 1_000;
 
 #[derive(Deserialize)]
 struct Listing {
@@ -51,9 +51,9 @@ enum Listed {
 impl Listing {
     /// What is asked for, or what is wrong with it.
     fn listed(&self) -> Result<Listed, String> {
-        if !(1..=MOST).contains(&self.limit) {
+        if !(1..=MAX_KEYS).contains(&self.limit) {
             let limit = self.limit;
-            return Err(format!("limit is {limit}; it must be from 1 to {MOST}"));
+            return Err(format!("limit is {limit}; it must be from 1 to {MAX_KEYS}"));
         }
         let measure = match self.sort {
             Sort::Depth => return self.remembered(Order::Depth),
@@ -163,7 +163,7 @@ pub(super) async fn list(
         Ok(listing) => listing.into_inner(),
         Err(error) => {
             return reply::bad_query(format!(
-                "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MOST}, and window 60 or 600: {error}"
+                "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600: {error}"
             ));
         }
     };

@@ -6,7 +6,7 @@ use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
-use crate::origin::{Condition, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
+use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
 use crate::status::counts::Labelled;
 use crate::status::minute::{Minute, Of, latency};
 use crate::status::timestamp::timestamp;
@@ -58,14 +58,14 @@ fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> vie
 fn server(state: ServerState<'_>, recent: &Counts) -> Server {
     Server {
         url: Plain::new(&state.url.to_string()),
-        healthy: state.condition == Condition::Asked,
+        healthy: state.availability == Availability::InUse,
         in_flight: state.in_flight as u64,
         answered: state.metrics.answered(),
         failed: state.metrics.failed(),
-        state: state.condition.label().into(),
-        out: match state.condition {
-            Condition::Asked | Condition::Failing => None,
-            Condition::Out(outage) => Some(out(outage)),
+        state: state.availability.label().into(),
+        out: match state.availability {
+            Availability::InUse | Availability::Failing => None,
+            Availability::Out(outage) => Some(out(outage)),
         },
         last_failure: state.last_failure.map(|Failure { at, text }| Event {
             at: timestamp(at),

@@ -18,15 +18,15 @@ use crate::status::overridden::{place, view};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, KeyOverride, Plain};
 use crate::time::clock;
-use crate::zone::{Key, MOST_KEYS, Override, Zone};
+use crate::zone::{Key, MAX_KEYS, Override, Zone};
 
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MIN_SPAN: Duration = Duration::from_secs(1);
+const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The body of a PUT.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-struct Wanted {
+struct OverrideBody {
     rate: Option<String>,
     pause: Option<bool>,
     dry_run: Option<bool>,
@@ -135,7 +135,7 @@ async fn act(
 /// Reads the body of a PUT.
 fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     let bad = |message: String| (StatusCode::BAD_REQUEST, message);
-    let wanted: Wanted = serde_json::from_slice(body).map_err(|error| {
+    let wanted: OverrideBody = serde_json::from_slice(body).map_err(|error| {
         bad(format!(
             "the body must be JSON such as {{\"rate\": \"20r/s\", \"for\": \"10m\"}}, with rate, pause, dry_run and for: {error}"
         ))
@@ -163,7 +163,7 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
         bad("for is missing: how long it lasts, such as \"for\": \"10m\"".to_owned())
     })?;
     let span = parse_duration(&span)
-        .filter(|span| (SHORTEST..=LONGEST).contains(span))
+        .filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span))
         .ok_or_else(|| {
             bad(format!(
                 "for is {span:?}; it must be from 1s to 24h, such as \"10m\""
@@ -205,9 +205,9 @@ fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
         }
         Target::Key(key) => {
             let is_known = overrides.keys.contains_key(&key);
-            if !is_known && overrides.keys.len() >= MOST_KEYS {
+            if !is_known && overrides.keys.len() >= MAX_KEYS {
                 let message = format!(
-                    "{MOST_KEYS} keys of this zone have an override already; undo one, or give these keys a plan in the file"
+                    "{MAX_KEYS} keys of this zone have an override already; undo one, or give these keys a plan in the file"
                 );
                 return Err((StatusCode::CONFLICT, message));
             }

@@ -13,7 +13,7 @@ use super::zones::{busy, find, no_such_zone};
 use crate::admin::{Admin, reply};
 use crate::status::outcomes::Outcomes;
 use crate::status::views::WhatIf;
-use crate::status::what_if::{Wanted, differs, replay};
+use crate::status::what_if::{OtherNumbers, differs, replay};
 use crate::time::clock;
 
 /// One replay at a time: it keeps a processor busy.
@@ -36,7 +36,7 @@ pub(super) async fn ask(
     let Some((index, zone)) = find(&gateway, &name) else {
         return no_such_zone(&gateway, &name);
     };
-    let wanted = match Wanted::read(&body, zone.settings()) {
+    let wanted = match OtherNumbers::read(&body, zone.settings()) {
         Ok(wanted) => wanted,
         Err(message) => return reply::error(StatusCode::BAD_REQUEST, message),
     };

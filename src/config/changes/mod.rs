@@ -11,7 +11,7 @@ use super::of_table::OfTable;
 use super::{Plan, Settings, Zone, show};
 
 /// Longest shown value, in characters.
-const LONGEST: usize = 80;
+const MAX_CHARACTERS: usize = 80;
 
 /// What a reload from `old` to `new` changes: one text for each setting that differs.
 ///
@@ -199,7 +199,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -11,7 +11,7 @@ use crate::config::tables::plan_keys::content;
 use crate::config::tables::values;
 
 /// Most files that are included.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// An included file.
 pub(super) struct Included {
@@ -46,8 +46,8 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
             if !known.insert(absolute.clone()) {
                 continue;
             }
-            if included.len() == MOST_FILES {
-                item.wrong(&format!("at most {MOST_FILES} files are included"));
+            if included.len() == MAX_FILES {
+                item.wrong(&format!("at most {MAX_FILES} files are included"));
                 return included;
             }
             let folder = absolute.parent().unwrap_or(beside).to_owned();

@@ -83,7 +83,7 @@ pub struct PathRegex {
 
 impl PathRegex {
     /// The longest text of a regular expression, in bytes.
-    pub const LONGEST: usize = 1000;
+    pub const MAX_REGEX_SIZE: usize = 1000;
     /// The most memory that a compiled one may take, in bytes.
     ///
     /// Each thread that compares with it may take four times as much for what it has found so far.
@@ -95,7 +95,7 @@ impl PathRegex {
     ///
     /// Returns an error if it is too long, is none, or would be too large.
     pub fn new(text: &str) -> Result<Self, PathRegexError> {
-        if text.len() > Self::LONGEST {
+        if text.len() > Self::MAX_REGEX_SIZE {
             return Err(PathRegexError::TooLong);
         }
         let compiled = RegexBuilder::new(text)
@@ -139,10 +139,10 @@ fn reason(error: &regex::Error) -> String {
 /// Why a text is not a regular expression for paths.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathRegexError {
-    /// Longer than [`PathRegex::LONGEST`].
+    /// Longer than [`PathRegex::MAX_REGEX_SIZE`].
     #[error(
         "a regular expression has at most {} bytes; write several routes",
-        PathRegex::LONGEST
+        PathRegex::MAX_REGEX_SIZE
     )]
     TooLong,
     /// Larger than [`PathRegex::LARGEST`] when compiled.

@@ -121,39 +121,38 @@ pub(in crate::config) const NETWORKS: Kind<Vec<IpNet>> = kind(
 pub(in crate::config) const U32: u64 = u32::MAX as u64;
 
 /// A whole number in a range.
-pub(in crate::config) const fn whole<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
+pub(in crate::config) const fn whole<N, const MIN: u64, const MAX: u64>() -> Kind<N>
 where
     N: FromStr + Display,
 {
     Kind {
-        form: Form::Whole(LEAST, MOST),
+        form: Form::Whole(MIN, MAX),
         // All types of whole numbers read digits, those that are never 0 too.
-        read: |node| values::whole(LEAST..=MOST)(node)?.to_string().parse().ok(),
+        read: |node| values::whole(MIN..=MAX)(node)?.to_string().parse().ok(),
         show: bare,
     }
 }
 
-/// A whole number up to `MOST`, of which 0 stands for none.
-pub(in crate::config) const fn whole_or_zero<N, const MOST: u64>() -> Kind<Option<N>>
+/// A whole number up to `MAX`, of which 0 stands for none.
+pub(in crate::config) const fn whole_or_zero<N, const MAX: u64>() -> Kind<Option<N>>
 where
     N: FromStr + Display,
 {
     Kind {
-        form: Form::Whole(0, MOST),
-        read: |node| Some(values::whole(0..=MOST)(node)?.to_string().parse().ok()),
+        form: Form::Whole(0, MAX),
+        read: |node| Some(values::whole(0..=MAX)(node)?.to_string().parse().ok()),
         show: |it| it.as_ref().map_or(bare(&0), bare),
     }
 }
 
 /// A whole number that may be left out.
-pub(in crate::config) const fn optional_whole<N, const LEAST: u64, const MOST: u64>()
--> Kind<Option<N>>
+pub(in crate::config) const fn optional_whole<N, const MIN: u64, const MAX: u64>() -> Kind<Option<N>>
 where
     N: FromStr + Display,
 {
     Kind {
-        form: Form::Whole(LEAST, MOST),
-        read: |node| (whole::<N, LEAST, MOST>().read)(node).map(Some),
+        form: Form::Whole(MIN, MAX),
+        read: |node| (whole::<N, MIN, MAX>().read)(node).map(Some),
         show: |it| bare(it.as_ref()?),
     }
 }

@@ -42,10 +42,10 @@ pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
     let port = tls_port(&entries);
     let listens = entries.into_iter().filter_map(|entry| {
         let service = match entry.wanted {
-            Wanted::Plain => ListenService::Plain,
-            Wanted::Tls => ListenService::Tls,
-            Wanted::Redirect(Some(port)) => ListenService::Redirect(port),
-            Wanted::Redirect(None) => {
+            Service::Plain => ListenService::Plain,
+            Service::Tls => ListenService::Tls,
+            Service::Redirect(Some(port)) => ListenService::Redirect(port),
+            Service::Redirect(None) => {
                 let port = port.or_else(|| {
                     entry.node.tell("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"");
                     None
@@ -88,11 +88,11 @@ pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
 struct Entry<'r> {
     node: Node<'r>,
     address: ListenAddress,
-    wanted: Wanted,
+    wanted: Service,
 }
 
 /// What clients are to get at an address.
-enum Wanted {
+enum Service {
     Plain,
     Tls,
     /// `None`: the port of an address with TLS.
@@ -104,7 +104,7 @@ fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
     let ports = entries.iter().filter_map(|entry| match entry {
         Entry {
             address: ListenAddress::Tcp(address),
-            wanted: Wanted::Tls,
+            wanted: Service::Tls,
             ..
         } => NonZeroU16::new(address.port()),
         _ => None,
@@ -120,8 +120,8 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
     }
     let Listen { address, service } = of_text(address(node)?, has_tls);
     let wanted = match service {
-        ListenService::Tls => Wanted::Tls,
-        _ => Wanted::Plain,
+        ListenService::Tls => Service::Tls,
+        _ => Service::Plain,
     };
     Some(Entry {
         node,
@@ -163,9 +163,9 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
     }
     let wanted = match (redirect, wish) {
         (Some(_), Some(true)) => return None,
-        (Some((_, port)), _) => Wanted::Redirect(port?),
-        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Wanted::Tls,
-        (None, _) => Wanted::Plain,
+        (Some((_, port)), _) => Service::Redirect(port?),
+        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Service::Tls,
+        (None, _) => Service::Plain,
     };
     Some(Entry {
         node,

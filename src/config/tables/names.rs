@@ -47,9 +47,9 @@ pub(in crate::config) fn check_name(entry: Node) {
 
 /// A list of names for a message, shortened because a file may have thousands.
 pub(in crate::config) fn list(names: &[&str]) -> String {
-    const MOST: usize = 20;
-    let shown = names[..names.len().min(MOST)].join(", ");
-    match names.len().saturating_sub(MOST) {
+    const MAX_NAMES: usize = 20;
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -11,15 +11,15 @@ use crate::config::hidden::HIDDEN;
 use crate::config::read_regular;
 
 /// Most keys of a zone that have plans.
-const MOST_KEYS: usize = 1_000_000;
+const MAX_KEYS: usize = 1_000_000;
 /// Longest key, as in a zone.
-const LONGEST: usize = 65_535;
+const MAX_KEY_SIZE: usize = 65_535;
 /// Largest file, in bytes.
 const LARGEST: u64 = 100 * 1024 * 1024;
 /// What some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How many wrong lines of one file are reported.
-const MOST_WRONG: usize = 10;
+const MAX_WRONG: usize = 10;
 
 type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 
@@ -47,10 +47,12 @@ impl Keys<'_> {
         if key.is_empty() {
             return Err("a key is empty; no request has that key".to_owned());
         }
-        if key.len() > LONGEST {
+        if key.len() > MAX_KEY_SIZE {
             let dots = if self.hidden { "" } else { "..." };
             let shown = shown();
-            return Err(format!("the key {shown}{dots} has over {LONGEST} bytes"));
+            return Err(format!(
+                "the key {shown}{dots} has over {MAX_KEY_SIZE} bytes"
+            ));
         }
         if let Some(other) = self.by_key.get(key).filter(|other| **other != plan) {
             let (other, this) = (self.names[*other], self.names[plan]);
@@ -59,8 +61,8 @@ impl Keys<'_> {
                 shown()
             ));
         }
-        if self.by_key.len() >= MOST_KEYS {
-            return Err(format!("the plans of a zone have at most {MOST_KEYS} keys"));
+        if self.by_key.len() >= MAX_KEYS {
+            return Err(format!("the plans of a zone have at most {MAX_KEYS} keys"));
         }
         self.by_key.insert(key.into(), plan);
         Ok(())
@@ -109,7 +111,7 @@ impl Keys<'_> {
                     node.wrong(&format!("{name}, line {number}: {problem}"));
                 }
                 wrong += 1;
-                if wrong == MOST_WRONG {
+                if wrong == MAX_WRONG {
                     return;
                 }
             }

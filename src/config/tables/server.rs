@@ -171,23 +171,23 @@ fn cores() -> NonZeroUsize {
 }
 
 /// Most characters of the gateway's name.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Most characters of the name of a host (RFC 1035, section 2.3.4).
-const LONGEST_HOST: usize = 253;
+const MAX_HOST: usize = 253;
 
 /// Whether a text can name a gateway: on one line, and not to be mistaken for another.
 fn is_name(text: &str) -> bool {
     let is_visible = |c: char| !c.is_control() && !c.is_whitespace() || c == ' ';
     let count = text.chars().count();
-    (1..=LONGEST_NAME).contains(&count) && text.trim() == text && text.chars().all(is_visible)
+    (1..=MAX_NAME).contains(&count) && text.trim() == text && text.chars().all(is_visible)
 }
 
 fn name(node: Node) -> Option<String> {
     let text = node.value.as_str().filter(|text| is_name(text));
     text.map(ToOwned::to_owned).or_else(|| {
         node.expected(&format!(
-            "1 to {LONGEST_NAME} printable characters such as \"edge-1\""
+            "1 to {MAX_NAME} printable characters such as \"edge-1\""
         ))
     })
 }
@@ -196,7 +196,7 @@ fn name(node: Node) -> Option<String> {
 fn host_name() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
-    let name: String = name.chars().take(LONGEST_NAME).collect();
+    let name: String = name.chars().take(MAX_NAME).collect();
     Some(name)
         .filter(|name| is_name(name))
         .unwrap_or_else(|| "drip".to_owned())
@@ -211,7 +211,7 @@ fn admin_host(node: Node) -> Option<String> {
     };
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if name.is_empty() || name.len() > LONGEST_HOST || !name.chars().all(is_part) {
+    if name.is_empty() || name.len() > MAX_HOST || !name.chars().all(is_part) {
         return node.expected("the name of a host such as \"drip.internal\"");
     }
     Some(name.to_ascii_lowercase())

@@ -193,7 +193,7 @@ words!(Algorithm);
 ///
 /// It remembers the time of each request, and more of them would take too much memory for each
 /// key.
-const LONGEST_LOG: u32 = 100_000;
+const MAX_LOG: u32 = 100_000;
 
 impl Zone {
     /// The rate of a key.
@@ -280,9 +280,9 @@ fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
         ));
     }
     let remembered = algorithm == Algorithm::SlidingWindowLog;
-    if remembered && rate.whole_count() > Some(LONGEST_LOG) {
+    if remembered && rate.whole_count() > Some(MAX_LOG) {
         return Some(format!(
-            "sliding_window_log remembers the time of each request of a period, at most {LONGEST_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
+            "sliding_window_log remembers the time of each request of a period, at most {MAX_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
         ));
     }
     None

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, path};
 
 /// Most symbolic links in a path, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The folders that decide which file `path` leads to.
 ///
@@ -28,7 +28,7 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
         };
         if found.is_symlink() {
             links += 1;
-            let target = fs::read_link(&next).ok().filter(|_| links <= MOST_LINKS);
+            let target = fs::read_link(&next).ok().filter(|_| links <= MAX_LINKS);
             folders.insert(here.clone());
             let Some(target) = target else {
                 return folders;

@@ -12,7 +12,7 @@ use crate::zone::Key;
 /// Maximum length of a key, as in nginx. A longer one is cut.
 ///
 /// nginx does not limit a request with a longer key. Clients choose what is in most keys.
-const LONGEST: usize = 65_535;
+const MAX_KEY_SIZE: usize = 65_535;
 
 thread_local! {
     /// The buffer in which keys are built.
@@ -64,8 +64,8 @@ fn fill(zone: &Zone, info: &RequestInfo) -> Option<Key> {
 fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
     let length = bytes.len();
-    let bytes = &bytes[..bytes.len().min(LONGEST)];
-    if length > LONGEST
+    let bytes = &bytes[..bytes.len().min(MAX_KEY_SIZE)];
+    if length > MAX_KEY_SIZE
         && let Some(hidden) = TOO_LONG.show(clock::now())
     {
         tracing::warn!(

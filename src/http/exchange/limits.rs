@@ -7,7 +7,7 @@ mod turns;
 mod verdict;
 mod wait;
 
-use self::pending::AskedLimit;
+use self::pending::JoinedLimit;
 pub(super) use self::turns::{HeldPlaces, Turns};
 pub(super) use self::verdict::{AppliedLimit, LimitOutcome, LimitVerdict};
 pub(super) use self::wait::{Begun, begin, wait};
@@ -18,13 +18,13 @@ use crate::zone::Key;
 pub(super) enum Limited<'r> {
     /// They were not asked yet.
     #[default]
-    Unasked,
+    NotJoined,
     /// The request waits for its turn at its only limit. It is kept here, where the outcome will
     /// be: a waiting request has room for one of them.
-    Asked(AskedLimit<'r>),
+    WaitingAtOne(JoinedLimit<'r>),
     /// The request waits for its turn at several limits: the zone of the first one, and its key
     /// there.
-    Several(usize, Key),
+    WaitingAtSeveral(usize, Key),
     /// They have decided.
     Decided(LimitOutcome),
 }
@@ -33,9 +33,9 @@ impl Limited<'_> {
     /// Returns the first zone that the request joined and its key there, while it waits.
     pub(super) fn waiting(&self) -> Option<(usize, &Key)> {
         match self {
-            Self::Asked(asked) => Some((asked.limit.zone, asked.joining.key()?)),
-            Self::Several(zone, key) => Some((*zone, key)),
-            Self::Unasked | Self::Decided(_) => None,
+            Self::WaitingAtOne(asked) => Some((asked.limit.zone, asked.joining.key()?)),
+            Self::WaitingAtSeveral(zone, key) => Some((*zone, key)),
+            Self::NotJoined | Self::Decided(_) => None,
         }
     }
 }

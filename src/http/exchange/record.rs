@@ -116,7 +116,7 @@ impl<'r> RequestRecord<'r> {
     pub(super) fn outcome(&self) -> Option<&LimitOutcome> {
         match &self.limited {
             Limited::Decided(outcome) => Some(outcome),
-            Limited::Unasked | Limited::Asked(_) | Limited::Several(..) => None,
+            Limited::NotJoined | Limited::WaitingAtOne(_) | Limited::WaitingAtSeveral(..) => None,
         }
     }
 

@@ -10,12 +10,12 @@ use crate::limit::Percent;
 const ONE: u64 = 1_000_000;
 
 /// A cut leaves at least so many places.
-const FEWEST: u64 = 2;
+const MIN_PLACES: u64 = 2;
 
 /// How long the limit is not cut again if fewer at once did not make answers faster. Each time it
 /// is twice as long.
-const SHORTEST_KEEP: Duration = Duration::from_secs(30);
-const LONGEST_KEEP: Duration = Duration::from_secs(300);
+const MIN_KEEP: Duration = Duration::from_secs(30);
+const MAX_KEEP: Duration = Duration::from_secs(300);
 
 /// How many requests may be at the origin at once.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl InFlightLimit {
             lowered: None,
             trial: Trial::default(),
             keeping: None,
-            keep: SHORTEST_KEEP,
+            keep: MIN_KEEP,
             may_grow: false,
         }
     }
@@ -103,7 +103,9 @@ impl InFlightLimit {
     /// Continues from what was saved at `at`, as its part of what the file says now.
     pub fn restore(&mut self, saved: &SavedPlaces, at: Moment) {
         let until = saved.of.clamp(1, u32::MAX.into());
-        let limit = saved.limit.clamp(FEWEST * ONE, until.max(FEWEST) * ONE);
+        let limit = saved
+            .limit
+            .clamp(MIN_PLACES * ONE, until.max(MIN_PLACES) * ONE);
         self.lowered = Some(LoweredLimit {
             limit,
             until,
@@ -197,7 +199,7 @@ impl InFlightLimit {
         let mean = closed.window.mean();
         if mean.is_some_and(|mean| mean > keeping.mean * 2) {
             // More at once made answers slower after all.
-            (self.keeping, self.keep) = (None, SHORTEST_KEEP);
+            (self.keeping, self.keep) = (None, MIN_KEEP);
             return false;
         }
         if closed.at >= keeping.kept.until {
@@ -213,7 +215,7 @@ impl InFlightLimit {
         };
         keeping.is_slow = is_slow;
         if !is_slow && at >= keeping.kept.until {
-            (self.keeping, self.keep) = (None, SHORTEST_KEEP);
+            (self.keeping, self.keep) = (None, MIN_KEEP);
         }
     }
 
@@ -232,7 +234,7 @@ impl InFlightLimit {
             mean,
             is_slow: true,
         });
-        self.keep = (self.keep * 2).min(LONGEST_KEEP);
+        self.keep = (self.keep * 2).min(MAX_KEEP);
     }
 
     /// Grows by 1 % for a tick. Returns whether the limit has changed.
@@ -267,7 +269,7 @@ fn lower(limit: u64, closed: &Closed, slow: Duration) -> u64 {
 /// How many places a cut leaves at least, of those in the file.
 fn fewest(file: u64, floor: Percent) -> u64 {
     let part = u128::from(file) * u128::from(floor.millionths());
-    round_up(part, u128::from(Percent::ALL.millionths())).max(FEWEST)
+    round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PLACES)
 }
 
 fn places(count: usize) -> u64 {

@@ -43,7 +43,7 @@ pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
 
 /// A caller that was silent for longer skips the ticks before. The rate has grown back by then.
-const MOST_TICKS: u32 = 1000;
+const MAX_TICKS: u32 = 1000;
 
 /// What an origin can take now, learned from its answers.
 ///
@@ -197,9 +197,9 @@ impl Backoff {
 
     #[cold]
     fn apply_ticks(&mut self, now: Moment) {
-        let skipped_to = tick_after(now.before(TICK * MOST_TICKS));
+        let skipped_to = tick_after(now.before(TICK * MAX_TICKS));
         let mut tick = self.next_tick.max(skipped_to);
-        for _ in 0..=MOST_TICKS {
+        for _ in 0..=MAX_TICKS {
             if tick > now {
                 break;
             }

@@ -9,8 +9,8 @@ use crate::limit::{Moment, Percent, Rate};
 const ALL: u64 = Percent::ALL.millionths() as u64;
 
 /// How long the rate does not grow after a cut.
-const SHORTEST_HOLD: Duration = Duration::from_secs(5);
-const LONGEST_HOLD: Duration = Duration::from_secs(30);
+const MIN_HOLD: Duration = Duration::from_secs(5);
+const MAX_HOLD: Duration = Duration::from_secs(30);
 
 /// Growth in a tick: 5 % of the file's rate a second, and 1 % near the point of trouble.
 const GROWTH: u64 = ALL / 20 / 10;
@@ -44,7 +44,7 @@ impl RateShare {
         Self {
             now: ALL,
             trouble_at: None,
-            hold: SHORTEST_HOLD,
+            hold: MIN_HOLD,
             held_until: now,
             has_grown: false,
             was_near_trip: false,
@@ -73,7 +73,7 @@ impl RateShare {
     /// Continues from a cut that was saved at `at`.
     pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
         self.now = saved.share.millionths().into();
-        self.held_until = at + saved.held.min(LONGEST_HOLD);
+        self.held_until = at + saved.held.min(MAX_HOLD);
         self.below_all_at = now;
         // Nothing has been sent that could be in trouble.
         self.may_grow = true;
@@ -125,13 +125,13 @@ impl RateShare {
     fn hold(&mut self, good: u64, resumes: Moment) {
         let good = good.min(self.now);
         if good == 0 {
-            self.hold = SHORTEST_HOLD;
+            self.hold = MIN_HOLD;
         } else {
             let is_same = self.trouble_at.is_some_and(|point| is_near(good, point));
             if !is_same {
-                self.hold = SHORTEST_HOLD;
+                self.hold = MIN_HOLD;
             } else if self.has_grown {
-                self.hold = (self.hold * 2).min(LONGEST_HOLD);
+                self.hold = (self.hold * 2).min(MAX_HOLD);
             }
             self.trouble_at = Some(good);
         }
@@ -142,7 +142,7 @@ impl RateShare {
     /// Grows for the tick that ends at `now`. Returns whether the rate has changed.
     pub fn grow(&mut self, now: Moment) -> bool {
         if self.now == ALL {
-            if now.since(self.below_all_at) > LONGEST_HOLD {
+            if now.since(self.below_all_at) > MAX_HOLD {
                 self.trouble_at = None;
             }
             return false;

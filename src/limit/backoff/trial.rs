@@ -6,7 +6,7 @@ use super::Moment;
 const ENOUGH: u64 = 10;
 
 /// What was measured longer ago may be of another state of the origin.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Compares how long answers take with many requests at the origin, and with fewer.
 ///
@@ -84,7 +84,7 @@ impl Trial {
         let known = self.many.as_mut();
         let has_few = self.few.is_some();
         let Some(many) = known.filter(|many| {
-            let is_recent = ended.at.since(many.since) <= LONGEST;
+            let is_recent = ended.at.since(many.since) <= MAX_AGE;
             ended.in_flight <= many.in_flight && (is_recent || has_few)
         }) else {
             self.many = Some(Times::of(ended));

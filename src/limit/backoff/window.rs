@@ -3,10 +3,10 @@ use std::time::Duration;
 use super::Answer;
 use crate::limit::Moment;
 
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(10);
+const MIN_SPAN: Duration = Duration::from_secs(1);
+const MAX_SPAN: Duration = Duration::from_secs(10);
 
-/// A window shorter than [`LONGEST`] has at least so many answers.
+/// A window shorter than [`MAX_SPAN`] has at least so many answers.
 const ENOUGH: u64 = 10;
 
 /// What an origin answered in a span of time.
@@ -111,6 +111,6 @@ impl Window {
     /// Whether it closes at `now`, with so many requests past `slow` that have no answer yet.
     pub fn is_over(&self, overdue: u64, now: Moment) -> bool {
         let age = now.since(self.since);
-        age >= LONGEST || (age >= SHORTEST && self.answers + overdue >= ENOUGH)
+        age >= MAX_SPAN || (age >= MIN_SPAN && self.answers + overdue >= ENOUGH)
     }
 }

@@ -33,7 +33,7 @@ pub(super) use tag::{Tag, UNIT};
 ///
 /// While new keys come all the time, no tag ever passes theirs. One that is forgotten early gets
 /// at most one turn too many.
-const MOST_RESTING: usize = 10_000;
+const MAX_RESTING: usize = 10_000;
 
 /// How many keys one call forgets at most. A call adds no more than one.
 const FORGOTTEN_AT_ONCE: usize = 2;
@@ -356,7 +356,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             let Some(index) = self.resting.first() else {
                 break;
             };
-            if self.flows[index].tag > self.now && self.resting.len() <= MOST_RESTING {
+            if self.flows[index].tag > self.now && self.resting.len() <= MAX_RESTING {
                 break;
             }
             self.resting.remove(&mut self.flows, index);

@@ -137,12 +137,12 @@ fn what_lies_behind_the_last_departure_is_forgotten() {
         queue.join(&key, 1, 64, ());
     }
     while queue.take().is_some() {}
-    assert!(queue.flows.len() <= MOST_RESTING + 1);
+    assert!(queue.flows.len() <= MAX_RESTING + 1);
     assert_eq!(queue.by_key.len(), queue.flows.len());
     // Once none counts any more, each call forgets one more than it adds, and none looks at all.
     queue.restart();
     let (many, mut calls) = (queue.flows.len(), 0);
-    assert!(many + 2 * FORGOTTEN_AT_ONCE > MOST_RESTING, "{many}");
+    assert!(many + 2 * FORGOTTEN_AT_ONCE > MAX_RESTING, "{many}");
     while queue.flows.len() > 0 {
         let before = queue.flows.len();
         queue.depart(&(30_000 + calls), 1, 1);
@@ -164,7 +164,7 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
         assert_eq!(queue.take().map(|next| next.key), Some(key - 1));
     }
     assert!(
-        queue.flows.len() <= MOST_RESTING + 2,
+        queue.flows.len() <= MAX_RESTING + 2,
         "{}",
         queue.flows.len()
     );

@@ -14,18 +14,18 @@ use super::{Gate, Moment, Rate};
 const WAITING: Duration = Duration::from_millis(25);
 /// Time between two claims of a gate that cannot get all it wants. What others leave is granted
 /// 15 ms ahead, so nothing is lost between them.
-const HUNGRY: Duration = Duration::from_millis(10);
+const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
 /// Least time between two claims.
-const LEAST: Duration = Duration::from_millis(2);
+const MIN_INTERVAL: Duration = Duration::from_millis(2);
 /// Time between two claims while nothing waits, so that others know how many share the grid.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long a gate goes on asking a store that does not answer.
 ///
 /// A gate that goes on alone sends its part on top of what others send that reach the store. So one
 /// late answer is no reason to.
-const PATIENT: Duration = Duration::from_millis(150);
+const STANDALONE_AFTER: Duration = Duration::from_millis(150);
 /// How long a gate that is back waits until the others are back, too.
-const SETTLED: Duration = Duration::from_secs(1);
+const REJOIN_AFTER: Duration = Duration::from_secs(1);
 /// The part that a gate takes alone if nobody has told how many share the rate: a tenth.
 const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
@@ -161,9 +161,17 @@ impl Claims {
         let has_slots = gate.held_slots(now) > 0;
         if self.is_satisfied {
             // Who came since then; the first one does not wait for others.
-            return after(if has_slots { LEAST } else { Duration::ZERO });
+            return after(if has_slots {
+                MIN_INTERVAL
+            } else {
+                Duration::ZERO
+            });
         }
-        let least = if has_slots { HUNGRY } else { LEAST };
+        let least = if has_slots {
+            CLAIM_INTERVAL_BUSY
+        } else {
+            MIN_INTERVAL
+        };
         Some(self.again.clamp(self.last + least, self.last + WAITING))
     }
 
@@ -195,7 +203,7 @@ impl Claims {
             Mode::Out(parts) => self.mode = Mode::Settling(parts, now),
             // So that nobody takes the whole rate while others still send alone.
             Mode::Settling(parts, since) => {
-                if answer.gateways >= parts || now.since(since) >= SETTLED {
+                if answer.gateways >= parts || now.since(since) >= REJOIN_AFTER {
                     self.mode = Mode::Grid;
                 }
             }
@@ -213,7 +221,7 @@ impl Claims {
     pub fn failed<K: Hash + Eq + Clone, W>(&mut self, gate: &mut Gate<K, W>, now: Moment) {
         self.is_under_way = false;
         let since = *self.silent.get_or_insert(self.last);
-        if self.mode == Mode::Grid && now.since(since) < PATIENT {
+        if self.mode == Mode::Grid && now.since(since) < STANDALONE_AFTER {
             (self.again, self.is_satisfied) = (now, false);
             return;
         }

@@ -13,7 +13,7 @@ use super::Moment;
 /// It is for answers that arrive late. A slot that nobody could use in time is lost.
 const LATE: Duration = Duration::from_millis(5);
 /// Most slots that are kept. More are never granted ahead: the fastest rate has 50,000 in 50 ms.
-const MOST_SLOTS: usize = 65_536;
+const MAX_SLOTS: usize = 65_536;
 
 /// The slots that a gate holds, and what it owes.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl Granted {
     /// Adds slots that were granted, and what was told with them.
     pub(super) fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
-        let room = MOST_SLOTS.saturating_sub(self.slots.len());
+        let room = MAX_SLOTS.saturating_sub(self.slots.len());
         // What has its turn and waits for its slot must not be overtaken.
         let from = if self.last > now {
             self.from.max(self.last)

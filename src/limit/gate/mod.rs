@@ -14,7 +14,6 @@ mod charged;
 mod claims;
 mod granted;
 mod outage;
-mod patience;
 #[cfg(test)]
 mod properties;
 mod reserved;
@@ -25,6 +24,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod turnover;
+mod wait_timeout;
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -35,13 +35,13 @@ pub use claims::{Claims, GridAnswer, Sharing};
 use granted::Granted;
 pub use granted::SlotCounts;
 use outage::{Outage, Unsent};
-pub use patience::{GivesUp, Patience, WaitLimits};
 use reserved::Reserved;
 pub use room::Full;
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
 use slots::{Paced, Ticks, moment, ticks};
 use turnover::Turnover;
+pub use wait_timeout::{GivesUp, WaitLimits, WaitTimeout};
 
 /// What a gate lets through and how many may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub enum Admission {
 pub enum GatePosition {
     /// In the queue.
     InQueue(ClassPosition),
-    /// Ahead of the queue, by the number of its departure: it had left, and could not be sent.
+    /// Ahead of the queue, by the number of its departure: sending failed, so it is queued again.
     AtHead(u64),
 }
 

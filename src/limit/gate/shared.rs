@@ -10,7 +10,7 @@ use super::{Gate, Moment, Rate, ticks};
 /// How far ahead slots are granted.
 const SPAN: Duration = Duration::from_millis(50);
 /// Most classes that are told.
-const MOST_CLASSES: usize = 16;
+const MAX_CLASSES: usize = 16;
 
 /// What waits at a gate, as the others need to know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return Demand::default();
         }
         let is_fair = self.limits.queue.is_some();
-        let waiting = self.waiting.weights().take(MOST_CLASSES);
+        let waiting = self.waiting.weights().take(MAX_CLASSES);
         let waiting = waiting.map(|(class, keys, depth)| ClassDemand {
             class: class.hash(),
             weight: class.weight,

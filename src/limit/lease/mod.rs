@@ -86,7 +86,7 @@ pub struct LeaseTerms {
 /// Most places that one key takes ahead at once.
 ///
 /// This bounds how long the store and the gateway work on one of them.
-const MOST_AHEAD: u128 = 512;
+const MAX_AHEAD: u128 = 512;
 
 impl<P: Clone> Lease<P> {
     /// A lease without places, for requests of this limit.
@@ -140,7 +140,7 @@ impl<P: Clone> Lease<P> {
         let used = u128::from(self.demand.steady(terms.length, now));
         let room = self.room(terms, now).min(terms.length).as_nanos();
         let twice = (used * room).checked_div(terms.length.as_nanos());
-        let ahead = (twice.unwrap_or(0) / 2).min(MOST_AHEAD);
+        let ahead = (twice.unwrap_or(0) / 2).min(MAX_AHEAD);
         u32::try_from(ahead).unwrap_or(0)
     }
 

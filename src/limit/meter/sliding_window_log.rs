@@ -12,12 +12,12 @@ use crate::limit::{Cost, Excess, Moment, Rate};
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
     /// The last known state of a log that is kept elsewhere. `times` is then empty.
-    told: Option<Told>,
+    told: Option<RemoteLog>,
 }
 
 /// The state of a log that is kept elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Told {
+struct RemoteLog {
     count: u32,
     at: Moment,
     /// When one more request would be accepted.
@@ -29,7 +29,7 @@ impl SlidingWindowLog {
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
     pub(crate) fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
-        let told = (count > 0).then_some(Told {
+        let told = (count > 0).then_some(RemoteLog {
             count,
             at,
             one_more_at,

@@ -29,12 +29,12 @@ struct Known {
 }
 
 /// A place that a request needs before it may go on.
-pub(super) struct Wanted {
+pub(super) struct PlaceRequest {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
 }
 
-impl Wanted {
+impl PlaceRequest {
     /// The place that a limit asks for, if it bounds the running requests.
     pub(super) fn of(zone: usize, key: &Rc<[u8]>, limit: Limit) -> Option<Self> {
         let terms = Terms {
@@ -50,7 +50,7 @@ impl KeyPlaces {
     /// Whether a request may neither run nor wait: `queued` others of its key wait for their time.
     pub(super) fn refuses(
         &self,
-        wanted: &Wanted,
+        wanted: &PlaceRequest,
         limit: Limit,
         waits: bool,
         queued: usize,
@@ -63,8 +63,8 @@ impl KeyPlaces {
     }
 
     /// Takes a place for a request that joined then, or makes it wait for one. Whether it has one.
-    pub(super) fn take(&mut self, wanted: &Wanted, number: u64, joined: Moment) -> bool {
-        let Wanted { owner, terms } = wanted;
+    pub(super) fn take(&mut self, wanted: &PlaceRequest, number: u64, joined: Moment) -> bool {
+        let PlaceRequest { owner, terms } = wanted;
         let known = self.keys.entry(owner.clone()).or_default();
         let is_free = known.places.is_free(terms.in_flight);
         if is_free {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use self::key_places::{KeyPlaces, Wanted};
+use self::key_places::{KeyPlaces, PlaceRequest};
 use self::onward::{rejected, released};
 use self::origin_gates::OriginGates;
 use self::zone_queues::{Charged, ZoneQueues};
@@ -48,7 +48,7 @@ pub struct GatedSimulator<'a> {
 
 /// What is known of a request at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Judged {
+pub enum ReplayAdmission {
     /// No route takes it.
     Unrouted,
     /// Its outcome.
@@ -57,7 +57,7 @@ pub enum Judged {
     Waits,
 }
 
-impl Judged {
+impl ReplayAdmission {
     /// The outcome if it is known and a route takes the request.
     #[must_use]
     pub fn outcome(self) -> Option<Outcome> {
@@ -81,7 +81,7 @@ struct Waiting<'a> {
     /// The turns that it still waits for.
     turns: usize,
     /// The places that it still needs then, the next one last.
-    wanted: Vec<Wanted>,
+    wanted: Vec<PlaceRequest>,
     /// When it came to the gate. Before that, when it came at all.
     since: Moment,
 }
@@ -119,17 +119,17 @@ impl<'a> GatedSimulator<'a> {
     }
 
     /// The next request comes. `number` must not be that of another one that waits.
-    pub fn judge(&mut self, number: u64, line: &Line) -> Judged {
+    pub fn judge(&mut self, number: u64, line: &Line) -> ReplayAdmission {
         let now = self.now.max(line.time);
         self.run_until(now);
         self.now = now;
         let Some(route) = self.requests.route(line) else {
-            return Judged::Unrouted;
+            return ReplayAdmission::Unrouted;
         };
         let share = self.share(route, line);
         if let Err(reason) = self.predict(route, &share, Duration::ZERO) {
             let outcome = Outcome::accepted(route, &[], self.now);
-            return Judged::Known(rejected(outcome, self.now, reason, self.now));
+            return ReplayAdmission::Known(rejected(outcome, self.now, reason, self.now));
         }
         let ZonesJoined {
             outcome,
@@ -138,7 +138,7 @@ impl<'a> GatedSimulator<'a> {
             wanted,
         } = self.join_zones(number, route, line);
         if outcome.status == LimitStatus::Rejected {
-            return Judged::Known(outcome);
+            return ReplayAdmission::Known(outcome);
         }
         let request = Waiting {
             outcome,
@@ -154,11 +154,11 @@ impl<'a> GatedSimulator<'a> {
         if turns == 0 {
             let outcome = self.go_on(number, request);
             self.run_granted();
-            return outcome.map_or(Judged::Waits, Judged::Known);
+            return outcome.map_or(ReplayAdmission::Waits, ReplayAdmission::Known);
         }
         self.zones.begin(&request.charges);
         self.waiting.insert(number, request);
-        Judged::Waits
+        ReplayAdmission::Waits
     }
 
     /// The trace has ended: everybody who waits leaves.
@@ -220,7 +220,8 @@ impl<'a> GatedSimulator<'a> {
             refused = refused.or(refusal);
             let key = Rc::from(key);
             // A dry run takes no places: see the documentation of `simulate`.
-            let place = Wanted::of(wanted.zone, &key, wanted.limit).filter(|_| !route.dry_run);
+            let place =
+                PlaceRequest::of(wanted.zone, &key, wanted.limit).filter(|_| !route.dry_run);
             if let Some(place) = place {
                 let (waits, queued, excess) = self.zones.outlook(wanted, &key, now);
                 let is_refused = self.places.refuses(&place, wanted.limit, waits, queued);
@@ -242,7 +243,7 @@ impl<'a> GatedSimulator<'a> {
         }
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
         let turns = verdicts.iter().filter(waits).count();
-        let name = |place: &Wanted| self.zones.zone(place.owner.0).name.as_str();
+        let name = |place: &PlaceRequest| self.zones.zone(place.owner.0).name.as_str();
         places.sort_by(|one, other| name(other).cmp(name(one)));
         ZonesJoined {
             outcome: Outcome::accepted(route, &verdicts, now),
@@ -302,7 +303,7 @@ struct ZonesJoined {
     /// The turns to wait for.
     turns: usize,
     /// The places to take then, the first one last.
-    wanted: Vec<Wanted>,
+    wanted: Vec<PlaceRequest>,
 }
 
 impl ZonesJoined {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{GatedSimulator, Judged};
+use super::{GatedSimulator, ReplayAdmission};
 use crate::config::Settings;
 use crate::limit::Moment;
 use crate::observe::metrics::GateRejected;
@@ -52,7 +52,7 @@ fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
     let mut simulator = GatedSimulator::new(settings);
     let mut outcomes = vec![None; lines.len()];
     for (number, line) in lines.iter().enumerate() {
-        if let Judged::Known(outcome) = simulator.judge(number as u64, line) {
+        if let ReplayAdmission::Known(outcome) = simulator.judge(number as u64, line) {
             outcomes[number] = Some(outcome);
         }
     }

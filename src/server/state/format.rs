@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 /// Bytes of a header: magic, version, length and checksum.
 const HEADER: usize = STATE_MAGIC.len() + 4 + 1 + 16 + 1 + 8 + 1;
 /// The most bytes of lines that are written or read: some ten million keys.
-const MOST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Why the state of an earlier process is not used.
 #[derive(Debug, Error)]
@@ -90,8 +90,10 @@ impl Writer {
         serde_json::to_writer(&mut self.line, record)?;
         self.line.push(b'\n');
         self.length += self.line.len() as u64;
-        if self.length > MOST {
-            return Err(io::Error::other(format!("it would have over {MOST} bytes")));
+        if self.length > MAX_BYTES {
+            return Err(io::Error::other(format!(
+                "it would have over {MAX_BYTES} bytes"
+            )));
         }
         self.checksum.update(&self.line);
         self.file.write_all(&self.line)
@@ -231,7 +233,7 @@ fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     });
     let (length, checksum) = numbers.ok_or(Unusable::Length)?;
     // Numbers may be written in several ways, but a gateway writes them in one.
-    if length > MOST || self::header(length, checksum) != format!("{STATE_MAGIC}{text}") {
+    if length > MAX_BYTES || self::header(length, checksum) != format!("{STATE_MAGIC}{text}") {
         return Err(Unusable::Length);
     }
     Ok((length, checksum))

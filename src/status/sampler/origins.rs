@@ -6,7 +6,7 @@ use super::lefts::Lefts;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
-use crate::origin::{Condition, Origin};
+use crate::origin::{Availability, Origin};
 use crate::status::counts::{self, Labelled};
 use crate::status::minute::{Of, latency};
 use crate::status::views::{Codes, OriginSample, Plain};
@@ -56,13 +56,13 @@ impl Origins {
             sample.in_flight += server.in_flight as u64;
             sample.answered += server.metrics.answered();
             sample.failed += server.metrics.failed();
-            match server.condition {
-                Condition::Asked => sample.healthy += 1,
-                Condition::Failing => {
+            match server.availability {
+                Availability::InUse => sample.healthy += 1,
+                Availability::Failing => {
                     sample.healthy += 1;
                     sample.failing += 1;
                 }
-                Condition::Out(_) => {}
+                Availability::Out(_) => {}
             }
             let recent = server.last_failure;
             let recent = recent.filter(|failure| now.since(failure.at) < RECENT);

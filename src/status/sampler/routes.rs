@@ -37,7 +37,7 @@ impl Routes {
             if self.0.has(&name) {
                 continue;
             }
-            let is_kept = self.0.len() < minute::MOST;
+            let is_kept = self.0.len() < minute::MAX_KEPT;
             let latencies = is_kept.then(|| metrics.latencies());
             let now = (counts::codes(metrics), counts::left(metrics), latencies);
             let (codes, left_now, latencies) = self.0.since(name.clone(), now);

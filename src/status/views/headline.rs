@@ -28,7 +28,7 @@ pub struct Headline {
     /// The rate that the remedy names, for the zone that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advised_rate: Option<Plain>,
-    /// The titles of what else is wrong.
+    /// The titles of the other findings.
     pub also: Vec<Plain>,
     /// When it began, in Unix time in seconds, if it is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]

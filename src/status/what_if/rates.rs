@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use super::other_numbers::OtherNumbers;
 use super::replayed::{STEP, Side, alone};
-use super::wanted::Wanted;
 use crate::config::Settings;
 use crate::limit::{Moment, Rate};
 use crate::status::views::{RateAdvice, Replayed, TriedRate};
@@ -54,7 +54,7 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         return None;
     }
     let tried = |rate: Rate| {
-        let wanted = Wanted::of_rate(rate);
+        let wanted = OtherNumbers::of_rate(rate);
         let settings = alone(settings, wanted.zone(asked));
         let mut side = Side::new(&settings, &wanted)?;
         let mut keys: HashMap<&[u8], bool, RandomState> = HashMap::default();

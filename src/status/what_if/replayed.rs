@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::wanted::Wanted;
+use super::other_numbers::OtherNumbers;
 use crate::config::{Route, RouteLimit, Settings, StoreKind, Zone};
 use crate::limit::{Limit, Moment};
 use crate::observe::key_names::KeyNames;
@@ -18,7 +18,7 @@ use crate::time::clock;
 use crate::zone::Arrival;
 
 /// Most keys in the answer.
-const MOST_KEYS: usize = 5;
+const MAX_KEYS: usize = 5;
 /// How many requests are replayed between two looks at the clock.
 pub(crate) const STEP: usize = 1_000;
 const SECOND: u64 = 1_000_000_000;
@@ -30,11 +30,11 @@ pub(crate) fn replay<'a>(
     arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
     settings: &Settings,
     zone: usize,
-    wanted: &Wanted,
+    wanted: &OtherNumbers,
     deadline: Moment,
 ) -> Option<WhatIf> {
     let asked = &settings.zones[zone];
-    let same = Wanted::default();
+    let same = OtherNumbers::default();
     let settings_now = alone(settings, asked.clone());
     let settings_then = alone(settings, wanted.zone(asked));
     let mut now = Side::new(&settings_now, &same)?;
@@ -75,7 +75,7 @@ pub(crate) fn alone(settings: &Settings, zone: Zone) -> Settings {
 pub(crate) struct Side<'a> {
     simulator: Simulator<'a>,
     zone: &'a Zone,
-    wanted: &'a Wanted,
+    wanted: &'a OtherNumbers,
     /// The route of the present arrival, with its limit in this zone.
     route: Route,
     counts: Replayed,
@@ -93,7 +93,7 @@ struct Fate {
 
 impl<'a> Side<'a> {
     /// `None` if the settings have no zone or no route, which a file always has.
-    pub(crate) fn new(settings: &'a Settings, wanted: &'a Wanted) -> Option<Self> {
+    pub(crate) fn new(settings: &'a Settings, wanted: &'a OtherNumbers) -> Option<Self> {
         let zone = settings.zones.first()?;
         Some(Self {
             simulator: Simulator::new(settings),
@@ -211,7 +211,7 @@ fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<Changed
         rejected_now: fate.now,
         rejected_then: fate.then,
     };
-    changed.into_iter().take(MOST_KEYS).map(view).collect()
+    changed.into_iter().take(MAX_KEYS).map(view).collect()
 }
 
 /// What is not part of the replay, as far as it applies to the zone.
@@ -281,7 +281,7 @@ mod tests {
     }
 
     fn told(settings: &Settings, arrivals: &[Arrival], body: &str) -> WhatIf {
-        let wanted = Wanted::read(body.as_bytes(), &settings.zones[1]).unwrap();
+        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[1]).unwrap();
         let never = Moment::from_nanos(u64::MAX);
         replay(arrivals.iter().copied(), settings, 1, &wanted, never).unwrap()
     }
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_replay_ends_at_its_deadline() {
         let settings = settings("rate = \"1r/m\"", "burst = 0");
-        let wanted = Wanted::read(br#"{"burst": 1}"#, &settings.zones[1]).unwrap();
+        let wanted = OtherNumbers::read(br#"{"burst": 1}"#, &settings.zones[1]).unwrap();
         let arrivals = [arrival(0, "a", 0, false)];
         let past = clock::now();
         assert_eq!(

@@ -6,11 +6,11 @@ use super::group::Counted;
 use super::survey::Surveyed;
 
 /// The fewest requests of which a peak tells something.
-const LEAST_REQUESTS: u64 = 1000;
+const MIN_REQUESTS: u64 = 1000;
 /// The shortest log that shows more than one moment of the traffic.
 ///
 /// The first and the last request of a log of an hour are less than an hour apart.
-const LEAST_TIME: Duration = Duration::from_secs(59 * 60);
+const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// What to tell of a log that is too short for its numbers to be right; `None` for others.
 pub(super) fn caution(survey: &Surveyed) -> Option<String> {
@@ -20,7 +20,7 @@ pub(super) fn caution(survey: &Surveyed) -> Option<String> {
 }
 
 fn told(count: u64, time: Duration) -> Option<String> {
-    let what = match (count < LEAST_REQUESTS, time < LEAST_TIME) {
+    let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
         (false, false) => return None,
         (true, _) => {
             let plural = if count == 1 { "" } else { "s" };
@@ -32,7 +32,7 @@ fn told(count: u64, time: Duration) -> Option<String> {
         (false, true) => format!("{} s of traffic are too short a time", time.as_secs()),
     };
     Some(format!(
-        "CAUTION: {what} to size limits by: take at least {LEAST_REQUESTS}\n\
+        "CAUTION: {what} to size limits by: take at least {MIN_REQUESTS}\n\
          requests over an hour, better a day that has the busiest hour.\n"
     ))
 }

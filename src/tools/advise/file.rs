@@ -3,7 +3,7 @@
 use super::advice::Advice;
 use super::enough::caution;
 use super::hours::Class;
-use super::pace::LONGEST_WAIT;
+use super::pace::MAX_WAIT;
 use super::paste::{gate_fields, limit, zone_of};
 use super::plans::title;
 use super::report::basis;
@@ -42,7 +42,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     let of_rate = match survey.rest.peak(Class::Good) {
         1 => format!(
             "# No key came twice in a second of the log: this is no less than the most in a minute, and no\n\
-             # request would have waited longer than {LONGEST_WAIT} s.\n"
+             # request would have waited longer than {MAX_WAIT} s.\n"
         ),
         _ => format!("# The most that one key came in a second of the log{without}.\n"),
     };

@@ -11,10 +11,10 @@ use crate::limit::Rate;
 const SHARE: f64 = 0.999;
 
 /// The fewest places that are advised. With one, each request waits for the one before it.
-const FEWEST: u64 = 2;
+const MIN_PLACES: u64 = 2;
 
 /// The fewest requests in a second, or at once, that make one that stands out.
-const LEAST_OUTLIER: u64 = 10;
+const MIN_OUTLIER: u64 = 10;
 const MILLION: u64 = 1_000_000;
 
 /// The recommended rate and places of the gate in front of the origin.
@@ -47,11 +47,14 @@ impl GateAdvice {
             let millionths = most(load.at_once(), MILLION, for_all);
             Places {
                 at_once: at_once(millionths),
-                max_in_flight: millionths.saturating_mul(2).div_ceil(MILLION).max(FEWEST),
+                max_in_flight: millionths
+                    .saturating_mul(2)
+                    .div_ceil(MILLION)
+                    .max(MIN_PLACES),
             }
         });
         let of_all = load.of_second().spread().at(SHARE);
-        let outliers = load.of_second().outliers(LEAST_OUTLIER);
+        let outliers = load.of_second().outliers(MIN_OUTLIER);
         let outliers = outliers.filter(|_| of_all > in_second);
         Some(Self {
             in_second,
@@ -103,7 +106,7 @@ impl GateAdvice {
 /// The most that came in a second, or were there, but for a few seconds that stand out.
 fn most(seconds: &Seconds, unit: u64, for_all: bool) -> u64 {
     let most = seconds.spread().at(SHARE);
-    let outliers = seconds.outliers(LEAST_OUTLIER.saturating_mul(unit));
+    let outliers = seconds.outliers(MIN_OUTLIER.saturating_mul(unit));
     match outliers.filter(|_| !for_all) {
         Some((_, next)) => most.min(next),
         None => most,

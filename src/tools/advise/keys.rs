@@ -10,7 +10,7 @@ use crate::replay::Spread;
 const REMEMBERED: usize = 256;
 
 /// Maximum number of characters shown of a key.
-const LONGEST_KEY: usize = 39;
+const MAX_KEY: usize = 39;
 
 /// The keys of a log in bounded memory.
 ///
@@ -56,7 +56,7 @@ pub struct Peaks {
 impl Peaks {
     /// The key as it is shown: escaped, and its start if it is long.
     pub(super) fn shown(&self) -> String {
-        escape(&self.key).chars().take(LONGEST_KEY).collect()
+        escape(&self.key).chars().take(MAX_KEY).collect()
     }
 }
 

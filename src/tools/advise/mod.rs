@@ -58,4 +58,4 @@ pub use survey::Survey;
 pub use trial::{Candidate, Trial};
 
 /// Maximum number of keys known at once. Beyond it, the least recently used key is forgotten.
-pub const MOST_KEYS: usize = 1 << 20;
+pub const MAX_KEYS: usize = 1 << 20;

@@ -13,9 +13,9 @@ const FACTOR: u32 = 3;
 /// The slowest outlier, in requests within a second. Less is no abuse.
 const SLOWEST: u32 = 10;
 /// The fewest keys among which one can stand out.
-const FEWEST: u64 = 5;
+const MIN_KEYS: u64 = 5;
 /// The most outliers.
-const MOST: u64 = 4;
+const MAX_OUTLIERS: u64 = 4;
 /// One key in so many may be an outlier.
 const ONE_IN: u64 = 10;
 
@@ -41,10 +41,10 @@ impl Outliers {
     /// Returns an error if the temporary file cannot be read.
     pub(super) fn set_aside(survey: &mut Surveyed) -> io::Result<Option<Self>> {
         let (keys, group) = (&survey.rest.keys, &survey.rest);
-        if survey.is_for_all() || keys.dropped > 0 || keys.count < FEWEST {
+        if survey.is_for_all() || keys.dropped > 0 || keys.count < MIN_KEYS {
             return Ok(None);
         }
-        let most = usize::try_from((keys.count / ONE_IN).clamp(1, MOST)).unwrap_or(1);
+        let most = usize::try_from((keys.count / ONE_IN).clamp(1, MAX_OUTLIERS)).unwrap_or(1);
         let within = |key: &Peaks| key.peaks[0];
         let stands_out = |of: &usize| {
             let (last, next) = (&keys.top[*of - 1], &keys.top[*of]);

@@ -14,7 +14,7 @@ pub(super) const FASTEST: u64 = 1_000_000;
 ///
 /// It equals the longest wait at a rate that is the peak of a second. There, the full count may
 /// come at the end of one second and again at the start of the next.
-pub(super) const LONGEST_WAIT: u32 = 2;
+pub(super) const MAX_WAIT: u32 = 2;
 
 /// The rate and burst that fit some keys.
 pub(super) struct Pace {
@@ -56,7 +56,7 @@ pub(super) fn slowest(group: &Counted, class: Class) -> io::Result<Option<u64>> 
         let middle = u64::midpoint(too_slow, enough);
         let rate = per(middle, 1, 'm');
         let level = level(&group.spool, group.slots, rate, Some(class))?;
-        if level / rate.per_second() > f64::from(LONGEST_WAIT) {
+        if level / rate.per_second() > f64::from(MAX_WAIT) {
             too_slow = middle;
         } else {
             enough = middle;

@@ -13,7 +13,7 @@ use super::advice::{Advice, Reach, ZoneAdvice};
 use super::enough::caution;
 use super::group::{Counted, Resolution};
 use super::hours::Class;
-use super::pace::LONGEST_WAIT;
+use super::pace::MAX_WAIT;
 use super::paste::{gate, guessed_waits, toml, zone_of};
 use super::plans;
 use super::survey::Surveyed;
@@ -260,7 +260,7 @@ fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outlier
         1 => writeln!(
             text,
             "\nrecommended: rate {rate}, as no key came twice in a second {good}: no less than the most in a minute,\n\
-             and the slowest at which none of these requests waits longer than {LONGEST_WAIT} s; and burst {burst}, the smallest that rejects none of them."
+             and the slowest at which none of these requests waits longer than {MAX_WAIT} s; and burst {burst}, the smallest that rejects none of them."
         ),
         _ => writeln!(
             text,

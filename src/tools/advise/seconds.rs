@@ -3,9 +3,9 @@ use crate::replay::Spread;
 /// How many times the next second one that stands out has.
 const FACTOR: u64 = 3;
 /// The fewest seconds among which one can stand out.
-const FEWEST: u64 = 5;
+const MIN_SECONDS: u64 = 5;
 /// The most seconds that stand out.
-const MOST: usize = 4;
+const MAX_OUTLIERS: usize = 4;
 /// One second in so many may stand out.
 const ONE_IN: u64 = 10;
 
@@ -25,14 +25,16 @@ impl Seconds {
     /// Adds so many seconds with a number.
     pub(super) fn add_many(&mut self, number: u64, times: u64) {
         self.spread.add_many(number, times);
-        let times = usize::try_from(times).unwrap_or(usize::MAX).min(MOST + 1);
-        if self.top.len() > MOST && self.top.last() >= Some(&number) {
+        let times = usize::try_from(times)
+            .unwrap_or(usize::MAX)
+            .min(MAX_OUTLIERS + 1);
+        if self.top.len() > MAX_OUTLIERS && self.top.last() >= Some(&number) {
             return;
         }
         let place = self.top.partition_point(|top| *top >= number);
         self.top
             .splice(place..place, std::iter::repeat_n(number, times));
-        self.top.truncate(MOST + 1);
+        self.top.truncate(MAX_OUTLIERS + 1);
     }
 
     /// The distribution of the numbers.
@@ -44,11 +46,11 @@ impl Seconds {
     /// the others. `least`: less is no burst.
     pub(super) fn outliers(&self, least: u64) -> Option<(&[u64], u64)> {
         let count = self.spread.count();
-        if count < FEWEST {
+        if count < MIN_SECONDS {
             return None;
         }
-        let most = usize::try_from((count / ONE_IN).max(1)).unwrap_or(MOST);
-        let most = most.min(MOST).min(self.top.len().saturating_sub(1));
+        let most = usize::try_from((count / ONE_IN).max(1)).unwrap_or(MAX_OUTLIERS);
+        let most = most.min(MAX_OUTLIERS).min(self.top.len().saturating_sub(1));
         let stands_out = |of: &usize| {
             let (number, next) = (self.top[*of - 1], self.top[*of]);
             number >= least && number >= FACTOR.saturating_mul(next)

@@ -13,7 +13,7 @@ use crate::replay::{Form, Line, add_to_key};
 const IPV6_PREFIX: u8 = 64;
 
 /// Most plans that are judged on their own. A further one counts as none.
-const MOST_PLANS: usize = 32;
+const MAX_PLANS: usize = 32;
 
 /// Reads requests and counts them.
 pub struct Survey {
@@ -30,7 +30,7 @@ pub struct Survey {
     rest: Group,
     /// The plans that were met, with their names.
     plans: Vec<(String, Group)>,
-    /// How many requests were of plans beyond [`MOST_PLANS`].
+    /// How many requests were of plans beyond [`MAX_PLANS`].
     unplanned: u64,
     /// Whether the log names plans, and nobody has asked for them.
     has_unasked_plans: bool,
@@ -238,7 +238,7 @@ impl Survey {
             return Some(known);
         }
         let name = name.into_owned();
-        if self.plans.len() == MOST_PLANS {
+        if self.plans.len() == MAX_PLANS {
             self.unplanned += 1;
             return None;
         }

@@ -34,7 +34,7 @@ const ROUND: u64 = 100;
 const INTO_THE_TENTH: Duration = Duration::from_millis(15);
 
 /// Maximum number of requests in flight. At this limit the crowd sends no more.
-const MOST_IN_FLIGHT: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// The clients of the demo.
 pub(super) struct Crowd {
@@ -60,7 +60,7 @@ impl Crowd {
         let bar = usize::try_from(tenth).unwrap_or_default() % TENTHS;
         for _ in 0..burst {
             let taken = self.tally.with(|counts| {
-                let room = counts.in_flight() < MOST_IN_FLIGHT;
+                let room = counts.in_flight() < MAX_IN_FLIGHT;
                 if room {
                     counts.came(bar);
                 }
@@ -98,7 +98,7 @@ async fn call(request: ClientRequest, tally: Tally) {
 
 /// A client that connects from `address`, and waits as long as the queue takes.
 pub(super) fn client(address: Option<IpAddr>) -> Client {
-    let connector = Connector::new().limit(MOST_IN_FLIGHT);
+    let connector = Connector::new().limit(MAX_IN_FLIGHT);
     let client = Client::builder().connector(connector).disable_timeout();
     match address {
         Some(address) => client.local_address(address).finish(),

@@ -36,7 +36,7 @@ const FILE: &str = "gateway.toml";
 
 /// The arguments of `drip demo`.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct DemoArguments {
     /// The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the
     /// demo writes one]
     #[arg(short, long, value_name = "FILE")]
@@ -68,7 +68,7 @@ enum Failure {
 
 /// Plays a scene until it ends or is interrupted.
 #[must_use]
-pub fn demo(wanted: &Wanted) -> ExitCode {
+pub fn demo(wanted: &DemoArguments) -> ExitCode {
     let system = actix_rt::System::new();
     match system.block_on(play(wanted)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,7 +83,7 @@ pub fn demo(wanted: &Wanted) -> ExitCode {
     }
 }
 
-async fn play(wanted: &Wanted) -> Result<(), Failure> {
+async fn play(wanted: &DemoArguments) -> Result<(), Failure> {
     match (wanted.scene, &wanted.config) {
         (Scene::Smooth, Some(file)) => smooth(file).await,
         (Scene::Smooth, None) if is_there(Path::new(FILE)) => {

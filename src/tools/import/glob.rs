@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::Files;
 
 /// Maximum number of files of an include.
-const MOST: usize = 2000;
+const MAX_FILES: usize = 2000;
 
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
@@ -30,7 +30,7 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
             names.sort();
             names.into_iter().map(|file| folder.join(file)).collect()
         };
-        found = found.iter().flat_map(next).take(MOST).collect();
+        found = found.iter().flat_map(next).take(MAX_FILES).collect();
     }
     found
 }

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 /// How many notes stand in the file. Further ones are only counted there.
-const MOST: usize = 1000;
+const MAX_NOTES: usize = 1000;
 
 /// The settings with the notes that stand at no table of theirs, as comments above the first table.
 pub(super) fn with_leftovers(page: &str, notes: &[String]) -> String {
@@ -20,10 +20,10 @@ pub(super) fn with_leftovers(page: &str, notes: &[String]) -> String {
     let mut text = String::from(
         "# To be looked at, besides what stands at the tables below: these lines have no place in this file.\n",
     );
-    for note in left.iter().take(MOST) {
+    for note in left.iter().take(MAX_NOTES) {
         text.extend(["# ", note, "\n"]);
     }
-    let more = left.len().saturating_sub(MOST);
+    let more = left.len().saturating_sub(MAX_NOTES);
     if more > 0 {
         text.extend(["# and ", &more.to_string(), " more\n"]);
     }
@@ -45,11 +45,11 @@ mod tests {
             "{text}"
         );
         assert_eq!(with_leftovers(page, &notes[1..]), page);
-        let many: Vec<String> = (0..MOST + 3)
+        let many: Vec<String> = (0..MAX_NOTES + 3)
             .map(|line| format!("a.conf:{line}: x"))
             .collect();
         let text = with_leftovers(page, &many);
         assert!(text.contains("\n# and 3 more\n"), "{text}");
-        assert_eq!(text.lines().count(), 1 + MOST + 1 + 1 + 2);
+        assert_eq!(text.lines().count(), 1 + MAX_NOTES + 1 + 1 + 2);
     }
 }

@@ -31,7 +31,7 @@ struct Note {
 const MAX_NAMED: usize = 5;
 
 /// Maximum length of a message, in characters. Longer messages are cut off.
-const LONGEST: usize = 400;
+const MAX_CHARACTERS: usize = 400;
 
 impl Notes {
     /// Registers a file. Returns its number, which places refer to.
@@ -151,7 +151,7 @@ impl Notes {
 /// A text on one line, cut off if it is too long.
 fn printable(text: &str) -> String {
     let mut line = String::new();
-    for c in text.chars().take(LONGEST) {
+    for c in text.chars().take(MAX_CHARACTERS) {
         if c.is_control() {
             line.extend(c.escape_default());
         } else {

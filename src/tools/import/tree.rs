@@ -19,9 +19,9 @@ pub(super) struct Directive {
 /// Maximum depth of nested blocks. Deeper blocks are left out.
 const DEEPEST: usize = 50;
 /// Maximum depth of nested includes. Deeper includes are left out.
-const MOST_NESTED: usize = 10;
-const MOST_FILES: usize = 2000;
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_NESTED: usize = 10;
+const MAX_FILES: usize = 2000;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Reads files into a tree.
 pub(super) struct Reader<'f> {
@@ -174,9 +174,9 @@ impl<'f> Reader<'f> {
         for path in paths {
             let refused = if self.open.contains(&path) {
                 Some("it includes itself")
-            } else if self.open.len() > MOST_NESTED {
+            } else if self.open.len() > MAX_NESTED {
                 Some("includes are nested too deeply")
-            } else if self.read >= MOST_FILES || self.bytes >= MOST_BYTES {
+            } else if self.read >= MAX_FILES || self.bytes >= MAX_BYTES {
                 Some("too much is included")
             } else {
                 None

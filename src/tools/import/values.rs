@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-const LONGEST: u64 = 366 * 24 * 60 * 60 * 1000;
+const MAX_MILLIS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 /// A time such as `30`, `90s`, `1m30s` or `500ms`; without a unit in seconds.
 ///
@@ -31,7 +31,7 @@ pub(super) fn time(text: &str) -> Option<Duration> {
         millis = millis.checked_add(count.checked_mul(scale)?)?;
         rest = behind.trim_start_matches(' ');
         if rest.is_empty() {
-            return Some(Duration::from_millis(millis.min(LONGEST)));
+            return Some(Duration::from_millis(millis.min(MAX_MILLIS)));
         }
     }
 }
@@ -68,7 +68,7 @@ mod tests {
             ("500ms", Some(500)),
             ("1m30s", Some(90_000)),
             ("1h 30m", Some(5_400_000)),
-            ("99y", Some(LONGEST)),
+            ("99y", Some(MAX_MILLIS)),
             ("", None),
             ("s", None),
             ("-1", None),

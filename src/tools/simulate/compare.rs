@@ -13,7 +13,7 @@ use crate::replay::{Outcome, Spread};
 /// Maximum number of keys that are followed one by one.
 ///
 /// Requests of further keys are only counted together.
-const MOST_KEYS: usize = 1 << 20;
+const MAX_KEYS: usize = 1 << 20;
 /// Maximum number of keys shown for each side.
 const SHOWN: usize = 10;
 
@@ -42,7 +42,7 @@ struct Fate {
 pub(super) struct Keys {
     files: usize,
     fates: HashMap<Box<[u8]>, Box<[Fate]>, RandomState>,
-    /// Requests of keys beyond [`MOST_KEYS`].
+    /// Requests of keys beyond [`MAX_KEYS`].
     beyond: u64,
 }
 
@@ -96,7 +96,7 @@ impl Keys {
         let key = &*short_key(key);
         let fates = if let Some(fates) = self.fates.get_mut(key) {
             fates
-        } else if self.fates.len() < MOST_KEYS {
+        } else if self.fates.len() < MAX_KEYS {
             let new = vec![Fate::default(); self.files];
             self.fates.entry(key.into()).or_insert(new.into())
         } else {
@@ -236,7 +236,7 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     if keys.beyond > 0 {
         let _ = writeln!(
             text,
-            "{} requests have keys beyond the {MOST_KEYS} that are counted one by one",
+            "{} requests have keys beyond the {MAX_KEYS} that are counted one by one",
             keys.beyond
         );
     }

@@ -1,8 +1,8 @@
 //! `drip simulate`: what would these settings do to this traffic?
 
-mod asked;
 mod compare;
 mod flow;
+mod named_request;
 mod rows;
 mod run;
 
@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::asked::{Asked, Name, Pending};
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
+use self::named_request::{Name, NamedRequest, Pending};
 use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, form, length, open, progress, svg};
@@ -24,7 +24,7 @@ use crate::tools::complain::complain;
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct SimulateArguments {
     /// Compare with other settings: instead of each request, show which keys are better and worse
     /// off under these; may be given several times
     #[arg(long, value_name = "OTHER.toml")]
@@ -47,7 +47,7 @@ pub struct Wanted {
     trace: PathBuf,
 }
 
-impl Wanted {
+impl SimulateArguments {
     /// Whether to print each request, and not a summary.
     fn has_rows(&self) -> bool {
         let is_summed = self.summary || !self.against.is_empty();
@@ -59,7 +59,7 @@ impl Wanted {
 ///
 /// Prints a line for each request, or a summary, which compares `file` with others.
 #[must_use]
-pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
+pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let mut all = Vec::new();
     for file in std::iter::once(file).chain(wanted.against.iter().map(PathBuf::as_path)) {
         match config::load(file) {
@@ -183,14 +183,14 @@ impl Replay<'_> {
         if let Some(pending) = &mut self.pending {
             let number = pending.next_number();
             let judged = self.runs.iter_mut().map(|run| run.judge(number, line));
-            pending.add(Asked::of(line), judged);
+            pending.add(NamedRequest::of(line), judged);
             return self.settle(outcomes);
         }
         outcomes.clear();
         for run in &mut self.runs {
             outcomes.push(run.judge(self.read, line).outcome());
         }
-        self.tell(&Asked::of(line), outcomes)
+        self.tell(&NamedRequest::of(line), outcomes)
     }
 
     /// Tells the outcomes that are known, in the order of the lines.
@@ -208,7 +208,7 @@ impl Replay<'_> {
     }
 
     /// Counts and prints a request, with its outcome under each file.
-    fn tell(&mut self, asked: &Asked, outcomes: &[Option<Outcome>]) -> io::Result<()> {
+    fn tell(&mut self, asked: &NamedRequest, outcomes: &[Option<Outcome>]) -> io::Result<()> {
         for (run, outcome) in self.runs.iter_mut().zip(outcomes) {
             run.count(outcome.as_ref(), self.is_drawn);
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::time::Duration;
 
-use super::asked::{Asked, Name};
+use super::named_request::{Name, NamedRequest};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
 use crate::observe::metrics::GateRejected;
@@ -34,7 +34,7 @@ impl Rows {
         writeln!(self.out, "time,key,verdict,departure,delay,excess{gate}")
     }
 
-    pub(super) fn write(&mut self, asked: &Asked, outcome: &Outcome) -> io::Result<()> {
+    pub(super) fn write(&mut self, asked: &NamedRequest, outcome: &Outcome) -> io::Result<()> {
         let out = &mut self.out;
         write_seconds(out, outcome.time)?;
         match &asked.by {

@@ -3,7 +3,7 @@
 use super::compare::Total;
 use super::flow::Flow;
 use crate::config::Settings;
-use crate::replay::{GatedSimulator, Judged, Line, Outcome, Simulator};
+use crate::replay::{GatedSimulator, Line, Outcome, ReplayAdmission, Simulator};
 
 /// One file and the results of replaying the trace under it.
 pub(super) struct Run<'a> {
@@ -51,11 +51,11 @@ impl<'a> Run<'a> {
     }
 
     /// The next request of the trace comes: line `number`.
-    pub(super) fn judge(&mut self, number: u64, line: &Line) -> Judged {
+    pub(super) fn judge(&mut self, number: u64, line: &Line) -> ReplayAdmission {
         match &mut self.simulator {
             Engine::Zones(simulator) => simulator
                 .judge(line)
-                .map_or(Judged::Unrouted, Judged::Known),
+                .map_or(ReplayAdmission::Unrouted, ReplayAdmission::Known),
             Engine::Gates(simulator) => simulator.judge(number, line),
         }
     }

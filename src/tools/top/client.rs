@@ -23,7 +23,7 @@ use crate::status::views::{Plain, Problem};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum size of an answer, in bytes.
-const LONGEST: usize = 64 << 20;
+const MAX_SIZE: usize = 64 << 20;
 
 /// Why the gateway cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -58,7 +58,7 @@ impl Client {
 
     pub(super) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
         let mut response = self.get(path, None).await?;
-        let body = timeout(PATIENCE, response.body().limit(LONGEST)).await;
+        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body
             .map_err(|_| Lost::Silent)?
             .map_err(|error| strange(path, &error.to_string()))?;
@@ -89,7 +89,7 @@ impl Client {
         if status.is_success() {
             return Ok(());
         }
-        let body = timeout(PATIENCE, response.body().limit(LONGEST)).await;
+        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, config::has_admin_token()) {

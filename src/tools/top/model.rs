@@ -55,7 +55,7 @@ pub(super) struct Row {
 
 /// A zone over time, as pairs of a time in seconds before now (zero or negative) and a value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Course {
+pub(super) struct ZoneSeries {
     pub(super) depth: Vec<(f64, f64)>,
     pub(super) out: Vec<(f64, f64)>,
     pub(super) rate: Vec<(f64, f64)>,
@@ -156,8 +156,8 @@ impl Model {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    pub(super) fn course(&self, zone: &Plain) -> Course {
-        let mut course = Course::default();
+    pub(super) fn course(&self, zone: &Plain) -> ZoneSeries {
+        let mut course = ZoneSeries::default();
         let end = self.now().map_or(0.0, |sample| sample.time);
         let mut last = None;
         for sample in &self.samples {

@@ -35,17 +35,17 @@ pub(super) struct Page {
     frozen: Option<Box<Model>>,
     pub(super) question: Option<Question>,
     /// What became of the last change, or why nothing was asked.
-    pub(super) told: Option<Told>,
+    pub(super) told: Option<Notice>,
 }
 
 /// A line about a change.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Notice {
     pub(super) text: String,
     pub(super) is_bad: bool,
 }
 
-impl Told {
+impl Notice {
     fn good(text: String) -> Self {
         Self {
             text,
@@ -89,7 +89,7 @@ impl Page {
             | Action::Forget
             | Action::ForgetAndReject => match self.ask(action, model) {
                 Ok(question) => self.question = Some(question),
-                Err(why) => self.told = Some(Told::bad(why.to_owned())),
+                Err(why) => self.told = Some(Notice::bad(why.to_owned())),
             },
         }
         true
@@ -156,7 +156,7 @@ impl Page {
             }
             Next::Send(verb, request) => {
                 self.question = None;
-                self.told = Some(Told::good(format!("{verb}: sent")));
+                self.told = Some(Notice::good(format!("{verb}: sent")));
                 Some((verb, request))
             }
         }
@@ -165,8 +165,8 @@ impl Page {
     /// Tells what became of a change.
     pub(super) fn tell(&mut self, verb: &str, result: Result<(), String>) {
         self.told = Some(match result {
-            Ok(()) => Told::good(format!("{verb}: done")),
-            Err(why) => Told::bad(format!("{verb}: {why}")),
+            Ok(()) => Notice::good(format!("{verb}: done")),
+            Err(why) => Notice::bad(format!("{verb}: {why}")),
         });
     }
 

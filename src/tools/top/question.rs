@@ -11,7 +11,7 @@ use crate::limit::{Rate, parse_duration};
 const SPAN: &str = "10m";
 
 /// Longest text that can be typed, in characters.
-const LONGEST: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
@@ -85,7 +85,7 @@ impl Question {
                 },
                 KeyCode::Backspace => drop(text.pop()),
                 KeyCode::Char(c)
-                    if !control && !c.is_control() && text.chars().count() < LONGEST =>
+                    if !control && !c.is_control() && text.chars().count() < MAX_CHARACTERS =>
                 {
                     text.push(c);
                 }

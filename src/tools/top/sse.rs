@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// The longest event, in bytes: more than ten minutes of a gateway with many zones.
-const LONGEST: usize = 64 << 20;
+const MAX_SIZE: usize = 64 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
@@ -14,7 +14,7 @@ pub(super) struct Event {
 
 /// The error for an event that is too long.
 #[derive(Debug, Error)]
-#[error("an event of more than {LONGEST} bytes")]
+#[error("an event of more than {MAX_SIZE} bytes")]
 pub(super) struct TooLong;
 
 /// Takes bytes as they come, and returns events as they end.
@@ -47,7 +47,7 @@ impl Reader {
             self.line.extend_from_slice(rest);
         }
         match self.line.len() + self.event.data.len() {
-            0..=LONGEST => Ok(events),
+            0..=MAX_SIZE => Ok(events),
             _ => Err(TooLong),
         }
     }

@@ -17,7 +17,7 @@ use super::messages::{Forget, RejectAll, Waiters};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
-use super::steering::{Steering, Told};
+use super::steering::{CurrentNumbers, Steering};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
@@ -191,7 +191,7 @@ impl Zone {
     }
 
     /// Tells all supervisors what is in force.
-    fn tell(&self, told: &Told, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
+    fn tell(&self, told: &CurrentNumbers, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
         let supervisors = self.shards.supervisors();
         let shards = supervisors.len();
         for (shard, supervisor) in supervisors.iter().enumerate() {

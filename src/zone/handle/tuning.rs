@@ -30,7 +30,7 @@ pub(super) fn tuning(
             rate,
             budget: Arc::clone(new_keys),
         }),
-        most_arrivals: arrivals::MOST / shards,
+        most_arrivals: arrivals::MAX_ARRIVALS / shards,
         overrides,
         sharing,
     }

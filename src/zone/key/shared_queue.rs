@@ -31,7 +31,7 @@ pub(super) struct SharedQueue {
 }
 
 /// How many such times the store is asked to replace at once.
-const MOST_PLACED: usize = 32;
+const MAX_PLACED: usize = 32;
 
 impl SharedQueue {
     pub(super) fn new(zone: Rc<StoreLink>, key: Key, rate: Rate, bucket: Bucket) -> Self {
@@ -124,7 +124,7 @@ impl SharedQueue {
         let alone = self.line.times();
         let alone = alone.filter(|(.., charge)| matches!(charge, Charge::Alone(_)));
         let unplaced = alone.map(|(delay, _, charge)| (delay, charge.cost()));
-        let unplaced: Vec<_> = unplaced.take(MOST_PLACED).collect();
+        let unplaced: Vec<_> = unplaced.take(MAX_PLACED).collect();
         self.placing = unplaced.len();
         self.alone = !unplaced.is_empty();
         unplaced

@@ -6,7 +6,9 @@ use actix::{AsyncContext, Context, Handler};
 
 use super::super::answer::{Charge, Rejection};
 use super::super::messages::Join;
-use super::super::store_link::{Asked, Decision, InForce, NoReply, Retuned, StoreLink, StoreReply};
+use super::super::store_link::{
+    Decision, InForce, NoReply, Retuned, StoreLink, StoreReply, StoreRequest,
+};
 use super::KeyActor;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
@@ -20,9 +22,9 @@ impl Handler<StoreReply> for KeyActor {
         self.message_handled();
         let StoreReply { asked, decision } = reply;
         self.at_now(|actor, now| match asked {
-            Asked::Join(join, since) => actor.decide(join, since, decision, now, ctx),
-            Asked::Place(delay) => actor.place(delay, decision, now, ctx),
-            Asked::Bill(bill) => actor.billed(bill, decision, now),
+            StoreRequest::Join(join, since) => actor.decide(join, since, decision, now, ctx),
+            StoreRequest::Place(delay) => actor.place(delay, decision, now, ctx),
+            StoreRequest::Bill(bill) => actor.billed(bill, decision, now),
         });
     }
 }

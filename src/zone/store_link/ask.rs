@@ -5,7 +5,7 @@ use std::cell::Cell;
 use actix::Recipient;
 
 use super::refill::Refill;
-use super::{Asked, Decision, InForce, NoReply, Retuned, SharedKey, StoreReply};
+use super::{Decision, InForce, NoReply, Retuned, SharedKey, StoreReply, StoreRequest};
 use crate::limit::{Limit, Moment};
 
 /// A join for the store to decide, or another charge.
@@ -24,7 +24,7 @@ pub(super) struct Ask {
 
 /// Receives the store's decision.
 pub(super) struct ReplyTo {
-    asked: Asked,
+    asked: StoreRequest,
     to: Recipient<StoreReply>,
 }
 
@@ -75,7 +75,7 @@ impl Ask {
 }
 
 impl ReplyTo {
-    pub(super) fn new(asked: Asked, to: Recipient<StoreReply>) -> Self {
+    pub(super) fn new(asked: StoreRequest, to: Recipient<StoreReply>) -> Self {
         Self { asked, to }
     }
 

@@ -12,7 +12,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::ask::{Ask, Retuning};
-use super::refill::{Refilled, Told};
+use super::refill::{LeasedDecision, Refilled};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
@@ -23,11 +23,11 @@ use crate::time::pacer::Pacer;
 const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
 /// Most operations of one kind in a batch, so that it does not hold up Redis for others.
-const MOST: usize = 256;
+const MAX_OPERATIONS: usize = 256;
 /// Most places that a batch takes, with those ahead.
-const MOST_PLACES: usize = 2048;
+const MAX_PLACES: usize = 2048;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
-const MOST_WAITING: usize = 65_536;
+const MAX_WAITING: usize = 65_536;
 
 /// Carries the operations of a worker's zones to the store.
 ///
@@ -105,7 +105,7 @@ impl Batcher {
 
     /// Gathers an operation that no request waits for.
     fn add<T>(self: &Rc<Self>, gathered: &RefCell<Vec<T>>, new: T, zone: &StoreLink) {
-        if self.is_out() || gathered.borrow().len() >= MOST_WAITING {
+        if self.is_out() || gathered.borrow().len() >= MAX_WAITING {
             return zone.count(StoreResult::Skipped);
         }
         gathered.borrow_mut().push(new);
@@ -215,9 +215,9 @@ impl Batcher {
     /// A decision about a place.
     ///
     /// The store decided after it was asked, so its place is not over before what this counts with.
-    fn told(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> Told {
+    fn told(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> LeasedDecision {
         let until = answer.usable_until;
-        Told {
+        LeasedDecision {
             decision: self.decision(key, answer, trip),
             usable_until: until.map(|until| trip.sent + until.since(answer.now)),
         }
@@ -359,9 +359,13 @@ fn some_of<T>(gathered: &RefCell<Vec<T>>, places: impl Fn(&T) -> usize) -> Vec<T
     let mut taken = 0;
     let fits = |it: &&T| {
         taken += places(it);
-        taken <= MOST_PLACES
+        taken <= MAX_PLACES
     };
-    let count = gathered.iter().take(MOST).take_while(fits).count();
+    let count = gathered
+        .iter()
+        .take(MAX_OPERATIONS)
+        .take_while(fits)
+        .count();
     let count = count.max(1).min(gathered.len());
     gathered.drain(..count).collect()
 }

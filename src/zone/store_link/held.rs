@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::Decision;
 use super::pending_join::PendingJoin;
-use super::refill::{Refill, Refilled, Told};
+use super::refill::{LeasedDecision, Refill, Refilled};
 
 use crate::limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
@@ -69,7 +69,7 @@ impl Held {
         let (link, mut stale) = (&refill.link, Vec::new());
         let is_stale = refill.version != self.version;
         for (nth, told_of) in told.decisions.into_iter().enumerate() {
-            let Told {
+            let LeasedDecision {
                 decision,
                 usable_until,
             } = told_of;

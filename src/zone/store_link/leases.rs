@@ -19,9 +19,9 @@ use crate::zone::answer::Key;
 /// Most keys of a zone on one worker whose requests are counted.
 ///
 /// A busy key is soon among them, as those that are not used are forgotten.
-const MOST_KEYS: usize = 1024;
+const MAX_KEYS: usize = 1024;
 /// Most places of a zone on one worker.
-const MOST_PLACES: usize = 32_768;
+const MAX_PLACES: usize = 32_768;
 /// After so many times the lease's length a key that was not used is forgotten.
 const FORGOTTEN_AFTER: u32 = 4;
 /// Least time between two looks for places whose lease is over.
@@ -65,9 +65,7 @@ impl Leases {
         let (now, limit) = (pending.since, pending.join.limit);
         let mut keys = self.keys.borrow_mut();
         self.forget_unused(link, &mut keys, now);
-        if !link.lease().is_zero()
-            && keys.len() < MOST_KEYS
-            && !keys.contains_key(&pending.join.key)
+        if !link.lease().is_zero() && keys.len() < MAX_KEYS && !keys.contains_key(&pending.join.key)
         {
             let key = Key::clone(&pending.join.key);
             keys.insert(key, Held::new(limit, now));
@@ -106,7 +104,7 @@ impl Leases {
     ) -> Refill {
         let (key, limit) = (&pending.join.key, pending.join.limit);
         let ahead = held.lease.ahead(&link.terms(key, held.rate), limit, now);
-        let room = MOST_PLACES.saturating_sub(self.places.get());
+        let room = MAX_PLACES.saturating_sub(self.places.get());
         let ahead = ahead.min(u32::try_from(room).unwrap_or(u32::MAX));
         held.under_way += 1;
         held.is_refilled |= ahead > 0;

@@ -109,13 +109,13 @@ pub(super) struct NoReply;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct StoreReply {
-    pub(super) asked: Asked,
+    pub(super) asked: StoreRequest,
     pub(super) decision: Result<Decision, NoReply>,
 }
 
 /// What a charge was asked for.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum StoreRequest {
     /// A request, which joined at this moment.
     Join(Join, Moment),
     /// A time on the store's schedule for a waiter with this `delay`, which was accepted without
@@ -245,7 +245,7 @@ impl StoreLink {
         self.charge(
             key,
             limit,
-            Some(ReplyTo::new(Asked::Place(delay), reply_to)),
+            Some(ReplyTo::new(StoreRequest::Place(delay), reply_to)),
         );
     }
 
@@ -254,7 +254,7 @@ impl StoreLink {
         self.charge(
             key,
             bill.limit(),
-            Some(ReplyTo::new(Asked::Bill(bill), reply_to)),
+            Some(ReplyTo::new(StoreRequest::Bill(bill), reply_to)),
         );
     }
 

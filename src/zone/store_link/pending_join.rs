@@ -1,7 +1,7 @@
 use actix::Recipient;
 
 use super::ask::ReplyTo;
-use super::{Asked, StoreReply};
+use super::{StoreReply, StoreRequest};
 use crate::limit::Moment;
 use crate::zone::messages::Join;
 
@@ -15,6 +15,6 @@ pub(super) struct PendingJoin {
 
 impl PendingJoin {
     pub(super) fn into_reply(self) -> ReplyTo {
-        ReplyTo::new(Asked::Join(self.join, self.since), self.reply_to)
+        ReplyTo::new(StoreRequest::Join(self.join, self.since), self.reply_to)
     }
 }

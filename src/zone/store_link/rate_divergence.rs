@@ -7,7 +7,7 @@ use crate::limit::Moment;
 ///
 /// Another gateway's rate is in force only at the keys that it asked for. So one answer may show
 /// that rate and the next may not.
-const SETTLED: Duration = Duration::from_secs(10);
+const REPORTED_AFTER: Duration = Duration::from_secs(10);
 
 /// Whether all gateways that share a zone have the same rate, as far as this gateway knows.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl RateDivergence {
             return (before == 0).then_some(DivergenceChange::Differs);
         }
         let before = self.differed.load(Ordering::Relaxed);
-        if before == 0 || now.since(Moment::from_nanos(before)) < SETTLED {
+        if before == 0 || now.since(Moment::from_nanos(before)) < REPORTED_AFTER {
             return None;
         }
         // Another worker may be reporting this, or may have seen another rate just now.

@@ -19,11 +19,11 @@ pub(super) struct Refill {
 pub(super) struct Refilled {
     /// When it was asked.
     pub(super) asked: Moment,
-    pub(super) decisions: Vec<Told>,
+    pub(super) decisions: Vec<LeasedDecision>,
 }
 
 /// A decision, and until when its place may be used.
-pub(super) struct Told {
+pub(super) struct LeasedDecision {
     pub(super) decision: Decision,
     pub(super) usable_until: Option<Moment>,
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
 use super::super::messages::{Join, Refund, Settle};
-use super::super::store_link::{Asked, Decision, NoReply, StoreLink, StoreReply};
+use super::super::store_link::{Decision, NoReply, StoreLink, StoreReply, StoreRequest};
 use super::here::Handle;
 use super::keys::{Known, State};
 use super::{JoinRequest, ZoneSupervisor};
@@ -17,7 +17,7 @@ impl Handle<StoreReply> for ZoneSupervisor {
         self.asked = self.asked.saturating_sub(1);
         let now = self.shard.pacer.now();
         // Nothing waits here: only joins expect a reply.
-        if let Asked::Join(join, _) = asked {
+        if let StoreRequest::Join(join, _) = asked {
             self.apply(join, decision, now);
         }
     }

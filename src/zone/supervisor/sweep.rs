@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 ///
 /// This bounds the time that a sweep takes on the worker. A zone of slow rates may have more old
 /// keys than this that have not drained; `max_keys` bounds them.
-const MOST: usize = 1_000;
+const MAX_AT_ONCE: usize = 1_000;
 
 impl ZoneSupervisor {
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
@@ -79,7 +79,7 @@ impl ZoneSupervisor {
 
     /// Parks idle actors. Returns `false` if there may be more than one sweep parks.
     fn park_idle(&mut self, now: Moment) -> bool {
-        let most = self.keys.active().min(MOST);
+        let most = self.keys.active().min(MAX_AT_ONCE);
         for _ in 0..most {
             let oldest = self.keys.oldest_active();
             if oldest.is_none_or(|index| now.since(self.keys[index].used) < PARK_AFTER) {
@@ -87,7 +87,7 @@ impl ZoneSupervisor {
             }
             self.park_oldest(now);
         }
-        most < MOST
+        most < MAX_AT_ONCE
     }
 
     /// Parks idle actors if there are many.
@@ -137,7 +137,7 @@ impl ZoneSupervisor {
             let by_use = self.keys.from(oldest);
             by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
         });
-        let drained = idle.take(MOST).filter(|(index, known)| {
+        let drained = idle.take(MAX_AT_ONCE).filter(|(index, known)| {
             let account = known.parked();
             account.is_some_and(|account| account.drained_at(rate_of(*index)) <= now)
         });
@@ -148,7 +148,7 @@ impl ZoneSupervisor {
             self.remove(*index);
         }
         self.shard.metrics.evicted_idle.add(drained.len() as u64);
-        drained.len() < MOST
+        drained.len() < MAX_AT_ONCE
     }
 
     /// Evicts keys down to `max_keys`. Returns `false` if there may be more to evict.
@@ -156,7 +156,7 @@ impl ZoneSupervisor {
     /// Needed if `max_keys` was lowered while more keys than that had waiters.
     fn shrink(&mut self) -> bool {
         let max_keys = self.tuning.max_keys.get();
-        (0..MOST).any(|_| self.keys.len() <= max_keys || !self.evict())
+        (0..MAX_AT_ONCE).any(|_| self.keys.len() <= max_keys || !self.evict())
     }
 
     /// Handles the keys that are unused. Returns whether the supervisor is at its end.

@@ -120,7 +120,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         idle_timeout: settings.idle_timeout,
         new_keys: None,
         overrides: Arc::default(),
-        most_arrivals: super::arrivals::MOST,
+        most_arrivals: super::arrivals::MAX_ARRIVALS,
         sharing: None,
     };
     (settings, tuning)

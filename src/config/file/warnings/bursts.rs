@@ -9,7 +9,7 @@ use crate::limit::{Delay, Limit, Rate, show_duration};
 /// Shortest lease in which a gateway decides enough requests to matter.
 ///
 /// It is several round trips to a store that is near, and as often as ended leases are looked for.
-const SHORTEST_LEASE: Duration = Duration::from_millis(1);
+const MIN_LEASE: Duration = Duration::from_millis(1);
 
 /// Warns of a lease that takes no places ahead.
 pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
@@ -17,7 +17,7 @@ pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
     let Some(node) = node.field("lease").filter(|_| !zone.lease.is_zero()) else {
         return;
     };
-    if zone.lease < SHORTEST_LEASE {
+    if zone.lease < MIN_LEASE {
         node.warn(&format!(
             "a lease of {} is over before requests have come that it could decide; write lease = \"20ms\", or remove lease",
             show_duration(zone.lease)

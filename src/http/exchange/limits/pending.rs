@@ -23,7 +23,7 @@ pub(super) struct PendingLimit {
 
 /// A limit whose zone was asked for a turn.
 #[derive(Debug)]
-pub(in super::super) struct AskedLimit<'r> {
+pub(in super::super) struct JoinedLimit<'r> {
     pub(super) limit: AppliedLimit,
     pub(super) joining: Joining<'r>,
 }
@@ -73,7 +73,7 @@ pub(super) fn pending<'p>(
     })
 }
 
-impl AskedLimit<'_> {
+impl JoinedLimit<'_> {
     pub(super) fn granted(&self, turn: &Turn<'_>) -> LimitVerdict {
         LimitVerdict::granted(self.limit, turn, self.joining.is_dry_run())
     }
@@ -86,7 +86,7 @@ impl AskedLimit<'_> {
 
 impl PendingLimit {
     /// Asks the zone for a turn. Returns its decision, or the limit at which the request waits.
-    pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, AskedLimit<'_>> {
+    pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
         let (zone, limit) = (
             gateway.zone(self.wanted.zone),
             AppliedLimit::from(&self.wanted),
@@ -98,7 +98,7 @@ impl PendingLimit {
                 let verdict = LimitVerdict::rejected(limit, key, &rejection, dry_run);
                 Ok(Err((verdict, rejection)))
             }
-            Joined::Waiting(joining) => Err(AskedLimit { limit, joining }),
+            Joined::Waiting(joining) => Err(JoinedLimit { limit, joining }),
         }
     }
 

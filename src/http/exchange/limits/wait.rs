@@ -63,12 +63,12 @@ pub(in super::super) fn begin<'i, 'r>(
                 Begun::Decided(record_one(route, info, record, decided, began))
             }
             Err(asked) => {
-                record.limited = Limited::Asked(asked);
+                record.limited = Limited::WaitingAtOne(asked);
                 Begun::Waiting(None)
             }
         },
         (Some(first), Some(second)) => {
-            record.limited = Limited::Several(first.wanted.zone, Key::clone(&first.key));
+            record.limited = Limited::WaitingAtSeveral(first.wanted.zone, Key::clone(&first.key));
             let all = [first, second].into_iter().chain(pending).collect();
             // Boxed: most routes have one limit.
             let several = all_of(pacer, gateway, route, info, all, began);
@@ -92,7 +92,7 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
             let now = rejected_at(record, &decided);
             return Poll::Ready(record_outcome(route, info, record, decided, now));
         }
-        let Limited::Asked(one) = &mut record.limited else {
+        let Limited::WaitingAtOne(one) = &mut record.limited else {
             return Poll::Pending;
         };
         let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {

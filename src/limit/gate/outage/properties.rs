@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::limit::gate::{Admission, GivesUp, Patience, WaitLimits};
+use crate::limit::gate::{Admission, GivesUp, WaitLimits, WaitTimeout};
 use crate::limit::{Cost, GateLimits, Share};
 use crate::testing::config;
 
@@ -244,7 +244,7 @@ proptest! {
         }
         arrivals.sort_unstable();
         let (mut gate, mut out_since) = (Gate::<u8, usize>::new(limits), None);
-        let mut waiting: Vec<(usize, Patience, Moment, GatePosition)> = Vec::new();
+        let mut waiting: Vec<(usize, WaitTimeout, Moment, GatePosition)> = Vec::new();
         let mut fates = vec![0; arrivals.len()];
         for millis in 0..12_000 {
             let now = at(millis);
@@ -273,7 +273,7 @@ proptest! {
                         gate.give_back(now);
                     }
                     Admission::Waiting(position) => {
-                        let mut patience = Patience::new(waits, now, None);
+                        let mut patience = WaitTimeout::new(waits, now, None);
                         patience.note(out_since, now);
                         waiting.push((name, patience, now, position));
                     }

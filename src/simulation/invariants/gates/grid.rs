@@ -12,7 +12,7 @@ const SILENT: i64 = 200_000_000;
 /// How far ahead slots are granted where answers take no time.
 const SPAN: i64 = 50_000_000;
 /// No slot is granted so far ahead: where one is, the clock was set back.
-const MOST_AHEAD: i64 = 1_000_000_000;
+const MAX_AHEAD: i64 = 1_000_000_000;
 /// How exact the times of the store are.
 const EXACT: i64 = 1000;
 
@@ -165,7 +165,7 @@ impl State {
         let first = call.now + micros(call.lead.min(100_000.0)) - EXACT;
         let last = call.now + SPAN + 3 * micros(self.furthest.min(100_000.0)) + EXACT;
         let newest = self.granted.last();
-        if newest.is_some_and(|slot| *slot > call.now + MOST_AHEAD - EXACT) {
+        if newest.is_some_and(|slot| *slot > call.now + MAX_AHEAD - EXACT) {
             // The grid follows a clock that was set back: it begins anew behind this moment. What
             // was granted before is of another time.
             self.granted = BTreeSet::from([call.now]);

@@ -13,7 +13,7 @@ use super::listen::{self, Listen};
 use super::server::Server;
 
 /// Maximum number of addresses that are compared. The rest is left out.
-const MOST: usize = 64;
+const MAX_ADDRESSES: usize = 64;
 
 /// What is served.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ pub(super) fn served(servers: &[Server], order: &[usize], tls: bool) -> Option<S
         .any(|server| server.forwards && server.is_local());
     let protects = exposes || servers.iter().any(|server| server.protects);
     let most = if protects {
-        MOST.min(map.at.len())
+        MAX_ADDRESSES.min(map.at.len())
     } else {
         map.at.len()
     };

@@ -6,7 +6,7 @@ use crate::tools::import::notes::Notes;
 use crate::tools::import::values;
 
 /// Largest `max_in_flight` of an origin.
-pub(super) const MOST_IN_FLIGHT: u32 = 1_000_000_000;
+pub(super) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
 
 /// The `limit_conn` directives of a location.
 pub(super) struct Connections {
@@ -36,7 +36,7 @@ impl Connections {
                 );
                 continue;
             };
-            let range = 1..=MOST_IN_FLIGHT;
+            let range = 1..=MAX_IN_FLIGHT;
             let Some(number) = values::whole(number).filter(|number| range.contains(number)) else {
                 notes.lose(
                     place,

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::connections::{Connections, MOST_IN_FLIGHT};
+use super::connections::{Connections, MAX_IN_FLIGHT};
 use super::page::{Names, Section, list};
 use super::pass::Pass;
 use super::probe;
@@ -113,7 +113,7 @@ impl Origins {
             .flatten()
             .min();
         if let Some(most) = most {
-            let most = most.min(MOST_IN_FLIGHT);
+            let most = most.min(MAX_IN_FLIGHT);
             section.fields.push(("max_in_flight", most.to_string()));
         }
         let owner = connections.is_by_server.then_some(spot.server);

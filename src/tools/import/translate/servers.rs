@@ -12,7 +12,7 @@ use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
 
 /// Maximum number of routes of the result. Each name of a server multiplies its locations.
-const MOST_ROUTES: usize = 5000;
+const MAX_ROUTES: usize = 5000;
 
 impl Translation<'_> {
     /// Makes routes of all servers.
@@ -168,12 +168,12 @@ impl Translation<'_> {
 
     fn routes(&mut self, locations: &[Location], host: Option<&str>, comment: Option<&str>) {
         for (number, location) in locations.iter().enumerate() {
-            if self.routes.len() >= MOST_ROUTES {
+            if self.routes.len() >= MAX_ROUTES {
                 // What they refuse would be open without them.
                 self.is_unsafe |= locations[number..].iter().any(Location::is_refused);
                 return self.notes.add(
                     location.place,
-                    format!("there are more than {MOST_ROUTES} routes; the rest is left out"),
+                    format!("there are more than {MAX_ROUTES} routes; the rest is left out"),
                 );
             }
             let mut section = Section {

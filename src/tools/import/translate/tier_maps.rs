@@ -19,9 +19,9 @@ use crate::config::{KeyTemplate, toml_string};
 use crate::tools::import::notes::Place;
 
 /// Most keys that the plans of a zone have.
-const MOST_KEYS: usize = 1_000_000;
+const MAX_KEYS: usize = 1_000_000;
 /// Longest key of a plan, in bytes.
-const LONGEST: usize = 65_535;
+const MAX_KEY_SIZE: usize = 65_535;
 
 /// A zone whose key is a variable of a map.
 pub(super) struct TierZone<'t> {
@@ -120,7 +120,7 @@ pub(super) fn match_keys(
         .flat_map(|plan| plan.keys.iter().map(move |key| (plan, key)))
     {
         let zone = plan.definition.name;
-        if key.len() > LONGEST {
+        if key.len() > MAX_KEY_SIZE {
             return Err(format!("{}... is longer than a key of a plan", shown(key)));
         }
         let other = if left_out_here.contains(&lower(key)) {
@@ -135,8 +135,8 @@ pub(super) fn match_keys(
             ));
         }
     }
-    if zone_of.len() > MOST_KEYS {
-        return Err(format!("there are over {MOST_KEYS} keys"));
+    if zone_of.len() > MAX_KEYS {
+        return Err(format!("there are over {MAX_KEYS} keys"));
     }
     let mut left_out = left_out.iter();
     match left_out.find(|key| !zone_of.contains_key(&lower(key))) {

@@ -9,10 +9,10 @@ use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
 use super::numbers::span;
 use super::{Paint, View};
-use crate::tools::top::model::Course;
+use crate::tools::top::model::ZoneSeries;
 
 /// The shortest time axis, in seconds.
-const SHORTEST: f64 = 60.0;
+const MIN_SPAN: f64 = 60.0;
 
 /// Minimum height. A lower chart has no room for its marks.
 const LOWEST: u16 = 5;
@@ -21,7 +21,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let zones = view.shown().zones();
     let course = match zones.get(view.page.selected(zones)) {
         Some(zone) => view.shown().course(&zone.name),
-        None => Course::default(),
+        None => ZoneSeries::default(),
     };
     let (depth, rate) = (view.paint.water(), view.paint.good());
     let depths = [("depth", course.depth.as_slice(), depth, Marker::Braille)];
@@ -60,7 +60,7 @@ fn chart(
     retunes: &[f64],
 ) {
     let points = || series.iter().flat_map(|(_, points, ..)| points.iter());
-    let from = points().fold(-SHORTEST, |from, (at, _)| from.min(*at));
+    let from = points().fold(-MIN_SPAN, |from, (at, _)| from.min(*at));
     let top = points().fold(0.0_f64, |top, (_, value)| top.max(*value));
     let top = if top > 0.0 { top } else { 1.0 };
     let stems: Vec<[(f64, f64); 2]> = retunes.iter().map(|at| [(*at, 0.0), (*at, top)]).collect();

@@ -13,8 +13,8 @@ use crate::tools::top::page::Panel;
 /// Seconds that a sparkline in the table shows.
 const SECONDS: usize = 300;
 
-const SHORTEST_SPARKLINE: u16 = 8;
-const LONGEST_SPARKLINE: u16 = 60;
+const MIN_SPARKLINE: u16 = 8;
+const MAX_SPARKLINE: u16 = 60;
 
 /// Title, width and text of a column.
 type Column = (&'static str, u16, fn(&model::Row) -> String);
@@ -52,8 +52,8 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let longest = u16::try_from(longest.max().unwrap_or(0)).unwrap_or(u16::MAX);
     let name = longest.clamp(8, 36);
     let (columns, left) = fitting(width.saturating_sub(name));
-    let spark = left.saturating_sub(1).min(LONGEST_SPARKLINE);
-    let spark = (spark >= SHORTEST_SPARKLINE).then_some(spark);
+    let spark = left.saturating_sub(1).min(MAX_SPARKLINE);
+    let spark = (spark >= MIN_SPARKLINE).then_some(spark);
 
     let right = |text: String| Cell::from(Text::from(text).alignment(Alignment::Right));
     let mut heading = vec![Cell::from("zone")];

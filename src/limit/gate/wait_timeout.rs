@@ -18,7 +18,7 @@ pub struct WaitLimits {
 /// While the origin can be reached, only `queue_timeout` counts, and the time of outages does not
 /// count for it. In an outage only `hold` counts, from when the request first could not be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct WaitTimeout {
     limits: WaitLimits,
     /// When the wait began.
     since: Moment,
@@ -41,7 +41,7 @@ pub enum GivesUp {
     Most,
 }
 
-impl Patience {
+impl WaitTimeout {
     /// The patience of a request that waits `since` then.
     ///
     /// `held_since`: when it first could not be sent, if that was before.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_time_of_an_outage_does_not_count_for_the_queue() {
-        let mut it = Patience::new(LIMITS, at(0), None);
+        let mut it = WaitTimeout::new(LIMITS, at(0), None);
         assert_eq!(it.gives_up(), (at(3), GivesUp::QueueTimeout));
         // It hears of it late.
         it.note(Some(at(2)), at(3));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn who_joins_in_an_outage_is_held_from_then_on() {
-        let mut it = Patience::new(LIMITS, at(4), None);
+        let mut it = WaitTimeout::new(LIMITS, at(4), None);
         it.note(Some(at(1)), at(4));
         assert_eq!(it.gives_up(), (at(9), GivesUp::Hold));
         it.note(None, at(8));
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_second_outage_does_not_begin_the_count_again() {
-        let mut it = Patience::new(LIMITS, at(0), None);
+        let mut it = WaitTimeout::new(LIMITS, at(0), None);
         it.note(Some(at(1)), at(1));
         it.note(None, at(2));
         it.note(Some(at(3)), at(3));
         assert_eq!(it.gives_up(), (at(6), GivesUp::Hold));
-        let mut again = Patience::new(LIMITS, at(4), Some(at(1)));
+        let mut again = WaitTimeout::new(LIMITS, at(4), Some(at(1)));
         again.note(Some(at(3)), at(4));
         assert_eq!(again.gives_up(), (at(6), GivesUp::Hold));
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_longest_wait_in_all_counts_in_an_outage_only() {
         let most = Some(Duration::from_secs(2));
-        let mut it = Patience::new(WaitLimits { most, ..LIMITS }, at(0), None);
+        let mut it = WaitTimeout::new(WaitLimits { most, ..LIMITS }, at(0), None);
         assert_eq!(it.gives_up(), (at(3), GivesUp::QueueTimeout));
         it.note(Some(at(1)), at(1));
         assert_eq!(it.gives_up(), (at(2), GivesUp::Most));

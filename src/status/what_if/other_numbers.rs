@@ -9,7 +9,7 @@ use crate::limit::{Delay, Limit, Rate, parse_duration};
 
 /// Other numbers for a zone and for all limits in it. What is `None` stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct OtherNumbers {
     rate: Option<Rate>,
     /// As a limit has it: without a queue one less than in the file.
     burst: Option<u32>,
@@ -29,7 +29,7 @@ enum MaxWait {
 
 const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
 
-impl Wanted {
+impl OtherNumbers {
     /// Another rate alone.
     pub(crate) fn of_rate(rate: Rate) -> Self {
         Self {
@@ -210,7 +210,7 @@ mod tests {
 
     fn tried(zone: &str, body: &str, old: Limit) -> (String, Limit) {
         let settings = settings(zone);
-        let wanted = Wanted::read(body.as_bytes(), &settings.zones[0]).unwrap();
+        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap();
         let zone = wanted.zone(&settings.zones[0]);
         (zone.rate.to_string(), wanted.limit(&zone, old))
     }
@@ -331,7 +331,7 @@ mod tests {
             ),
         ] {
             let settings = settings(zone);
-            let error = Wanted::read(body.as_bytes(), &settings.zones[0]).unwrap_err();
+            let error = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap_err();
             assert!(error.contains(expected), "{body}: {error}");
         }
     }

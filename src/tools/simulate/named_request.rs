@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use crate::limit::Moment;
-use crate::replay::{Judged, Line, Outcome};
+use crate::replay::{Line, Outcome, ReplayAdmission};
 
 /// A request as the output names it.
-pub(super) struct Asked<'a> {
+pub(super) struct NamedRequest<'a> {
     /// The time on its line.
     pub(super) time: Moment,
     pub(super) by: Name<'a>,
@@ -31,12 +31,12 @@ pub(super) struct Pending {
 }
 
 struct Request {
-    asked: Asked<'static>,
+    asked: NamedRequest<'static>,
     /// What is known of it under each file.
-    judged: Box<[Judged]>,
+    judged: Box<[ReplayAdmission]>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> NamedRequest<'a> {
     pub(super) fn of(line: &'a Line) -> Self {
         let recorded = line.recorded.as_ref();
         let client = recorded.and_then(|recorded| recorded.client);
@@ -53,13 +53,13 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn into_owned(self) -> Asked<'static> {
+    fn into_owned(self) -> NamedRequest<'static> {
         let by = match self.by {
             Name::Key(key) => Name::Key(Cow::Owned(key.into_owned())),
             Name::Client(client) => Name::Client(client),
             Name::Unknown => Name::Unknown,
         };
-        Asked {
+        NamedRequest {
             time: self.time,
             by,
         }
@@ -80,7 +80,11 @@ impl Pending {
     }
 
     /// Adds the next request, with what is known of it under each file.
-    pub(super) fn add(&mut self, asked: Asked, judged: impl Iterator<Item = Judged>) {
+    pub(super) fn add(
+        &mut self,
+        asked: NamedRequest,
+        judged: impl Iterator<Item = ReplayAdmission>,
+    ) {
         self.requests.push_back(Request {
             asked: asked.into_owned(),
             judged: judged.collect(),
@@ -92,14 +96,17 @@ impl Pending {
         let index = usize::try_from(number.saturating_sub(self.first));
         let request = index.ok().and_then(|index| self.requests.get_mut(index));
         if let Some(judged) = request.and_then(|request| request.judged.get_mut(nth)) {
-            *judged = Judged::Known(outcome);
+            *judged = ReplayAdmission::Known(outcome);
         }
     }
 
     /// Takes the first request if all its outcomes are known. They go to `outcomes`.
-    pub(super) fn take(&mut self, outcomes: &mut Vec<Option<Outcome>>) -> Option<Asked<'static>> {
+    pub(super) fn take(
+        &mut self,
+        outcomes: &mut Vec<Option<Outcome>>,
+    ) -> Option<NamedRequest<'static>> {
         let first = self.requests.front()?;
-        if first.judged.contains(&Judged::Waits) {
+        if first.judged.contains(&ReplayAdmission::Waits) {
             return None;
         }
         let request = self.requests.pop_front()?;

@@ -1,0 +1,93 @@
+//! Words that readers stumble over are not in the code, its messages or the pages.
+
+use std::fs;
+use std::path::Path;
+
+/// Phrases without a subject or a noun.
+const PHRASES: [&str; 8] = [
+    "is told no more",
+    "cannot be told",
+    "as in the file again",
+    "not as in the file any more",
+    "had left, and could not",
+    "what else is wrong",
+    "how many equal ones",
+    "next to nothing",
+];
+
+/// Names of types that say nothing of what they are.
+const TYPES: [&str; 7] = [
+    "Told",
+    "Asked",
+    "Wanted",
+    "Judged",
+    "Course",
+    "Patience",
+    "Condition",
+];
+
+/// Beginnings of constants that are bounds: those are `MAX_` and `MIN_`.
+const BOUNDS: [&str; 5] = ["MOST", "LONGEST", "LEAST", "FEWEST", "SHORTEST"];
+
+/// All files below a folder with one of these endings, with their texts.
+fn texts(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|it| endings.iter().any(|ending| it == *ending))
+            {
+                let text = fs::read_to_string(&path).expect("a text");
+                found.push((path.display().to_string(), text));
+            }
+        }
+    }
+    assert!(found.len() > 10, "{folder} has {} files", found.len());
+    found
+}
+
+#[test]
+fn no_phrase_that_readers_stumble_over_is_left() {
+    let mut wrong = Vec::new();
+    for (path, text) in [texts("src", &["rs", "js", "html"]), texts("docs", &["md"])].concat() {
+        for (nth, line) in text.lines().enumerate() {
+            let found = PHRASES.iter().find(|phrase| line.contains(**phrase));
+            wrong.extend(found.map(|phrase| format!("{path}:{}: {phrase}", nth + 1)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_say_what_they_are() {
+    let mut wrong = Vec::new();
+    for (path, text) in texts("src", &["rs"]) {
+        for (nth, line) in text.lines().enumerate() {
+            let words: Vec<_> = line
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .filter(|word| !word.is_empty() && *word != "pub")
+                .collect();
+            let after = |keyword: &str| {
+                let at = words.iter().position(|word| *word == keyword)?;
+                words.get(at + 1).copied()
+            };
+            let named = ["struct", "enum", "type", "trait"]
+                .into_iter()
+                .find_map(after);
+            let is_type = named.is_some_and(|name| TYPES.contains(&name));
+            let is_bound = after("const").is_some_and(|name| {
+                let first = name.split('_').next().unwrap_or_default();
+                BOUNDS.contains(&first)
+            });
+            if !line.trim_start().starts_with("//") && (is_type || is_bound) {
+                wrong.push(format!("{path}:{}: {line}", nth + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
