@@ -19,6 +19,7 @@
 //! | `goldens` | whether the program says the same as before |
 //! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
+//! | `recipes`, `words` | the recipes of `CONTRIBUTING.md`; names and phrases |
 //! | `budget` | how the budget of a request is read, and what is above it |
 
 mod abuse;
@@ -44,6 +45,7 @@ mod pages;
 mod profiles;
 mod prometheus;
 mod readme;
+mod recipes;
 mod shared;
 mod simulate;
 mod soak;

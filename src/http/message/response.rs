@@ -29,7 +29,8 @@ impl<'a> ResponseHead<'a> {
     /// Parses the head at the start of `bytes`, and returns it with its length.
     ///
     /// Returns `None` if the head is not complete yet. `table`: room for its fields. `to_head`: it is
-    /// the response to a `HEAD` request. A bare line feed also ends a line, because the gateway writes a new head.
+    /// the response to a `HEAD` request. A bare line feed also ends a line, because the gateway
+    /// writes a new head.
     ///
     /// # Errors
     ///
