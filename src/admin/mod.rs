@@ -1,4 +1,6 @@
-//! The admin port: its paths, who may ask, and the live page. [`status`](crate::status) has what they say.
+//! The admin port: its paths, who may ask, and the live page.
+//!
+//! [`status`](crate::status) has what they say.
 //!
 //! | file | what it is |
 //! |---|---|

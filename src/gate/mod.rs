@@ -182,7 +182,8 @@ impl OriginGate {
     /// Lets a request through if it need not wait, or lets it wait for its turn.
     ///
     /// `most` is the longest time that it may wait. `is_charged`: whether its share is charged also
-    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether the request has a turn in a zone, so that it may go on after the
+    /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether
+    /// the request has a turn in a zone, so that it may go on after the
     /// [handover](Self::hand_over).
     ///
     /// # Errors
