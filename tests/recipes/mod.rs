@@ -10,7 +10,9 @@ fn root() -> &'static Path {
 /// The items of all recipes: the bullets below the headings that begin with "A new".
 fn items() -> Vec<String> {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).expect("a text");
-    let recipes = text.split("\n### ").filter(|part| part.starts_with("A new "));
+    let recipes = text
+        .split("\n### ")
+        .filter(|part| part.starts_with("A new "));
     let items = recipes.flat_map(|part| {
         let part = part.split("\n## ").next().unwrap_or_default();
         let bullets = part.split("\n- ").skip(1);
@@ -28,7 +30,12 @@ fn quoted(item: &str) -> impl Iterator<Item = &str> {
 fn is_path(word: &str) -> bool {
     let first = word.split('/').next().unwrap_or_default();
     let is_folder = ["src", "tests", "docs", "benches", "grafana", "packaging"].contains(&first);
-    word.contains('/') && is_folder || word.ends_with(".md")
+    word.contains('/') && is_folder || is_a(word, "md")
+}
+
+/// Whether the file has this ending.
+fn is_a(file: &str, ending: &str) -> bool {
+    Path::new(file).extension().is_some_and(|it| it == ending)
 }
 
 /// The texts of a file, or of all files in a folder.
@@ -61,7 +68,7 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
             }
             // A name of the code stands behind the file that it is in.
             let is_name = word.chars().all(|c| c.is_alphanumeric() || c == '_');
-            if let Some(path) = within.filter(|path| path.ends_with(".rs") && is_name)
+            if let Some(path) = within.filter(|path| is_a(path, "rs") && is_name)
                 && !texts(root().join(path)).contains(word)
             {
                 wrong.push(format!("{path} has no {word}: {item}"));
