@@ -311,7 +311,7 @@ fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<
 /// What happens to the requests of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteAction {
-    /// They go to the origin with this index in [`super::Settings::origins`].
+    /// They go to the origin with this index in [`Settings::origins`](crate::config::Settings::origins).
     Forward(usize),
     /// They are answered with this status, 400 to 599.
     Refuse(u16),
