@@ -1,7 +1,7 @@
 //! **drip**: an async, actor-based leaky-bucket queueing gateway.
 //!
-//! The modules, lowest layer first. A module uses only itself and modules listed before it
-//! (`tests/layers` checks that):
+//! The modules, lowest layer first. A module uses only itself and modules listed before it, but that
+//! `http`'s messages are below `gate` and `origin` (`tests/layers` has the whole order, and checks it):
 //!
 //! | module | content |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
 //! | [`zone`] | zones: their supervisors, key actors and turns |
-//! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |
 //! | [`gate`] | what paces an origin and limits the requests at it |
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
+//! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |
 //! | [`status`] | what is said of all this each second: samples, metrics, headline |
 //! | [`admin`] | the admin port: API, live page, who may ask |
 //! | [`server`] | accepting, listening sockets, reload, signals, stop |

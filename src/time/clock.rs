@@ -1,7 +1,7 @@
 //! The clock: the only module that reads the system's time.
 //!
 //! tokio's clock, which tests pause, is read in two more places: for the age of DNS answers
-//! (`http/upstream/dns.rs`) and for how long the watched file has been quiet (`config/watch`).
+//! (`origin/dns.rs`) and for how long the watched file has been quiet (`config/watch`).
 
 use std::cell::Cell;
 use std::fs;

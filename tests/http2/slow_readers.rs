@@ -2,6 +2,8 @@
 //! memory, and the other requests on the connection to the origin go on.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -9,8 +11,8 @@ use crate::abuse::others::Others;
 use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::http2::{GET, ask};
 use crate::support::frames::{
-    DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame,
-    head, reset, settings, window_update,
+    DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS,
+    Outcome, RST_STREAM, frame, head, reset, settings, window_update,
 };
 use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually};
 
@@ -348,5 +350,96 @@ fn late_pieces_of_cancelled_requests_end_no_connection() {
         told.recv().expect("the origin has sent all");
         assert_eq!(ask(&gateway, GET).body, b"ok");
     }
+    assert_eq!(origin.connections(), 1);
+}
+
+/// An empty piece with padding takes nothing of the windows of others.
+#[test]
+fn ends_with_padding_take_nothing_of_the_window_of_others() {
+    const OTHERS: usize = 20;
+    let origin = FrameOrigin::start();
+    let gateway = crate::http2::drip(&origin, "", "");
+    let ok = [(":status", "200")];
+    let (tell, told) = std::sync::mpsc::channel();
+    origin.next(move |to, waiting| {
+        to.send(head(waiting, 0, &ok))?;
+        for _ in 0..OTHERS {
+            let stream = next_request(to)?;
+            to.send(head(stream, 0, &ok))?;
+            // The length of the padding, and the padding.
+            to.send(frame(DATA, 8 | END_STREAM, stream, [1, 0]))?;
+        }
+        let piece = frame(DATA, 0, waiting, [b'x'; 16_384]);
+        to.send(piece.repeat(STREAM_WINDOW / 16_384))?;
+        to.send(frame(DATA, END_STREAM, waiting, []))?;
+        tell.send(()).expect("the test waits");
+        Ok(())
+    });
+    let mut slow = without_window(&gateway, "/", 1);
+    assert_eq!(slow.outcome(1), Outcome::Status(200));
+    for _ in 0..OTHERS {
+        assert_eq!(ask(&gateway, GET).status(), 200);
+    }
+    // The gateway reads it while no other request is under way, whose window would hide a mistake.
+    told.recv().expect("the origin has sent all");
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(ask(&gateway, GET).body, b"ok");
+    let windows = [window_update(1, 1 << 20), window_update(0, 1 << 20)];
+    slow.send(windows.concat()).expect("the gateway reads");
+    let body = slow.body(1).expect("a whole body");
+    assert_eq!(body.len(), STREAM_WINDOW);
+    assert_eq!(origin.connections(), 1);
+}
+
+fn next_request(from: &mut Frames) -> std::io::Result<u32> {
+    loop {
+        let next = from.next()?;
+        if next.kind == HEADERS {
+            return Ok(next.stream);
+        }
+    }
+}
+
+/// Its server reads the resets late, and answers them all.
+#[test]
+fn late_answers_to_many_cancelled_requests_end_no_connection() {
+    const ROUNDS: usize = 8;
+    const EACH: usize = 100;
+    let most = settings(&[(MAX_CONCURRENT_STREAMS, 1000)]);
+    let origin = FrameOrigin::beginning_with(most);
+    let gateway = crate::http2::drip(&origin, "", "");
+    assert_eq!(ask(&gateway, GET).body, b"ok");
+    let seen = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&seen);
+    origin.next(move |to, first| {
+        let mut streams = vec![first];
+        let mut cancelled = 0;
+        counted.fetch_add(1, Ordering::SeqCst);
+        while cancelled < ROUNDS * EACH {
+            let next = to.next()?;
+            match next.kind {
+                HEADERS => {
+                    streams.push(next.stream);
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+                RST_STREAM => cancelled += 1,
+                _ => {}
+            }
+        }
+        let ok = [(":status", "200")];
+        let heads = streams.iter().map(|stream| {
+            let end = frame(DATA, END_STREAM, *stream, []);
+            [head(*stream, 0, &ok), end].concat()
+        });
+        to.send(heads.collect::<Vec<_>>().concat())
+    });
+    for round in 1..=ROUNDS {
+        let client = without_window(&gateway, "/", u32::try_from(EACH).expect("few"));
+        eventually("the origin has them all", || {
+            seen.load(Ordering::SeqCst) >= round * EACH
+        });
+        drop(client);
+    }
+    assert_eq!(ask(&gateway, GET).body, b"ok");
     assert_eq!(origin.connections(), 1);
 }

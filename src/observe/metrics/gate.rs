@@ -15,7 +15,7 @@ use crate::limit::Cuts;
 /// Requests waiting at an origin's gate.
 ///
 /// This metric and the next ones are collected from the gates when Prometheus asks, and written by
-/// [`crate::admin`] itself.
+/// [`crate::status`] itself.
 pub const ORIGIN_DEPTH: &str = "drip_origin_queue_depth";
 /// Help text of [`ORIGIN_DEPTH`].
 pub const ORIGIN_DEPTH_HELP: &str = "Requests waiting at the origin's gate.";

@@ -77,7 +77,7 @@ const ZONE_IN_FLIGHT: &str = "drip_zone_in_flight";
 /// Requests waiting at a zone's deepest key.
 ///
 /// This metric and the next two are collected from the zones when Prometheus asks, and written by
-/// [`crate::admin`] itself.
+/// [`crate::status`] itself.
 pub const ZONE_DEPTH_MAX: &str = "drip_zone_queue_depth_max";
 /// Help text of [`ZONE_DEPTH_MAX`].
 pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest key.";
@@ -133,7 +133,7 @@ const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const LOG_DROPPED: &str = "drip_log_dropped_total";
 const STDERR_DROPPED: &str = "drip_stderr_dropped_total";
-/// The name of the gateway: written by [`crate::admin`] itself, because a reload may change it.
+/// The name of the gateway: written by [`crate::status`] itself, because a reload may change it.
 pub const GATEWAY: &str = "drip_gateway_info";
 /// Help text of [`GATEWAY`].
 pub const GATEWAY_HELP: &str = "1, with the name of this gateway.";

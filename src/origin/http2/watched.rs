@@ -50,6 +50,8 @@ const FRAME_HEAD: usize = 9;
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     heads: Cell<usize>,
+    /// Heads for requests that were cancelled, beside [`MAX_LATE`]: a final one and trailers each.
+    late_heads: Cell<usize>,
     /// Bytes of bodies: the windows of all streams, also of those that were cancelled.
     bodies: Cell<usize>,
 }
@@ -66,7 +68,9 @@ impl Budget {
     pub(super) fn end(&self, is_whole: bool, left: usize) {
         let most = MAX_UNREAD * left + MAX_LATE;
         self.heads.set(self.heads.get().min(most));
-        let unused = if is_whole { WINDOW } else { 0 };
+        let (unused, late) = if is_whole { (WINDOW, 0) } else { (0, 2) };
+        let late = self.late_heads.get() + late;
+        self.late_heads.set(late.min(2 * MAX_CANCELLED));
         let most = WINDOW * (left + MAX_CANCELLED);
         let bodies = self.bodies.get().saturating_sub(unused);
         self.bodies.set(bodies.min(most));
@@ -83,25 +87,29 @@ impl Budget {
     }
 
     fn spend_head(&self) -> io::Result<()> {
-        spend(&self.heads, 1, "too many interim responses")
+        let kept = [&self.heads, &self.late_heads];
+        let kept = kept.into_iter().find(|heads| heads.get() > 0);
+        let heads = kept.ok_or_else(|| too_many("interim responses"))?;
+        heads.set(heads.get() - 1);
+        Ok(())
     }
 
-    /// `bytes`: of a frame that carries a piece of a body, whose padding is not known.
-    fn spend_body(&self, bytes: usize, is_padded: bool) -> io::Result<()> {
-        let bytes = if is_padded { 1 } else { bytes };
-        spend(
-            &self.bodies,
-            bytes,
-            "too many bytes of responses that are over",
-        )
+    /// `bytes`: of a piece of a body, without its padding, for which h2 opens the window by itself.
+    ///
+    /// An end without a byte counts as a head: a response has no more than one.
+    fn spend_piece(&self, bytes: usize, is_last: bool) -> io::Result<()> {
+        if bytes == 0 && is_last {
+            return self.spend_head();
+        }
+        let left = self.bodies.get().checked_sub(bytes);
+        let left = left.ok_or_else(|| too_many("bytes of responses that are over"))?;
+        self.bodies.set(left);
+        Ok(())
     }
 }
 
-fn spend(budget: &Cell<usize>, count: usize, error: &'static str) -> io::Result<()> {
-    let too_many = || io::Error::new(io::ErrorKind::InvalidData, error);
-    let left = budget.get().checked_sub(count).ok_or_else(too_many)?;
-    budget.set(left);
-    Ok(())
+fn too_many(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("too many {what}"))
 }
 
 /// A connection that fails when its server sends more than the budget has, and that pauses after
@@ -115,6 +123,8 @@ pub(super) struct Watched {
     filled: usize,
     /// Bytes of the present frame that are still to come.
     left: usize,
+    /// Set if the first of them is the length of the frame's padding: whether its stream ends.
+    padded: Option<bool>,
     /// Small pieces of bodies since the last pause.
     small: usize,
     /// Empty pieces of bodies since the last other one.
@@ -129,6 +139,7 @@ impl Watched {
             head: [0; FRAME_HEAD],
             filled: 0,
             left: 0,
+            padded: None,
             small: 0,
             empty: 0,
         }
@@ -137,6 +148,10 @@ impl Watched {
     fn watch(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         let mut at = 0;
         while at < bytes.len() {
+            if let Some(is_last) = self.padded.take() {
+                let bytes = self.left.saturating_sub(1 + usize::from(bytes[at]));
+                self.note_padded(bytes, is_last)?;
+            }
             let skipped = self.left.min(bytes.len() - at);
             self.left -= skipped;
             at += skipped;
@@ -152,8 +167,13 @@ impl Watched {
                 if kind == HEADERS {
                     self.budget.spend_head()?;
                 } else if kind == DATA && *stream != [0; 4] {
-                    self.budget.spend_body(self.left, flags & PADDED != 0)?;
-                    let is_hidden = flags & END_STREAM == 0 && self.is_hidden();
+                    let is_last = flags & END_STREAM != 0;
+                    if flags & PADDED != 0 && self.left > 0 {
+                        self.padded = Some(is_last);
+                        continue;
+                    }
+                    self.budget.spend_piece(self.left, is_last)?;
+                    let is_hidden = !is_last && self.is_hidden();
                     // A frame whose type came with an earlier read is left as it is.
                     let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
                     if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
@@ -163,6 +183,19 @@ impl Watched {
             }
         }
         Ok(())
+    }
+
+    /// Notes a piece of a body that has so many bytes beside its padding.
+    ///
+    /// Empty ones are not hidden from h2, which counts only those of streams that it knows.
+    fn note_padded(&mut self, bytes: usize, is_last: bool) -> io::Result<()> {
+        self.small += usize::from(bytes < SMALL);
+        if bytes > 0 {
+            self.empty = 0;
+        } else if !is_last {
+            self.empty += 1;
+        }
+        self.budget.spend_piece(bytes, is_last)
     }
 
     /// Notes a piece of a body, and returns whether h2 does not see it.
@@ -183,6 +216,10 @@ impl AsyncRead for Watched {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // What came before them reaches its request first.
+        if self.empty > 2 * MAX_EMPTY {
+            return Poll::Ready(Err(too_many("empty pieces of bodies")));
+        }
         if self.small >= MAX_SMALL {
             // The tasks of the requests were woken before this one wakes itself.
             self.small = 0;

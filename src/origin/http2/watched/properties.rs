@@ -50,6 +50,53 @@ fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A connection with this budget.
+fn watched(budget: &Rc<Budget>) -> io::Result<Watched> {
+    let (stream, _) = UnixStream::pair()?;
+    Ok(Watched::new(OriginStream::Unix(stream), Rc::clone(budget)))
+}
+
+#[tokio::test]
+async fn pieces_with_padding_alone_take_nothing_of_the_window_of_others() -> io::Result<()> {
+    let budget = Rc::<Budget>::default();
+    let mut watched = watched(&budget)?;
+    budget.begin();
+    for _ in 0..20_000 {
+        budget.begin();
+        // Its head; the length of its padding and a byte of it, twice.
+        let (mut head, _) = bytes(&[(HEADERS, 0, 3, 1)]);
+        watched.watch(&mut head)?;
+        for flags in [PADDED, PADDED | END_STREAM] {
+            let mut piece = [0, 0, 2, DATA, flags, 0, 0, 0, 3, 1, 0];
+            let (first, second) = piece.split_at_mut(9);
+            watched.watch(first)?;
+            watched.watch(second)?;
+        }
+        watched.empty = 0;
+        budget.end(true, 1);
+    }
+    let (mut window, _) = bytes(&[(DATA, 0, 1, WINDOW)]);
+    watched.watch(&mut window)?;
+    let (mut more, _) = bytes(&[(DATA, 0, 1, 1)]);
+    assert!(watched.watch(&mut more).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_cancelled_request_leaves_room_for_its_head_and_its_end() -> io::Result<()> {
+    let budget = Rc::<Budget>::default();
+    let mut watched = watched(&budget)?;
+    for _ in 0..MAX_CANCELLED {
+        budget.begin();
+        budget.end(false, 0);
+    }
+    let (mut heads, _) = bytes(&vec![(HEADERS, 0, 1, 1); 2 * MAX_CANCELLED + MAX_LATE]);
+    watched.watch(&mut heads)?;
+    let (mut more, _) = bytes(&[(HEADERS, 0, 1, 1)]);
+    assert!(watched.watch(&mut more).is_err());
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config())]
 
