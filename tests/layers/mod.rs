@@ -5,6 +5,8 @@ mod circles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::files_below;
+
 /// The layers, lowest first: modules of `src/`, or some of a module's own.
 ///
 /// The last two are for unit tests alone.
@@ -38,16 +40,8 @@ fn source() -> PathBuf {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder");
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            files.extend(self::files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
+    let mut files = files_below(folder);
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files
 }
 

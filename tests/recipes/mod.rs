@@ -1,7 +1,7 @@
 //! The recipes of CONTRIBUTING.md name files that exist, and what stands in them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -38,18 +38,6 @@ fn is_a(file: &str, ending: &str) -> bool {
     Path::new(file).extension().is_some_and(|it| it == ending)
 }
 
-/// The texts of a file, or of all files in a folder.
-fn texts(path: PathBuf) -> String {
-    if path.is_file() {
-        return fs::read_to_string(path).expect("a text");
-    }
-    let mut all = String::new();
-    for entry in fs::read_dir(path).expect("a folder") {
-        all += &texts(entry.expect("an entry").path());
-    }
-    all
-}
-
 #[test]
 fn the_files_of_each_recipe_exist_and_have_what_it_names() {
     let items = items();
@@ -69,7 +57,9 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
             // A name of the code stands behind the file that it is in.
             let is_name = word.chars().all(|c| c.is_alphanumeric() || c == '_');
             if let Some(path) = within.filter(|path| is_a(path, "rs") && is_name)
-                && !texts(root().join(path)).contains(word)
+                && !fs::read_to_string(root().join(path))
+                    .expect("a text")
+                    .contains(word)
             {
                 wrong.push(format!("{path} has no {word}: {item}"));
             }

@@ -17,6 +17,7 @@ mod watch;
 pub mod wire;
 
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,20 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         );
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// All files in a folder and in those below it.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
 }
 
 /// Ends a connection, or stops listening, before this returns. Dropping the socket is not enough: a process that another

@@ -1,7 +1,9 @@
 //! Words that readers stumble over are not in the code, its messages or the pages.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::support::files_below;
 
 /// Phrases without a subject or a noun.
 const PHRASES: [&str; 8] = [
@@ -31,22 +33,16 @@ const BOUNDS: [&str; 5] = ["MOST", "LONGEST", "LEAST", "FEWEST", "SHORTEST"];
 
 /// All files below a folder with one of these endings, with their texts.
 fn texts(folder: &str, endings: &[&str]) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|it| endings.iter().any(|ending| it == *ending))
-            {
-                let text = fs::read_to_string(&path).expect("a text");
-                found.push((path.display().to_string(), text));
-            }
-        }
-    }
+    let mut files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    files.retain(|path| {
+        let extension = path.extension();
+        extension.is_some_and(|it| endings.iter().any(|ending| it == *ending))
+    });
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("a text");
+    let found: Vec<_> = files
+        .iter()
+        .map(|path| (path.display().to_string(), text(path)))
+        .collect();
     assert!(found.len() > 10, "{folder} has {} files", found.len());
     found
 }

@@ -150,7 +150,8 @@ impl Watched {
         while at < bytes.len() {
             if let Some(is_last) = self.padded.take() {
                 let bytes = self.left.saturating_sub(1 + usize::from(bytes[at]));
-                self.note_padded(bytes, is_last)?;
+                // h2 sees it: its head has gone on.
+                self.note_piece(bytes, is_last)?;
             }
             let skipped = self.left.min(bytes.len() - at);
             self.left -= skipped;
@@ -172,8 +173,7 @@ impl Watched {
                         self.padded = Some(is_last);
                         continue;
                     }
-                    self.budget.spend_piece(self.left, is_last)?;
-                    let is_hidden = !is_last && self.is_hidden();
+                    let is_hidden = self.note_piece(self.left, is_last)?;
                     // A frame whose type came with an earlier read is left as it is.
                     let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
                     if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
@@ -185,28 +185,17 @@ impl Watched {
         Ok(())
     }
 
-    /// Notes a piece of a body that has so many bytes beside its padding.
-    ///
-    /// Empty ones are not hidden from h2, which counts only those of streams that it knows.
-    fn note_padded(&mut self, bytes: usize, is_last: bool) -> io::Result<()> {
-        self.small += usize::from(bytes < SMALL);
+    /// Notes a piece of a body that has so many bytes beside its padding, and returns whether it is
+    /// one of the empty ones that h2 need not see.
+    fn note_piece(&mut self, bytes: usize, is_last: bool) -> io::Result<bool> {
+        self.budget.spend_piece(bytes, is_last)?;
+        self.small += usize::from((1..SMALL).contains(&bytes));
         if bytes > 0 {
             self.empty = 0;
         } else if !is_last {
             self.empty += 1;
         }
-        self.budget.spend_piece(bytes, is_last)
-    }
-
-    /// Notes a piece of a body, and returns whether h2 does not see it.
-    fn is_hidden(&mut self) -> bool {
-        if self.left > 0 {
-            self.small += usize::from(self.left < SMALL);
-            self.empty = 0;
-            return false;
-        }
-        self.empty += 1;
-        self.empty <= MAX_EMPTY
+        Ok(bytes == 0 && !is_last && self.empty <= MAX_EMPTY)
     }
 }
 
