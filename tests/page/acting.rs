@@ -212,12 +212,15 @@ fn a_change_is_told_at_its_mark_and_in_a_list() {
         "the list",
         "return says('#changes ol').includes('zones.z.rate 10r/s → 20r/s') && says('#changes ol').includes('zones.z.rate 20r/s → 30r/s')",
     );
-    // Both marks are close to each other, and are told together.
+    // Both marks are close to each other, and are told together. The cursor goes back over the last steps again and again: a
+    // busy machine draws later than the next key comes.
     browser.wait_for(
         "the mark",
         "const plot = document.querySelector('.plot');
          plot.focus();
-         plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft' }));
+         window.presses = ((window.presses ?? -1) + 1) % 10;
+         const key = window.presses === 0 ? 'Escape' : 'ArrowLeft';
+         if (window.presses % 2 || key === 'Escape') plot.dispatchEvent(new KeyboardEvent('keydown', { key }));
          const tip = plot.querySelector('.tip');
          return !tip.hidden && tip.textContent.includes('10r/s → 20r/s') && tip.textContent.includes('20r/s → 30r/s')",
     );
