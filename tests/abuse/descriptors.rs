@@ -12,7 +12,7 @@ use crate::abuse::long_until;
 use crate::abuse::open_gateway;
 use crate::abuse::others::Others;
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Metrics, Origin, Site, alone, eventually, now};
+use crate::support::{Client, Gateway, Metrics, Origin, Site, alone, eventually, now, one_origin};
 
 /// How many more descriptors the gateway may open.
 const MORE: usize = 24;
@@ -125,12 +125,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     let _alone = alone();
     let origin = Origin::start();
     let site = Site::new();
-    site.write(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\nconnect_timeout = \"300ms\"\n\
-         max_in_flight = 50\nhealth = {{ path = \"/health\", interval = \"200ms\" }}\n\
-         [origins.app.backoff]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    site.write(&one_origin(origin.address, "workers = 1", "connect_timeout = \"300ms\"\nmax_in_flight = 50\nhealth = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]"));
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
     let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();
@@ -189,10 +184,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
 fn check_warns_of_max_connections_that_do_not_fit() {
     let origin = Origin::start();
     let site = Site::new();
-    let rest = format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    );
+    let rest = one_origin(origin.address, "", "");
     let check = || {
         let mut command = Command::new("sh");
         let script = "ulimit -n 256; exec \"$0\" check \"$1\"";
@@ -220,10 +212,7 @@ fn check_warns_of_max_connections_that_do_not_fit() {
 /// A gateway without limits, started under these limits of the shell.
 fn started_under(limits: &str, origin: &Origin) -> Gateway {
     let site = Site::new();
-    site.write(&format!(
-        "workers = 2\n[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    site.write(&one_origin(origin.address, "workers = 2", ""));
     let mut command = Command::new("sh");
     let script = format!("{limits}; exec \"$0\" -c \"$1\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_drip")]);
@@ -288,10 +277,7 @@ fn the_limit_of_the_process_is_raised_to_what_it_may_be() {
 fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed() {
     let origin = Origin::start();
     let site = Site::new();
-    site.write(&format!(
-        "workers = 2\n[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    site.write(&one_origin(origin.address, "workers = 2", ""));
     let mut needed = 0;
     for limit in [8, 14, 24, 26, 34] {
         let mut command = Command::new("sh");

@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Exchange, Gateway, MS, Origin, alone, eventually, fetch, now};
+use crate::support::{
+    Client, Exchange, Gateway, MS, Origin, alone, eventually, fetch, now, one_origin,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const WORK: Duration = Duration::from_millis(50);
@@ -116,9 +118,10 @@ impl Backend {
 }
 
 fn gated(origin: &Origin, gate: &str) -> String {
-    format!(
-        "workers = 2\n[origins.app]\nservers = [\"http://{}\"]\nmax_queue = 30\n{gate}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    one_origin(
+        origin.address,
+        "workers = 2",
+        &format!("max_queue = 30\n{gate}"),
     )
 }
 

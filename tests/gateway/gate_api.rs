@@ -7,14 +7,14 @@ use serde_json::{Value, json as value};
 
 use crate::gateway::live::Listener;
 use crate::gateway::operator::json;
-use crate::support::{Client, Gateway, Origin, eventually, fetch};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, one_origin};
 
 /// A file whose origin has this gate.
 fn gated(origin: &Origin, gate: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{gate}\n[zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    one_origin(
+        origin.address,
+        "",
+        &format!("{gate}\n[zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\""),
     )
 }
 

@@ -1,6 +1,6 @@
 //! Heads of origins' responses that may be too large.
 
-use crate::support::{Exchange, Gateway, Origin, fetch};
+use crate::support::{Exchange, Gateway, Origin, fetch, one_origin};
 
 /// The head of a response: `size` bytes in total, in lines of about `line` bytes, and an empty body.
 fn head(size: usize, line: usize) -> Vec<u8> {
@@ -21,10 +21,7 @@ fn head(size: usize, line: usize) -> Vec<u8> {
 /// The status that a client gets if the origin's response has this head.
 fn status(limit: &str, head: Vec<u8>) -> u16 {
     let origin = Origin::answering(move |exchange| exchange.send(&head));
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{limit}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "", limit));
     let answer = fetch(gateway.address(), "/");
     if answer.status == 502 {
         gateway.wait_for_line("too large");
@@ -66,10 +63,7 @@ fn a_head_that_never_ends_is_a_502_before_it_takes_much_memory() {
             exchange.send(b"x: vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv\r\n")?;
         }
     });
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "", ""));
     let before = gateway.peak_memory();
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     assert!(gateway.peak_memory() - before < 4 << 20);
@@ -87,9 +81,6 @@ fn early_hints_count_for_themselves() {
         }
         exchange.reply(b"ok")
     });
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\nmax_header_size = \"1KB\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "", "max_header_size = \"1KB\""));
     assert_eq!(fetch(gateway.address(), "/").text(), "ok");
 }

@@ -5,14 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Exchange, Gateway, Origin, RawOrigin, alone, fetch, free_address, now,
+    Client, Exchange, Gateway, Origin, RawOrigin, alone, fetch, free_address, now, one_origin,
 };
 
 /// A file that only forwards; `more` are further fields of the origin.
 fn forwarding(to: std::net::SocketAddr, more: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{to}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
-    )
+    one_origin(to, "", more)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin};
+use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin, one_origin};
 
 /// An origin whose answers have these lines.
 fn origin(lines: &'static str) -> Origin {
@@ -178,10 +178,7 @@ fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
         let told = format!("{} {told:?}", exchange.target());
         exchange.reply(told.as_bytes())
     });
-    let inner = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let inner = Gateway::start(&one_origin(origin.address, "", ""));
     let gateway = Gateway::start(&format!(
         "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/v1/\"\norigin = \"app\"\n\
          strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = {{ X-User = \"gateway\", cookie = false }}\n",

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::page::webdriver::Browser;
-use crate::support::{eventually, free_address, python_with};
+use crate::support::{eventually, free_address, one_origin, python_with};
 use crate::tls::secure;
 
 /// The server.
@@ -42,14 +42,7 @@ impl Drop for Echo {
 #[test]
 fn messages_of_a_page_that_came_over_http_2_are_echoed_on_its_connection() {
     let origin = Echo::start();
-    let gateway = secure::gateway(
-        "",
-        &format!(
-            "[origins.app]\nservers = [\"http://{}\"]\nmax_in_flight = 10\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            origin.address
-        ),
-    );
+    let gateway = secure::gateway("", &one_origin(origin.address, "", "max_in_flight = 10"));
     let browser = Browser::start(&[
         "--ignore-certificate-errors",
         "--host-resolver-rules=MAP a.test 127.0.0.1",

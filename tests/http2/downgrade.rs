@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::nginx::Nginx;
 use crate::support::wire::Head;
-use crate::support::{Gateway, Origin, fetch, free_address};
+use crate::support::{Gateway, Origin, fetch, free_address, one_origin};
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -214,11 +214,7 @@ fn serves(proxy: std::net::SocketAddr, case: &Case) -> bool {
 
 fn check_all(cases: &[Case]) {
     let (origin, seen) = recording();
-    let file = format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    );
+    let file = one_origin(origin.address, "workers = 1", "");
     let gateway = Gateway::start(&file);
     for case in cases {
         assert!(!serves(gateway.address(), case), "{}", case.name);
@@ -262,11 +258,7 @@ fn pseudo_fields_that_http_1_would_read_otherwise_are_refused() {
 #[test]
 fn what_looks_like_http_1_in_a_body_stays_a_body() {
     let (origin, seen) = recording();
-    let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let mut client = Frames::connect(gateway.address());
     let bodies = [
         SMUGGLED,
@@ -316,11 +308,7 @@ fn trailers_that_frame_do_not_pass_and_pseudo_fields_are_none() {
         to_see.lock().expect("no panic").push(text);
         exchange.reply(b"ok")
     });
-    let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let trailers = [
         ("x-sum", "1"),
         ("content-length", "0"),

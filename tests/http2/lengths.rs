@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head, reset};
-use crate::support::{Gateway, Origin, eventually, fetch};
+use crate::support::{Gateway, Origin, eventually, fetch, one_origin};
 
 /// The targets of the requests whose whole body came to the origin.
 type Whole = Arc<Mutex<Vec<String>>>;
@@ -20,11 +20,7 @@ fn drip() -> (Origin, Whole, Gateway) {
         to_see.lock().expect("no panic").push(seen);
         exchange.reply(b"ok")
     });
-    let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     (origin, whole, gateway)
 }
 

@@ -13,7 +13,7 @@ use crate::http2::{GET, POST, ask, check_fine, check_refused, drip};
 use crate::support::frames::{
     DATA, END_STREAM, Frames, frame, go_away, head, ok, reset, window_update,
 };
-use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually};
+use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually, one_h2c_origin};
 
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
@@ -333,10 +333,7 @@ fn who_speaks_no_http_2_is_a_502() {
                 std::thread::spawn(move || while tcp.next().is_ok() {});
             }
         });
-        let gateway = Gateway::start(&format!(
-            "workers = 1\n[origins.app]\nservers = [\"h2c://{address}\"]\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
-        ));
+        let gateway = Gateway::start(&one_h2c_origin(address, "workers = 1", ""));
         for request in [GET, POST, GET] {
             assert_eq!(ask(&gateway, request).status(), 502, "{name:?}");
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::checklist::bed::noise;
 use crate::http2::recording::RecordingOrigin;
 use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
-use crate::support::{Gateway, Origin, Raw, Site};
+use crate::support::{Gateway, Origin, Raw, Site, one_h2c_origin, one_origin};
 use crate::tls::secure;
 
 fn drip(origin: &Origin, server: &str) -> Gateway {
@@ -17,11 +17,7 @@ fn drip(origin: &Origin, server: &str) -> Gateway {
 }
 
 fn file(origin: &Origin, server: &str) -> String {
-    format!(
-        "workers = 1\n{server}\n[origins.app]\nservers = [\"http://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    )
+    one_origin(origin.address, &format!("workers = 1\n{server}"), "")
 }
 
 /// An origin that answers with the body of the request.
@@ -204,10 +200,7 @@ async fn over_tls_only_alpn_chooses_http_2() {
 #[test]
 fn http_2_on_both_sides_needs_no_http_1() {
     let origin = RecordingOrigin::start();
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_h2c_origin(origin.address, "", ""));
     let url = format!("http://{}/up?a=b", gateway.address());
     let told = run(
         "curl",

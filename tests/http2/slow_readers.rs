@@ -14,7 +14,7 @@ use crate::support::frames::{
     DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS,
     Outcome, RST_STREAM, frame, head, reset, settings, window_update,
 };
-use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually};
+use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
 /// What the origin may send of one response ahead.
@@ -23,11 +23,7 @@ pub const STREAM_WINDOW: usize = 256 * 1024;
 const LARGE: usize = 32 << 20;
 
 fn drip(origin: &StreamOrigin) -> Gateway {
-    Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"h2c://{}\"]\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ))
+    Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""))
 }
 
 fn get(stream: u32, path: &str) -> Vec<u8> {

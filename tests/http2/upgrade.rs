@@ -2,14 +2,14 @@
 
 use crate::checklist::smuggling::corpus;
 use crate::http2::recording::{RecordingOrigin, Seen};
-use crate::support::{Gateway, Raw};
+use crate::support::{Gateway, Raw, one_h2c_origin};
 
 fn start() -> (RecordingOrigin, Gateway) {
     let origin = RecordingOrigin::start();
-    let gateway = Gateway::start(&format!(
-        "workers = 1\nheader_timeout = \"500ms\"\nbody_timeout = \"500ms\"\n\
-         [origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    let gateway = Gateway::start(&one_h2c_origin(
+        origin.address,
+        "workers = 1\nheader_timeout = \"500ms\"\nbody_timeout = \"500ms\"",
+        "",
     ));
     (origin, gateway)
 }

@@ -10,7 +10,7 @@ use crate::support::frames::{
     DATA, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head, reset,
     settings, window_update,
 };
-use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, now};
+use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, now, one_origin};
 
 const CANCEL: u32 = 8;
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
@@ -19,10 +19,10 @@ const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\
 /// drip in front of a raw origin, with further fields of the origin.
 fn drip(more: &str) -> (RawOrigin, Gateway) {
     let origin = RawOrigin::start();
-    let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"http://{}\"]\nmax_in_flight = 10\n{more}\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    let gateway = Gateway::start(&one_origin(
+        origin.address,
+        "workers = 1",
+        &format!("max_in_flight = 10\n{more}"),
     ));
     (origin, gateway)
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::scene::{CALM_WITHIN, SEEN_WITHIN, Wanted, begin, lasts, told, wait};
 use super::traffic::Traffic;
 use crate::gateway::operator::json;
-use crate::support::{Gateway, Origin, now};
+use crate::support::{Gateway, Origin, now, one_origin};
 
 const PLACES: usize = 40;
 const USUAL: Duration = Duration::from_millis(50);
@@ -36,11 +36,12 @@ impl Scene {
             thread::sleep(if is_slow { SLOW } else { USUAL });
             exchange.reply(b"ok")
         });
-        let gateway = Gateway::start(&format!(
-            "[origins.app]\nservers = [\"http://{}\"]\nmax_in_flight = {PLACES}\nmax_queue = {max_queue}\n\
-             [origins.app.backoff]\nslow = \"500ms\"\nfloor = \"5%\"\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            origin.address
+        let gateway = Gateway::start(&one_origin(
+            origin.address,
+            "",
+            &format!(
+                "max_in_flight = {PLACES}\nmax_queue = {max_queue}\n[origins.app.backoff]\nslow = \"500ms\"\nfloor = \"5%\""
+            ),
         ));
         let traffic = Traffic::start(gateway.address());
         begin(&gateway);

@@ -4,16 +4,16 @@ use super::scene::{
     Admin, CALM_WITHIN, SEEN_WITHIN, Wanted, begin, calm, is_calm, started_under, told, wait,
 };
 use crate::support::frames::{END_STREAM, Frames, head};
-use crate::support::{Client, HoldingOrigin, Origin, eventually, now};
+use crate::support::{Client, HoldingOrigin, Origin, eventually, now, one_origin};
 
 const LIMIT: usize = 128;
 const REMEDY: &str = "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`)";
 
 fn file(origin: &Origin) -> String {
-    format!(
-        "workers = 1\nheader_timeout = \"120s\"\n[origins.app]\nservers = [\"http://{}\"]\nconnect_timeout = \"2s\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    one_origin(
+        origin.address,
+        "workers = 1\nheader_timeout = \"120s\"",
+        "connect_timeout = \"2s\"",
     )
 }
 

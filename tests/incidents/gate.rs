@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::scene::{Wanted, begin, calm, told};
 use super::traffic::{Load, Traffic};
-use crate::support::{Gateway, Origin};
+use crate::support::{Gateway, Origin, one_origin};
 
 #[test]
 fn a_gate_that_is_full_is_told_with_the_part_that_it_rejects() {
@@ -14,10 +14,10 @@ fn a_gate_that_is_full_is_told_with_the_part_that_it_rejects() {
         exchange.reply(b"ok")
     });
     // Two places give 40 answers a second: enough for the steady traffic of 25.
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\nmax_in_flight = 2\nmax_queue = 10\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    let gateway = Gateway::start(&one_origin(
+        origin.address,
+        "",
+        "max_in_flight = 2\nmax_queue = 10",
     ));
     let traffic = Traffic::start(gateway.address());
     begin(&gateway);

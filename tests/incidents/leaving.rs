@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::scene::{SEEN_WITHIN, Wanted, begin, calm, file, text, told, wait};
 use super::traffic::{HastyClients, Load, Traffic};
 use crate::gateway::operator::{json, post};
-use crate::support::{Client, Gateway, Origin, now, one_zone};
+use crate::support::{Client, Gateway, Origin, now, one_origin, one_zone};
 
 #[test]
 fn a_replay_says_that_it_does_not_know_the_clients_that_left() {
@@ -39,10 +39,7 @@ fn a_replay_says_that_it_does_not_know_the_clients_that_left() {
 
 /// A gateway before an origin with these settings, without limits in zones.
 fn before(origin: &Origin, settings: &str) -> Gateway {
-    Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{settings}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ))
+    Gateway::start(&one_origin(origin.address, "", settings))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use crate::support::nginx::{Nginx, file, zone};
-use crate::support::{Client, Gateway, Origin};
+use crate::support::{Client, Gateway, Origin, one_origin};
 
 fn status(to: SocketAddr, line: &str, fields: &str) -> u16 {
     let mut client = Client::connect(to);
@@ -18,10 +18,7 @@ fn status(to: SocketAddr, line: &str, fields: &str) -> u16 {
 fn a_method_in_small_letters_is_400_at_both() {
     let origin = Origin::start();
     let nginx = Nginx::start(&origin, "", &[("/", "")]);
-    let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    ));
+    let gateway = Gateway::start(&one_origin(origin.address, "", ""));
     for method in ["post", "Post", "POSt", "gET", "head", "m-search"] {
         let line = format!("{method} /");
         let both = [nginx.address, gateway.address()].map(|to| status(to, &line, ""));

@@ -4,14 +4,11 @@ use serde_json::json;
 
 use crate::page::webdriver::{Browser, DESKTOP, Look};
 use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
-use crate::support::{Gateway, Origin, fetch, free_address};
+use crate::support::{Gateway, Origin, fetch, free_address, one_origin};
 
 /// A file with this gate and nothing else that limits, and a zone that may name its keys.
 fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{gate}\n{zone}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    )
+    one_origin(origin.address, "", &format!("{gate}\n{zone}"))
 }
 
 const ZONE: &str = "[zones.per_key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n";
@@ -121,12 +118,7 @@ fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
 #[test]
 fn an_outage_says_who_waits_for_the_origin_and_how_long() {
     let address = free_address();
-    let text = |hold: &str| {
-        format!(
-            "[origins.app]\nservers = [\"http://{address}\"]\nhold = \"{hold}\"\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
-        )
-    };
+    let text = |hold: &str| one_origin(address, "", &format!("hold = \"{hold}\""));
     let gateway = Gateway::start(&text("2m"));
     let browser = Browser::open(&gateway, DESKTOP);
     let mut waiting = crowd(&gateway, "a", 3);

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::programs::{Program, body};
-use crate::support::Origin;
+use crate::support::{Origin, one_origin};
 use crate::tls::secure::gateway;
 
 /// Uploads behind an origin that invites the body, or says nothing to the expectation.
@@ -17,10 +17,7 @@ fn check_uploads(invites: bool) {
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())
     });
-    let file = format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    );
+    let file = one_origin(origin.address, "", "");
     let gateway = gateway("", &file);
     let folder = TempDir::new().expect("a folder");
     let file = body(folder.path(), 100_000);

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::programs::{ALL, Program, body};
 use crate::page::webdriver::Browser;
 use crate::support::nginx::Nginx;
-use crate::support::{Gateway, Origin, free_address, now};
+use crate::support::{Gateway, Origin, free_address, now, one_origin};
 use crate::tls::secure::{connect, gateway, write_pair};
 
 const RUNS: usize = 10;
@@ -125,10 +125,7 @@ fn uploads_that_are_accepted_reach_the_origin_whole() {
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())
     });
-    let file = format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    );
+    let file = one_origin(origin.address, "", "");
     let gateway = gateway("", &file);
     let folder = TempDir::new().expect("a folder");
     let file = body(folder.path(), LENGTH);

@@ -1,6 +1,7 @@
 //! What the tests share: the program, an origin that stamps what arrives, clients that see the bytes.
 
 mod client;
+mod file;
 mod frame_origin;
 pub mod frames;
 mod gateway;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use rustix::net::Shutdown;
 
 pub use client::{Client, fetch};
+pub use file::{one_h2c_origin, one_origin, one_zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
@@ -86,26 +88,6 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
 /// thread starts meanwhile has it too until it runs its program, so that a client still connects there.
 pub fn close(socket: impl AsFd) {
     rustix::net::shutdown(socket, Shutdown::Both).expect("an open socket");
-}
-
-/// A file with one zone, whose key is the argument `key`, and one route with the limit `limit`.
-pub fn one_zone(origin: &Origin, rate: &str, limit: &str) -> String {
-    format!(
-        r#"
-[origins.app]
-servers = ["http://{}"]
-
-[zones.z]
-key = "$arg_key"
-rate = "{rate}"
-
-[[routes]]
-path = "/"
-origin = "app"
-limits = [{{ zone = "z", {limit} }}]
-"#,
-        origin.address
-    )
 }
 
 /// The gaps between moments that follow each other.

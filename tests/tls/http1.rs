@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Gateway, Origin, RawOrigin, SOON, now, one_zone};
+use crate::support::{Gateway, Origin, RawOrigin, SOON, now, one_origin, one_zone};
 use crate::tls::secure::{connect, gateway};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,10 +67,7 @@ async fn a_waiting_client_that_closes_gives_its_place_back() {
 /// A gateway with TLS and these fields of its origin, a client's connection, and the origin.
 async fn bed(more: &str) -> (Gateway, TlsStream<TcpStream>, RawOrigin) {
     let origin = RawOrigin::start();
-    let file = format!(
-        "[origins.app]\nservers = [\"http://{}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
-    );
+    let file = one_origin(origin.address, "", more);
     let gateway = gateway("workers = 1", &file);
     let (tls, _) = connect(&gateway, "a.test", &["http/1.1"]).await;
     (gateway, tls, origin)

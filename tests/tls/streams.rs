@@ -9,7 +9,7 @@ use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, SendStream};
 use hyper::{HeaderMap, Request, Response};
 
-use crate::support::{Gateway, MS, Raw, RawOrigin, now};
+use crate::support::{Gateway, MS, Raw, RawOrigin, now, one_origin};
 use crate::tls::secure::{connect, gateway};
 
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -31,10 +31,7 @@ impl Bed {
     /// With these fields of the origin.
     async fn start(more: &str) -> Self {
         let origin = RawOrigin::start();
-        let file = format!(
-            "[origins.app]\nservers = [\"http://{}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            origin.address
-        );
+        let file = one_origin(origin.address, "", more);
         let gateway = gateway("workers = 1", &file);
         let (tls, _) = connect(&gateway, "a.test", &["h2"]).await;
         let (client, connection) = h2::client::handshake(tls).await.expect("HTTP/2");

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::handover::start_on;
-use crate::support::{Gateway, MS, Origin, Site, alone, free_address, one_zone};
+use crate::support::{Gateway, MS, Origin, Site, alone, free_address, one_origin, one_zone};
 
 /// What the processes have in common that follow each other.
 struct Chain {
@@ -80,10 +80,10 @@ fn zone(origin: &Origin) -> String {
 }
 
 fn gate(origin: &Origin, rate: &str) -> String {
-    format!(
-        "[origins.app]\nservers = [\"http://{}\"]\nrate = \"{rate}\"\nqueue = 100\n\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
-        origin.address
+    one_origin(
+        origin.address,
+        "",
+        &format!("rate = \"{rate}\"\nqueue = 100\n"),
     )
 }
 
