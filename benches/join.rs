@@ -42,7 +42,7 @@ const PASS: Limit = Limit {
     max_wait: None,
     cost: Cost::ONE,
     in_flight: None,
-    held: 0,
+    above_burst: 0,
 };
 const WAIT: Limit = Limit {
     delay: Delay::Above(0),

@@ -18,7 +18,7 @@ const LIMIT: Limit = Limit {
     max_wait: None,
     cost: Cost::ONE,
     in_flight: None,
-    held: 0,
+    above_burst: 0,
 };
 
 fn rate(text: &str) -> Rate {

@@ -53,7 +53,7 @@ impl Asker {
             max_wait: None,
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         };
         Ok(Self {
             store: Store::new(url, "drip:", Duration::from_secs(5)),

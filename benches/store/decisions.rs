@@ -144,7 +144,7 @@ impl Asker {
             max_wait: None,
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         };
         let join = |key| Join {
             key,

@@ -2,6 +2,7 @@
 
 mod class_table;
 mod counting;
+mod reload;
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub struct Gateway {
     /// Gates that were in use when their origin left the file, with its name.
     ///
     /// If it comes back, it has the same gate again.
-    retired_gates: Vec<(String, Arc<OriginGate>)>,
+    retired_gates: Vec<RetiredGate>,
     route_index: RouteIndex,
     /// By the index of the route. Routes without a name of their own share the last one.
     routes: Vec<Arc<RouteMetrics>>,
@@ -51,6 +52,9 @@ pub struct Gateway {
     store_health: Option<Arc<StoreHealth>>,
     lifecycle: Arc<Lifecycle>,
 }
+
+/// The name of an origin, and its gate.
+type RetiredGate = (String, Arc<OriginGate>);
 
 /// State that one version of the gateway passes on to the next.
 #[derive(Debug, Default)]
@@ -120,112 +124,6 @@ impl Gateway {
         for (nth, (origin, gate)) in gated.enumerate() {
             let worker = workers.get(nth % workers.len().max(1));
             gate.share(origin.settings(), store, worker, since);
-        }
-    }
-
-    /// The gateway under new settings.
-    ///
-    /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
-    /// zones start. Zones that left the file end once nothing waits there.
-    #[must_use]
-    pub fn reload(
-        &self,
-        settings: Settings,
-        workers: &[ArbiterHandle],
-        access: Option<AccessLog>,
-    ) -> Self {
-        let store_health = store_health(&settings, self.store_health.as_ref());
-        let now = clock::now();
-        let (mut zones, mut kept) = (Vec::new(), Vec::new());
-        for wanted in &settings.zones {
-            let known = self
-                .zones
-                .iter()
-                .position(|zone| zone.carries_over_to(wanted));
-            if let Some(index) = known {
-                let in_flight = settings.in_flight_changes(&self.settings, &wanted.name);
-                let known = &self.zones[index];
-                let known = known.retune(wanted.clone(), in_flight, store_health.clone());
-                zones.push(Arc::new(known));
-                kept.push(index);
-            } else {
-                self.tell_of_a_fresh_start(wanted);
-                let new = Zone::start(wanted.clone(), workers, now, store_health.clone());
-                zones.push(Arc::new(new));
-            }
-        }
-        let mut retired = self.retired.clone();
-        for (index, zone) in self.zones.iter().enumerate() {
-            if !kept.contains(&index) {
-                zone.retire();
-                retired.push(Arc::clone(zone));
-            }
-        }
-        retired.retain(|zone| !zone.has_ended());
-        let origin = |wanted: &config::Origin| {
-            let known = self
-                .origins
-                .iter()
-                .find(|origin| origin.settings().name == wanted.name);
-            let mut retired = self.retired_gates.iter();
-            let gate = retired.find(|(name, _)| *name == wanted.name);
-            let gate = gate.map(|(_, gate)| gate);
-            known.map_or_else(
-                || Origin::behind(gate, wanted.clone(), self.lifecycle.dialer.clone()),
-                |origin| origin.reload(wanted.clone()),
-            )
-        };
-        let origins = settings.origins.iter().map(origin).collect();
-        let is_in_file = |name: &str| settings.origins.iter().any(|it| it.name == *name);
-        let mut retired_gates = self.retired_gates.clone();
-        for origin in &self.origins {
-            let name = &origin.settings().name;
-            if !is_in_file(name) {
-                origin.retire();
-                retired_gates.extend(origin.gate().map(|it| (name.clone(), Arc::clone(it))));
-            }
-        }
-        retired_gates.retain(|(name, gate)| !is_in_file(name) && gate.is_in_use());
-        let mut gateway = Self::new(
-            settings,
-            origins,
-            zones,
-            access,
-            store_health,
-            Arc::clone(&self.lifecycle),
-        );
-        (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
-        gateway.follow_events_of(self);
-        gateway.share_gates(workers, now);
-        gateway
-    }
-
-    /// Goes on with the log events of the zones of another gateway, so that a reload repeats none.
-    fn follow_events_of(&mut self, other: &Self) {
-        for (zone, events) in self.zones.iter().zip(&mut self.events) {
-            let is_same = |known: &Arc<Zone>| known.settings().name == zone.settings().name;
-            if let Some(known) = other.zones.iter().position(is_same) {
-                *events = Arc::clone(&other.events[known]);
-            }
-        }
-    }
-
-    fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
-        let mut all = self.zones.iter().map(|zone| zone.settings());
-        let Some(known) = all.find(|known| known.name == wanted.name) else {
-            return;
-        };
-        if known.algorithm != wanted.algorithm {
-            let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
-            tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
-        } else if known.store != wanted.store {
-            let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
-            tracing::warn!(
-                zone,
-                from,
-                to,
-                "the zone is kept in another store: its keys start empty"
-            );
         }
     }
 

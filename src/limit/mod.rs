@@ -77,4 +77,4 @@ pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use saved::SavedAccount;
 pub use stoppable_clock::StoppableClock;
-pub use verdict::{Delay, Excess, Limit, MAX_HELD_WAIT, Reason, Refusal, Verdict};
+pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};

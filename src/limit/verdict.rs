@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::{Cost, Moment, Rate};
 
 /// The longest wait of a request that is held back where `burst` has no room left.
-pub const MAX_HELD_WAIT: Duration = Duration::from_secs(60);
+pub const MAX_WAIT_ABOVE_BURST: Duration = Duration::from_secs(60);
 
 /// A route's limit as it applies to one request: nginx's `limit_req` parameters, and a cost.
 ///
@@ -27,7 +27,7 @@ pub struct Limit {
     ///
     /// They raise the level above `burst`, where every other request is refused. Only a leaky
     /// bucket has such places, and only [where requests wait](Self::ceiling).
-    pub held: u32,
+    pub above_burst: u32,
 }
 
 impl Limit {
@@ -40,7 +40,7 @@ impl Limit {
             max_wait: None,
             cost,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         }
     }
 
@@ -52,19 +52,19 @@ impl Limit {
     /// How far the level may rise with a request of this limit, at this rate of its key.
     ///
     /// A limit holds requests only where it makes others wait, that is where `burst` is above
-    /// `delay`, and none that would wait longer than [`MAX_HELD_WAIT`].
+    /// `delay`, and none that would wait longer than [`MAX_WAIT_ABOVE_BURST`].
     #[must_use]
     pub fn ceiling(&self, rate: Rate) -> u32 {
         let delay = match self.delay {
-            Delay::Above(delay) if self.held > 0 && delay < self.burst => delay,
+            Delay::Above(delay) if self.above_burst > 0 && delay < self.burst => delay,
             _ => return self.burst,
         };
         let in_time = if rate.is_unlimited() {
             u32::MAX
         } else {
-            u32::try_from(rate.count_in(MAX_HELD_WAIT)).unwrap_or(u32::MAX)
+            u32::try_from(rate.count_in(MAX_WAIT_ABOVE_BURST)).unwrap_or(u32::MAX)
         };
-        let held = self.burst.saturating_add(self.held);
+        let held = self.burst.saturating_add(self.above_burst);
         held.min(delay.saturating_add(in_time)).max(self.burst)
     }
 
@@ -75,15 +75,18 @@ impl Limit {
     pub fn with_ceiling_at(self, rate: Rate) -> Self {
         Self {
             burst: self.ceiling(rate),
-            held: 0,
+            above_burst: 0,
             ..self
         }
     }
 
     /// The same limit with places for so many requests that are held back.
     #[must_use]
-    pub fn holding(self, held: u32) -> Self {
-        Self { held, ..self }
+    pub fn with_above_burst(self, above_burst: u32) -> Self {
+        Self {
+            above_burst,
+            ..self
+        }
     }
 
     /// The same limit for a request of cost 1.

@@ -4,6 +4,7 @@ mod accept;
 mod acceptor;
 mod address;
 mod descriptors;
+mod drain;
 mod full;
 mod kernel_queue;
 mod listeners;

@@ -1,39 +1,26 @@
-use std::convert::Infallible;
 use std::io;
 use std::path::Path;
-use std::pin::pin;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, watch};
 
 use super::accept::Accepting;
 use super::address::live_page;
+use super::drain::drain;
 use super::listeners::in_use;
 use super::load::Loaded;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
-use super::state::{StateFile, WRITING_IN_HASTE};
+use super::state::StateFile;
 use super::watchdog::Watchdog;
 use super::{logs, memory};
 use crate::admin::{self, Admin, Health, Read};
-use crate::config::{self, ChangedBy, FileState, History, Watcher};
+use crate::config::{self, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
-use crate::observe::access;
 use crate::observe::connections::ClientConnections;
 use crate::status::{Live, Recorder};
 use crate::time::clock;
-
-/// Time that connections get to receive their last answer after all waiters were rejected.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
-
-/// Time that Redis gets to take the places back that zones took ahead.
-const LAST_REFUNDS: Duration = Duration::from_secs(1);
-
-/// Time that the disk gets at least to take the last lines of the access log.
-const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Serves until the process is told to stop and all requests have been answered.
 ///
@@ -49,13 +36,13 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
-    let mut watcher =
+    let watcher =
         Watcher::start(loaded.file.clone(), loaded.text.clone()).map_err(io::Error::other)?;
     let health = Health::of(tell.subscribe());
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
     let connections = ClientConnections::default();
-    let (ask, mut asked_to_read) = mpsc::channel(1);
+    let (ask, asked_to_read) = mpsc::channel(1);
 
     let server = &loaded.settings.server;
     if let Some(address) = server.admin {
@@ -81,166 +68,118 @@ pub(crate) async fn serve(
             return Ok(());
         }
     };
-    let mut accepting = Accepting::start(server, tell.subscribe(), connections).await?;
+    let accepting = Accepting::start(server, tell.subscribe(), connections).await?;
+    log_the_start(server);
+    let workers = accepting.workers();
+    let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
+    health.set_accepting(true);
+
+    let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
+    let threads = accepting.threads();
+    let mut running = Running {
+        signals,
+        watcher,
+        asked_to_read,
+        accepting,
+        reloader,
+        manager: &manager,
+    };
+    running.watcher.follow(running.reloader.other_files());
+    manager.ready(running.reloader.gateway().settings());
+    tokio::select! {
+        ended = running.until_stop() => ended?,
+        never = watchdog.while_all_answer(&manager, &threads) => match never {},
+        never = memory::give_back() => match never {},
+    }
+    health.set_accepting(false);
+    tokio::select! {
+        () = running.stop(kept) => Ok(()),
+        never = watchdog.while_stopping(&manager) => match never {},
+    }
+}
+
+fn log_the_start(server: &config::Server) {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
     let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
     let (address, live_page) = (addresses.join(", "), server.admin.map(live_page));
     tracing::info!(address, live_page = live_page.as_deref(), "listening");
-    let workers = accepting.workers();
-    let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
-    health.set_accepting(true);
-    watcher.follow(reloader.other_files());
+}
 
-    let manager = ServiceManager::from_env();
-    let watchdog = Watchdog::from_env();
-    let threads = accepting.threads();
-    let reload = |read, by| {
-        manager.reloading();
-        let is_in_force = reloader.take(read, by);
-        if is_in_force {
-            manager.ready(reloader.gateway().settings());
-        } else {
-            manager.refused();
-        }
-        is_in_force
-    };
-    let until_stop = async {
+/// What a gateway that accepts connections reacts to.
+struct Running<'a> {
+    signals: Signals,
+    watcher: Watcher,
+    /// Calls to `/api/config/reload`.
+    asked_to_read: mpsc::Receiver<Read>,
+    accepting: Accepting,
+    reloader: Reloader,
+    manager: &'a ServiceManager,
+}
+
+impl Running<'_> {
+    /// Reads the file again when it changes and when that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if connections can no longer be accepted.
+    async fn until_stop(&mut self) -> io::Result<()> {
         loop {
             tokio::select! {
-                asked = signals.next() => match asked {
+                asked = self.signals.next() => match asked {
                     SignalRequest::Reload => {
+                        let read = self.watcher.read();
                         // A reload opens the logs; a file with errors must not keep them from it.
-                        if !reload(watcher.read(), ChangedBy::Signal) {
-                            logs::reopen(&reloader.gateway());
+                        if !self.reload(read, ChangedBy::Signal) {
+                            logs::reopen(&self.reloader.gateway());
                         }
                     }
-                    SignalRequest::ReopenLogs => logs::reopen(&reloader.gateway()),
+                    SignalRequest::ReopenLogs => logs::reopen(&self.reloader.gateway()),
                     SignalRequest::Ignored => logs::ignored_signal(),
                     SignalRequest::Stop => return Ok(()),
                 },
-                changed = watcher.changed() => {
-                    reload(changed, ChangedBy::File);
+                changed = self.watcher.changed() => {
+                    self.reload(changed, ChangedBy::File);
                 }
-                Some(Read { done }) = asked_to_read.recv() => {
-                    reload(watcher.read(), ChangedBy::Api);
+                Some(Read { done }) = self.asked_to_read.recv() => {
+                    let read = self.watcher.read();
+                    self.reload(read, ChangedBy::Api);
                     // The caller may have gone; then nothing needs the answer.
                     let _gone = done.send(());
                 }
-                failed = accepting.failure() => return Err(failed),
+                failed = self.accepting.failure() => return Err(failed),
             }
-            watcher.follow(reloader.other_files());
+            self.watcher.follow(self.reloader.other_files());
         }
-    };
-    manager.ready(reloader.gateway().settings());
-    tokio::select! {
-        ended = until_stop => ended?,
-        never = watchdog.while_all_answer(&manager, &threads) => match never {},
-        never = memory::give_back() => match never {},
     }
-    health.set_accepting(false);
-    // The kernel may need seconds to end the watch: it does so while the queues drain.
-    drop(watcher);
-    // The file is not read any more. Closing the channel tells callers that ask for a reload.
-    drop(asked_to_read);
-    manager.stopping(reloader.gateway().settings().server.shutdown_timeout);
-    tokio::select! {
-        () = stop(reloader, accepting, kept, &mut signals) => Ok(()),
-        never = watchdog.while_stopping(&manager) => match never {},
+
+    /// Returns whether what was read is in force.
+    fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
+        self.manager.reloading();
+        let is_in_force = self.reloader.take(read, by);
+        if is_in_force {
+            self.manager.ready(self.reloader.gateway().settings());
+        } else {
+            self.manager.refused();
+        }
+        is_in_force
+    }
+
+    /// Stops accepting, lets the queues drain, and leaves `kept` for the next process.
+    async fn stop(mut self, kept: Option<StateFile>) {
+        // The kernel may need seconds to end the watch: it does so while the queues drain.
+        drop(self.watcher);
+        // The file is not read any more. Closing the channel tells callers that ask for a reload.
+        drop(self.asked_to_read);
+        let gateway = self.reloader.gateway();
+        let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+        self.manager.stopping(shutdown_timeout);
+        drop(gateway);
+        drain(self.reloader, self.accepting, kept, &mut self.signals).await;
     }
 }
 
 fn file_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str());
     name.to_string_lossy().into_owned()
-}
-
-/// Stops accepting, and lets the queues drain.
-///
-/// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
-/// `kept`.
-///
-/// A second signal to stop ends it at once, or as soon as `kept` is written.
-async fn stop(
-    reloader: Reloader,
-    mut accepting: Accepting,
-    kept: Option<StateFile>,
-    signals: &mut Signals,
-) {
-    let gateway = reloader.gateway();
-    let shutdown_timeout = gateway.settings().server.shutdown_timeout;
-    tracing::info!(
-        ?shutdown_timeout,
-        "stopping: no new connections; the queues drain"
-    );
-    let began = clock::now();
-    let stopping = Arc::downgrade(&gateway);
-    gateway.stop();
-    let in_haste = Notify::new();
-    let (done, written) = oneshot::channel::<Infallible>();
-    let in_haste_too = &in_haste;
-    let ending = async move {
-        accepting.close().await;
-        let handing_over = async {
-            if let Some(kept) = kept {
-                let (all_gone, in_haste) = (accepting.all_gone(), in_haste_too.notified());
-                kept.hand_over(&gateway, all_gone, in_haste).await;
-            }
-            drop(done);
-        };
-        // A queue lives on one worker, and its waiters may be connected to another worker. So no
-        // worker ends before all connections have ended.
-        let draining = async {
-            if timeout(shutdown_timeout, accepting.all_gone())
-                .await
-                .is_err()
-            {
-                gateway.reject_all();
-                let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
-            }
-        };
-        tokio::join!(handing_over, draining);
-        // The workers' timers and links to Redis end with them.
-        let _late = timeout(LAST_REFUNDS, gateway.give_back_leases()).await;
-        accepting.end().await;
-        if let Some(spans) = gateway.spans() {
-            let lost = spans.finish().await;
-            if lost > 0 {
-                tracing::error!(lost, "spans were not sent in time");
-            }
-        }
-        drop(gateway);
-        reloader.end();
-        let left = shutdown_timeout.saturating_sub(clock::now().since(began));
-        let lost = access::finish(left.max(LAST_LINES)).await;
-        if lost > 0 {
-            tracing::error!(lost, "lines of the access log were not written in time");
-        }
-    };
-    let mut ending = pin!(ending);
-    tokio::select! {
-        () = &mut ending => return,
-        () = asked_again(signals, &stopping) => {}
-    }
-    in_haste.notify_one();
-    tokio::select! {
-        () = ending => {}
-        _written_or_late = timeout(WRITING_IN_HASTE, written) => {}
-    }
-}
-
-/// Completes at the second signal to stop. Until then a rotated log of `gateway` is followed.
-async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
-    loop {
-        match signals.next().await {
-            SignalRequest::Stop => break,
-            SignalRequest::Reload | SignalRequest::ReopenLogs => {
-                if let Some(gateway) = gateway.upgrade() {
-                    logs::reopen(&gateway);
-                }
-            }
-            SignalRequest::Ignored => logs::ignored_signal(),
-        }
-    }
-    tracing::info!("second signal to stop: ending at once");
 }

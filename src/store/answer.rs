@@ -249,12 +249,10 @@ fn verdict(
     let most = rate.whole_count().filter(|_| goes_by_rate).unwrap_or(own);
     let allowance = Allowance { rate, most };
     let cost = join.limit.cost;
-    let (before, [first, second, third, fourth]) = (found.before(cost), found.entry.found);
-    let next = |level: i128, verdict: Verdict| match verdict {
-        Verdict::Reject(_) => level,
-        Verdict::Pass { .. } | Verdict::Delay { .. } => {
-            level + i128::from(cost.get()) * rate.ticks_per_request()
-        }
+    let (before, [first, second, third, _]) = (found.before(cost), found.entry.found);
+    let in_window = |mut meter: Meter| {
+        let verdict = meter.decide(allowance, cost, now);
+        (verdict, StoredState::Window(meter))
     };
     Some(match join.algorithm {
         Algorithm::LeakyBucket => {
@@ -262,65 +260,86 @@ fn verdict(
             let stands =
                 ticks(rate, third, second) + found.place(cost).1 * rate.ticks_per_request();
             let verdict = scheduled(join.sent_limit(), rate, now, level, stands);
-            (verdict, StoredState::Level(next(level, verdict)))
+            (
+                verdict,
+                StoredState::Level(raised(level, rate, cost, verdict)),
+            )
         }
         Algorithm::TokenBucket => {
-            let limit = Limit {
-                delay: Delay::Never,
-                max_wait: None,
-                ..join.limit
-            };
             let level = ticks(rate, first.checked_add(before)?, second);
-            let mut bucket = Bucket::next_at_level(rate, level, now);
-            let verdict = match bucket.decide(rate, limit, now) {
-                // As in `limit`: how many tokens are missing, plus one for this request.
-                Verdict::Reject(refusal) => Verdict::Reject(Refusal {
-                    excess: bucket.excess(rate, now).and(cost),
-                    ..refusal
-                }),
-                passes => passes,
-            };
-            (verdict, StoredState::Missing(next(level, verdict)))
+            let verdict = of_tokens(join.limit, rate, now, level);
+            (
+                verdict,
+                StoredState::Missing(raised(level, rate, cost, verdict)),
+            )
         }
         Algorithm::FixedWindow => {
             let counted = FixedWindow::counted(first, small(second.checked_add(before)?));
-            let mut meter = Meter::FixedWindow(counted);
-            (
-                meter.decide(allowance, cost, now),
-                StoredState::Window(meter),
-            )
+            in_window(Meter::FixedWindow(counted))
         }
         Algorithm::SlidingWindowCounter => {
             let (previous, current) = (small(second), small(third.checked_add(before)?));
             let counter = SlidingWindowCounter::counted(first, previous, current);
-            let mut meter = Meter::SlidingWindowCounter(counter);
-            (
-                meter.decide(allowance, cost, now),
-                StoredState::Window(meter),
-            )
+            in_window(Meter::SlidingWindowCounter(counter))
         }
-        Algorithm::SlidingWindowLog => {
-            let counting = first.checked_add(before)?;
-            let count = small(counting);
-            let excess = Excess::of(count).and(cost);
-            if counting >= u64::from(allowance.for_cost(cost).most) {
-                let one_more_at = moment(fourth);
-                let refusal = Refusal {
-                    reason: Reason::Burst,
-                    excess,
-                    retry_at: one_more_at,
-                };
-                let state = StoredState::Log { count, one_more_at };
-                (Verdict::Reject(refusal), state)
-            } else {
-                let is_last = found.nth + 1 == found.entry.done;
-                let one_more_at = if is_last { moment(third) } else { now };
-                let count = count.saturating_add(cost.get());
-                let state = StoredState::Log { count, one_more_at };
-                (Verdict::Pass { excess }, state)
-            }
-        }
+        Algorithm::SlidingWindowLog => logged(allowance, cost, now, found)?,
     })
+}
+
+/// The level after a request, which only one that passes raises.
+fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
+    match verdict {
+        Verdict::Reject(_) => level,
+        Verdict::Pass { .. } | Verdict::Delay { .. } => {
+            level + i128::from(cost.get()) * rate.ticks_per_request()
+        }
+    }
+}
+
+/// The verdict of a token bucket that lacks `level` before the request.
+fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
+    let limit = Limit {
+        delay: Delay::Never,
+        max_wait: None,
+        ..limit
+    };
+    let mut bucket = Bucket::next_at_level(rate, level, now);
+    match bucket.decide(rate, limit, now) {
+        // As in `limit`: how many tokens are missing, plus one for this request.
+        Verdict::Reject(refusal) => Verdict::Reject(Refusal {
+            excess: bucket.excess(rate, now).and(limit.cost),
+            ..refusal
+        }),
+        passes => passes,
+    }
+}
+
+/// The verdict of a log that counts what passed within the period before now.
+fn logged(
+    allowance: Allowance,
+    cost: Cost,
+    now: Moment,
+    found: &Found<'_>,
+) -> Option<(Verdict, StoredState)> {
+    let [first, _, third, fourth] = found.entry.found;
+    let counting = first.checked_add(found.before(cost))?;
+    let count = small(counting);
+    let excess = Excess::of(count).and(cost);
+    if counting >= u64::from(allowance.for_cost(cost).most) {
+        let one_more_at = moment(fourth);
+        let refusal = Refusal {
+            reason: Reason::Burst,
+            excess,
+            retry_at: one_more_at,
+        };
+        let state = StoredState::Log { count, one_more_at };
+        return Some((Verdict::Reject(refusal), state));
+    }
+    let is_last = found.nth + 1 == found.entry.done;
+    let one_more_at = if is_last { moment(third) } else { now };
+    let count = count.saturating_add(cost.get());
+    let state = StoredState::Log { count, one_more_at };
+    Some((Verdict::Pass { excess }, state))
 }
 
 /// The verdict on a request that makes `level`.
@@ -339,7 +358,7 @@ fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -
     let whenever = Limit {
         burst: u32::MAX,
         delay: limit.delay,
-        held: 0,
+        above_burst: 0,
         max_wait: None,
         ..limit
     };

@@ -221,7 +221,7 @@ mod tests {
             max_wait: None,
             cost: Cost::new(cost).unwrap(),
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         };
         Arrival {
             time,

@@ -53,4 +53,4 @@ pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
 pub use ticket::RequestTicket;
-pub use turn::{HeldPlace, Turn, UsedTurn};
+pub use turn::{OccupiedPlace, Turn, UsedTurn};

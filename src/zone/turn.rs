@@ -69,9 +69,9 @@ impl<'z> Turn<'z> {
         clippy::must_use_candidate,
         reason = "a place that nobody holds is free again"
     )]
-    pub fn take(mut self) -> Option<HeldPlace<'z>> {
+    pub fn take(mut self) -> Option<OccupiedPlace<'z>> {
         self.use_up();
-        self.grant.place.map(|ticket| HeldPlace {
+        self.grant.place.map(|ticket| OccupiedPlace {
             shards: self.shards,
             key: self.bucket_key(),
             ticket,
@@ -133,13 +133,13 @@ impl Drop for Turn<'_> {
 
 /// A request's place among the running ones of its key, until this is dropped.
 #[derive(Debug)]
-pub struct HeldPlace<'z> {
+pub struct OccupiedPlace<'z> {
     shards: &'z Shards,
     key: Key,
     ticket: Ticket,
 }
 
-impl Drop for HeldPlace<'_> {
+impl Drop for OccupiedPlace<'_> {
     fn drop(&mut self) {
         free(self.shards, &self.key, self.ticket);
     }

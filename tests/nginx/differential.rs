@@ -252,7 +252,7 @@ impl Model {
                     max_wait: None,
                     cost: Cost::ONE,
                     in_flight: None,
-                    held: 0,
+                    above_burst: 0,
                 };
                 (id, bucket, case.rate(*zone), limit)
             })

@@ -157,7 +157,7 @@ fn one_call_is_as_many(algorithm: Algorithm) {
             if algorithm.queues() {
                 it
             } else {
-                it.holding(0)
+                it.with_above_burst(0)
             }
         });
         run(async {
@@ -224,7 +224,7 @@ fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
             ask(&store, join(&newer, waiting(2)))
                 .await
                 .expect("an answer");
-            let all = [join(&own, waiting(2).holding(9)); 20];
+            let all = [join(&own, waiting(2).with_above_burst(9)); 20];
             let answers = store.decide(&all).await;
             let accepted = |it: &Result<StoreAnswer, Error>| {
                 it.as_ref()

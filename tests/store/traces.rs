@@ -109,7 +109,7 @@ fn agree(algorithm: Algorithm) {
             let limit = if algorithm.queues() {
                 limit
             } else {
-                limit.holding(0)
+                limit.with_above_burst(0)
             };
             let pace = &paces[usize::from(index >= from)];
             script.push(Step {

@@ -178,14 +178,7 @@ fn settings<'r>(
     report: &Report,
     written: Vec<Written>,
 ) -> Option<Settings> {
-    const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
-    const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
-
-    for name in Server::TABLE.names() {
-        if !FILE.has(name) {
-            file.lacks(name, "this belongs to [server]; move it below that line");
-        }
-    }
+    refuse_fields_of_server(&mut file);
     let server_node = file.value("server");
     let server = server::read(file.section("server", Server::TABLE), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
@@ -218,19 +211,14 @@ fn settings<'r>(
     let routes = route::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));
 
-    if file.is_empty() {
-        report.missing(
-            0,
-            format!("the file is empty; add at least {ORIGIN}, and {ROUTE}"),
-        );
-        return None;
-    }
-    if origin_names.is_empty() {
-        report.missing(0, format!("there is no origin; add {ORIGIN}"));
-    }
-    if routes.is_empty() && are_lists {
-        report.missing(0, format!("there is no route; add {ROUTE}"));
-    }
+    report_missing(
+        report,
+        &Present {
+            anything: !file.is_empty(),
+            origin: !origin_names.is_empty(),
+            route: !routes.is_empty() || !are_lists,
+        },
+    )?;
     file.finish();
     for other in others {
         other.finish();
@@ -258,6 +246,42 @@ fn settings<'r>(
         warnings::find(&settings, &places);
     }
     Some(settings)
+}
+
+fn refuse_fields_of_server(file: &mut Fields) {
+    for name in Server::TABLE.names() {
+        if !FILE.has(name) {
+            file.lacks(name, "this belongs to [server]; move it below that line");
+        }
+    }
+}
+
+/// What a file has of that which each needs.
+struct Present {
+    anything: bool,
+    origin: bool,
+    route: bool,
+}
+
+/// Reports what is missing. Returns `None` if there is nothing else to report.
+fn report_missing(report: &Report, present: &Present) -> Option<()> {
+    const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
+    const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
+
+    if !present.anything {
+        report.missing(
+            0,
+            format!("the file is empty; add at least {ORIGIN}, and {ROUTE}"),
+        );
+        return None;
+    }
+    if !present.origin {
+        report.missing(0, format!("there is no origin; add {ORIGIN}"));
+    }
+    if !present.route {
+        report.missing(0, format!("there is no route; add {ROUTE}"));
+    }
+    Some(())
 }
 
 /// The entries of tables of named things, such as `[origins]` of each file.

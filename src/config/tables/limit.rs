@@ -132,7 +132,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: in_flight?,
-        held: 0,
+        above_burst: 0,
     })
 }
 
@@ -165,7 +165,7 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     })
 }
 

@@ -256,7 +256,7 @@ impl Server {
     ///
     /// A client with one connection has no more requests at once than this.
     #[must_use]
-    pub fn held_streams(&self) -> u32 {
+    pub fn above_burst(&self) -> u32 {
         if self.hold_streams {
             self.max_concurrent_streams.get().into()
         } else {

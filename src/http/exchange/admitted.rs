@@ -1,5 +1,5 @@
 use super::cost::UsedTurns;
-use super::limits::HeldPlaces;
+use super::limits::OccupiedPlaces;
 use crate::config::Route;
 use crate::gate::Place;
 
@@ -13,5 +13,5 @@ pub(super) struct Admitted<'r> {
     /// The turns that it has used in its zones.
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys.
-    pub(super) held: HeldPlaces<'r>,
+    pub(super) occupied: OccupiedPlaces<'r>,
 }

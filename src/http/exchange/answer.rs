@@ -34,6 +34,27 @@ fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
     Some((Moment::default() + Duration::from_secs(seconds)).since(now))
 }
 
+/// How long an origin may be silent.
+#[derive(Clone, Copy)]
+struct ResponseLimits {
+    /// Once the request is sent.
+    answer: Duration,
+    /// While it accepts nothing of the body: no longer than one that sends nothing.
+    stalled: Duration,
+    /// While the body is sent.
+    open: Duration,
+}
+
+impl ResponseLimits {
+    fn of(self, upload: &Upload) -> Duration {
+        match upload {
+            upload if upload.is_stalled() => self.stalled,
+            upload if upload.is_over() => self.answer,
+            _ => self.open,
+        }
+    }
+}
+
 impl<C: ClientStream> Forward<'_, '_, C> {
     /// Sends the request on this connection, and waits for the head of the response.
     pub(super) async fn answer(
@@ -66,104 +87,131 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
     ) -> Result<(), Attempt> {
-        let (limit, stall) = (
-            self.settings().response_timeout,
-            self.settings().body_timeout,
-        );
-        // While the client of a call has not ended its messages, both sides may be silent.
-        let open_limit = if self.info.head.is_grpc() {
-            self.settings().tunnel_timeout
-        } else {
-            limit
+        let limits = self.response_limits();
+        let mut early = None;
+        if !self.upload.is_over() {
+            early = self.send_until_received(connection, limits).await?;
+        }
+        let received = match early {
+            Some(received) => received,
+            None => self.receive_in_time(connection, limits.answer).await?,
         };
-        // An origin that accepts nothing gets no more time than one that sends nothing.
-        let limit_of = |upload: &Upload| match upload {
-            upload if upload.is_stalled() => limit.min(stall),
-            upload if upload.is_over() => limit,
-            _ => open_limit,
-        };
+        if let Ok(1..) = received {
+            connection.moved();
+            return Ok(());
+        }
+        Err(self.not_received(connection, in_flight, limits, received))
+    }
+
+    fn response_limits(&self) -> ResponseLimits {
+        let settings = self.settings();
+        ResponseLimits {
+            answer: settings.response_timeout,
+            stalled: settings.response_timeout.min(settings.body_timeout),
+            // While the client of a call has not ended its messages, both sides may be silent.
+            open: if self.info.head.is_grpc() {
+                settings.tunnel_timeout
+            } else {
+                settings.response_timeout
+            },
+        }
+    }
+
+    /// Sends the body. Returns what was received before all of it was sent.
+    async fn send_until_received(
+        &mut self,
+        connection: &mut Connection,
+        limits: ResponseLimits,
+    ) -> Result<Option<io::Result<usize>>, ClientError> {
         let (fields, route) = (self.info.fields(), self.route);
         let Self {
             client,
             upload,
             sent,
-            record,
             ..
         } = self;
-        let (mut received, mut looking) = (None, Deadline::default());
-        if !upload.is_over() {
-            let sending = poll_fn(|cx| {
-                if upload
-                    .poll(cx, *client, connection, fields, route)?
-                    .is_ready()
-                {
-                    return Poll::Ready(Ok::<_, ClientError>(None));
+        let mut looking = Deadline::default();
+        poll_fn(|cx| {
+            if upload
+                .poll(cx, *client, connection, fields, route)?
+                .is_ready()
+            {
+                return Poll::Ready(Ok(None));
+            }
+            if let Poll::Ready(received) = connection.poll_receive(cx) {
+                return Poll::Ready(Ok(Some(received)));
+            }
+            if upload.is_stalled() {
+                // Nothing is read from the client meanwhile, so a read cannot detect that it
+                // has left.
+                if client.has_left(cx) {
+                    return Poll::Ready(Err(ClientError::Gone));
                 }
-                if let Poll::Ready(received) = connection.poll_receive(cx) {
-                    return Poll::Ready(Ok(Some(received)));
-                }
-                if upload.is_stalled() {
-                    // Nothing is read from the client meanwhile, so a read cannot detect that it
-                    // has left.
-                    if client.has_left(cx) {
-                        return Poll::Ready(Err(ClientError::Gone));
-                    }
+                looking.start(LOOK_EVERY);
+                while looking.poll(cx).is_ready() {
+                    looking.stop();
                     looking.start(LOOK_EVERY);
-                    while looking.poll(cx).is_ready() {
-                        looking.stop();
-                        looking.start(LOOK_EVERY);
-                    }
                 }
-                let since = (*sent).max(upload.last_piece());
-                let silence = connection.poll_silence(cx, since, limit_of(upload));
-                silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
-            });
-            received = sending.await?;
-        }
-        if received.is_none() {
+            }
             let since = (*sent).max(upload.last_piece());
-            record.asked_since = since;
-            let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
-                Poll::Ready(received) => Poll::Ready(Some(received)),
-                Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
-            });
-            received = unless_gone(&**client, pin!(waiting)).await?;
+            let silence = connection.poll_silence(cx, since, limits.of(upload));
+            silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+        })
+        .await
+    }
+
+    /// Waits for the response to a request that was sent, at most for `limit`.
+    async fn receive_in_time(
+        &mut self,
+        connection: &mut Connection,
+        limit: Duration,
+    ) -> Result<io::Result<usize>, ClientError> {
+        let since = self.sent.max(self.upload.last_piece());
+        self.record.asked_since = since;
+        let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
+            Poll::Ready(received) => Poll::Ready(Some(received)),
+            Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
+        });
+        if let Some(received) = unless_gone(&*self.client, pin!(waiting)).await? {
+            return Ok(received);
         }
-        if received.is_none() {
-            // After a pause of the whole machine the runtime reports timers as due before it
-            // reports the response. So this looks once more.
-            tokio::task::yield_now().await;
-            let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
-            received = match at_last {
-                Poll::Ready(received) => Some(received),
-                Poll::Pending => Some(Err(io::ErrorKind::TimedOut.into())),
-            };
+        // After a pause of the whole machine the runtime reports timers as due before it
+        // reports the response. So this looks once more.
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            Poll::Ready(Ok(match connection.poll_receive(cx) {
+                Poll::Ready(received) => received,
+                Poll::Pending => Err(io::ErrorKind::TimedOut.into()),
+            }))
+        })
+        .await
+    }
+
+    /// The failure of an attempt that received nothing more: an end, or an error.
+    fn not_received(
+        &self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+        limits: ResponseLimits,
+        received: io::Result<usize>,
+    ) -> Attempt {
+        let source = match received {
+            Err(error) => error,
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+        };
+        let is_late = source.kind() == io::ErrorKind::TimedOut;
+        if is_late {
+            connection.distrust();
+        } else if !connection.has_received() && !self.any_head {
+            return Attempt::Closed(source);
         }
-        let limit = limit_of(upload);
-        let server = || in_flight.server().to_string();
-        let failed = |error| Attempt::Failed(Failure::Origin(error));
-        match received {
-            Some(Ok(1..)) => {
-                connection.moved();
-                Ok(())
-            }
-            Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
-                connection.distrust();
-                let server = server();
-                Err(failed(OriginError::ResponseTimeout { server, limit }))
-            }
-            received => {
-                let source = match received {
-                    Some(Err(error)) => error,
-                    _ => io::ErrorKind::UnexpectedEof.into(),
-                };
-                if !connection.has_received() && !self.any_head {
-                    return Err(Attempt::Closed(source));
-                }
-                let server = server();
-                Err(failed(OriginError::Broken { server, source }))
-            }
-        }
+        let server = in_flight.server().to_string();
+        Attempt::Failed(Failure::Origin(if is_late {
+            let limit = limits.of(&self.upload);
+            OriginError::ResponseTimeout { server, limit }
+        } else {
+            OriginError::Broken { server, source }
+        }))
     }
 
     /// Takes the head of a response if it is complete, and begins the client's response with it.

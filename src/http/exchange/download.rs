@@ -31,7 +31,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 continue;
             }
             let trailers = self.trailers(connection);
-            self.held.clear();
+            self.occupied.clear();
             if let Some((connection, _in_flight)) = at_origin.take()
                 && keeps
                 && self.upload.is_complete()

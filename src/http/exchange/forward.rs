@@ -8,7 +8,7 @@ use super::cost::UsedTurns;
 use super::failure::{Attempt, Failure};
 use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
-use super::limits::HeldPlaces;
+use super::limits::OccupiedPlaces;
 use super::record::RequestRecord;
 use super::reply::send;
 use super::request_info::RequestInfo;
@@ -42,7 +42,7 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys, until the last byte of the response has
     /// arrived.
-    pub(super) held: HeldPlaces<'r>,
+    pub(super) occupied: OccupiedPlaces<'r>,
     /// When the request left for its origin.
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
@@ -79,7 +79,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             origin,
             place,
             used,
-            held,
+            occupied,
         }: Admitted<'r>,
         info: &'a RequestInfo<'a>,
         context: &'a ConnectionContext,
@@ -103,7 +103,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             record,
             place,
             used,
-            held,
+            occupied,
             began,
             sent: began,
             held_since: None,

@@ -316,7 +316,7 @@ impl<'a> GateRequest<'a> {
             class: Arc::clone(class.unwrap_or(&self.route().class)),
             key: self.key(),
             weight: plan.map_or(1, |plan| plan.weight),
-            held: self.info.held(&self.gateway.settings().server),
+            above_queue: self.info.above_burst(&self.gateway.settings().server),
         }
     }
 }

@@ -269,13 +269,13 @@ fn admitted<'a>(
     place: Option<Place>,
     turns: Turns<'a>,
 ) -> Admitted<'a> {
-    let (used, held) = turns.take(route);
+    let (used, occupied) = turns.take(route);
     Admitted {
         route,
         origin,
         place,
         used,
-        held,
+        occupied,
     }
 }
 

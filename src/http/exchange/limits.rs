@@ -8,7 +8,7 @@ mod verdict;
 mod wait;
 
 use self::pending::JoinedLimit;
-pub(super) use self::turns::{HeldPlaces, Turns};
+pub(super) use self::turns::{OccupiedPlaces, Turns};
 pub(super) use self::verdict::{AppliedLimit, LimitOutcome, LimitVerdict};
 pub(super) use self::wait::{Begun, begin, wait};
 use crate::zone::Key;

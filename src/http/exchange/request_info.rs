@@ -105,9 +105,9 @@ impl<'a> RequestInfo<'a> {
     ///
     /// Only over HTTP/2: there a client sends all that it has at once, and holding some of it back
     /// does not hold up the rest of its connection.
-    pub(super) fn held(&self, server: &Server) -> u32 {
+    pub(super) fn above_burst(&self, server: &Server) -> u32 {
         if self.head.version() == Version::Http2 {
-            server.held_streams()
+            server.above_burst()
         } else {
             0
         }

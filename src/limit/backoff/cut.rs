@@ -22,8 +22,8 @@ pub struct Cut {
     pub answers: u64,
     /// Those of them that were trouble, or slow.
     pub bad: u64,
-    /// It does not grow before. Only a cut of the rate holds it, and not each one.
-    pub held_until: Option<Moment>,
+    /// It does not grow before. Only a cut of the rate keeps it there, and not each one.
+    pub steady_until: Option<Moment>,
 }
 
 /// Why the number in flight is not cut, although answers are slow.
@@ -58,7 +58,7 @@ impl Cut {
             at,
             answers,
             bad,
-            held_until: None,
+            steady_until: None,
         }
     }
 }

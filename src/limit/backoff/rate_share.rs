@@ -9,8 +9,8 @@ use crate::limit::{Moment, Percent, Rate};
 const ALL: u64 = Percent::ALL.millionths() as u64;
 
 /// How long the rate does not grow after a cut.
-const MIN_HOLD: Duration = Duration::from_secs(5);
-const MAX_HOLD: Duration = Duration::from_secs(30);
+const MIN_STEADY: Duration = Duration::from_secs(5);
+const MAX_STEADY: Duration = Duration::from_secs(30);
 
 /// Growth in a tick: 5 % of the file's rate a second, and 1 % near the point of trouble.
 const GROWTH: u64 = ALL / 20 / 10;
@@ -26,9 +26,9 @@ pub(super) struct RateShare {
     ///
     /// `None`: unknown, or long ago.
     trouble_at: Option<u64>,
-    hold: Duration,
-    held_until: Moment,
-    /// Whether it has grown since the last cut with a hold.
+    steady: Duration,
+    steady_until: Moment,
+    /// Whether it has grown since the last cut that keeps it steady.
     has_grown: bool,
     /// Whether the last window had nearly enough trouble for a cut.
     was_near_trip: bool,
@@ -44,8 +44,8 @@ impl RateShare {
         Self {
             now: ALL,
             trouble_at: None,
-            hold: MIN_HOLD,
-            held_until: now,
+            steady: MIN_STEADY,
+            steady_until: now,
             has_grown: false,
             was_near_trip: false,
             may_grow: false,
@@ -61,8 +61,11 @@ impl RateShare {
     /// The last cut, while the rate is lower than the file's.
     pub fn last_cut(&self) -> Option<Cut> {
         let cut = self.last_cut.filter(|_| self.now < ALL)?;
-        let held_until = Some(self.held_until).filter(|until| *until > cut.at);
-        Some(Cut { held_until, ..cut })
+        let steady_until = Some(self.steady_until).filter(|until| *until > cut.at);
+        Some(Cut {
+            steady_until,
+            ..cut
+        })
     }
 
     /// Applies a new floor.
@@ -73,7 +76,7 @@ impl RateShare {
     /// Continues from a cut that was saved at `at`.
     pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
         self.now = saved.share.millionths().into();
-        self.held_until = at + saved.held.min(MAX_HOLD);
+        self.steady_until = at + saved.steady.min(MAX_STEADY);
         self.below_all_at = now;
         // Nothing has been sent that could be in trouble.
         self.may_grow = true;
@@ -103,7 +106,7 @@ impl RateShare {
         }
         let lower = if trouble * ALL >= trip {
             let good = good(closed, rate);
-            self.hold(good, resumes);
+            self.stay_steady(good, resumes);
             (self.now * 9 / 10).min((good * 95 / 100).max(self.now / 2))
         } else if was_near_trip {
             self.now * 95 / 100
@@ -122,33 +125,33 @@ impl RateShare {
     ///
     /// Without any good answer this is an outage, which says nothing about what the origin can
     /// take.
-    fn hold(&mut self, good: u64, resumes: Moment) {
+    fn stay_steady(&mut self, good: u64, resumes: Moment) {
         let good = good.min(self.now);
         if good == 0 {
-            self.hold = MIN_HOLD;
+            self.steady = MIN_STEADY;
         } else {
             let is_same = self.trouble_at.is_some_and(|point| is_near(good, point));
             if !is_same {
-                self.hold = MIN_HOLD;
+                self.steady = MIN_STEADY;
             } else if self.has_grown {
-                self.hold = (self.hold * 2).min(MAX_HOLD);
+                self.steady = (self.steady * 2).min(MAX_STEADY);
             }
             self.trouble_at = Some(good);
         }
         self.has_grown = false;
-        self.held_until = resumes + self.hold;
+        self.steady_until = resumes + self.steady;
     }
 
     /// Grows for the tick that ends at `now`. Returns whether the rate has changed.
     pub fn grow(&mut self, now: Moment) -> bool {
         if self.now == ALL {
-            if now.since(self.below_all_at) > MAX_HOLD {
+            if now.since(self.below_all_at) > MAX_STEADY {
                 self.trouble_at = None;
             }
             return false;
         }
         self.below_all_at = now;
-        if !self.may_grow || now < self.held_until + TICK {
+        if !self.may_grow || now < self.steady_until + TICK {
             return false;
         }
         let is_close = self.trouble_at.is_some_and(|at| is_near(self.now, at));

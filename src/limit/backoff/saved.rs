@@ -13,7 +13,7 @@ pub struct SavedBackoff {
     /// Those of them that were trouble.
     pub bad: u64,
     /// How much longer the rate does not grow.
-    pub held: Duration,
+    pub steady: Duration,
     /// How much longer nothing leaves.
     pub paused: Duration,
     /// The number in flight, if it is lower than in the file.
@@ -44,12 +44,12 @@ impl Backoff {
         if cut.is_none() && paused.is_zero() && places.is_none() {
             return None;
         }
-        let held_until = cut.and_then(|cut| cut.held_until);
+        let steady_until = cut.and_then(|cut| cut.steady_until);
         Some(SavedBackoff {
             share: self.rate_share.share(),
             answers: cut.map_or(0, |cut| cut.answers),
             bad: cut.map_or(0, |cut| cut.bad),
-            held: held_until.map_or(Duration::ZERO, |until| until.since(at)),
+            steady: steady_until.map_or(Duration::ZERO, |until| until.since(at)),
             paused,
             places,
         })
@@ -94,7 +94,7 @@ mod tests {
             share: "40%".parse().unwrap(),
             answers: 20,
             bad: 9,
-            held: Duration::from_secs(3),
+            steady: Duration::from_secs(3),
             paused: Duration::from_secs(2),
             places: None,
         };
@@ -119,7 +119,7 @@ mod tests {
             share: Percent::from_millionths(1),
             answers: 1,
             bad: 1,
-            held: Duration::MAX,
+            steady: Duration::MAX,
             paused: Duration::MAX,
             places: None,
         };
@@ -143,7 +143,7 @@ mod tests {
             share: Percent::from_millionths(1_000_000),
             answers: 0,
             bad: 0,
-            held: Duration::ZERO,
+            steady: Duration::ZERO,
             paused: Duration::ZERO,
             places: Some(SavedPlaces {
                 limit: 10_500_000,

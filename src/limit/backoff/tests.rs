@@ -97,9 +97,9 @@ impl Origin {
             .map_or("none".to_owned(), |rate| rate.to_string())
     }
 
-    fn hold(&self) -> Option<Duration> {
+    fn steady(&self) -> Option<Duration> {
         let (_, cut) = self.backoff.lowered().rate?;
-        cut.held_until.map(|until| until.since(cut.at))
+        cut.steady_until.map(|until| until.since(cut.at))
     }
 }
 

@@ -18,7 +18,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     }
 }
 
@@ -109,7 +109,7 @@ fn the_extremes_do_not_overflow() {
                 max_wait: Some(Duration::MAX),
                 cost: Cost::ONE,
                 in_flight: None,
-                held: 0,
+                above_burst: 0,
             };
             assert!(accepted(bucket.decide(rate, unlimited, at(now))));
             bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
@@ -221,7 +221,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             max_wait,
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         }
     })
 }
@@ -286,7 +286,7 @@ proptest! {
         millis in 0..5_000u64,
     ) {
         let max_wait = Some(Duration::from_millis(millis));
-        let limit = Limit { burst, delay: Delay::Above(free), max_wait, cost: Cost::ONE, in_flight: None, held: 0 };
+        let limit = Limit { burst, delay: Delay::Above(free), max_wait, cost: Cost::ONE, in_flight: None, above_burst: 0 };
         let mut bucket = bucket;
         let remaining = bucket.remaining(rate, limit, now);
         let one_more = bucket.accepts_at(rate, limit, remaining, now);

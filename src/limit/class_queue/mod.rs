@@ -46,7 +46,7 @@ pub struct Share<K> {
     /// The weight of its key within the class, from 1 to [`MAX_WEIGHT`](super::MAX_WEIGHT).
     pub weight: u32,
     /// How many more requests of its key may wait above `queue`: those that are held back.
-    pub held: u32,
+    pub above_queue: u32,
 }
 
 impl<K> Share<K> {
@@ -57,7 +57,7 @@ impl<K> Share<K> {
             class: Arc::from(""),
             key,
             weight: 1,
-            held: 0,
+            above_queue: 0,
         }
     }
 }

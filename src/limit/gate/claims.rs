@@ -158,7 +158,7 @@ impl Claims {
             let is_waiting = self.waited || gate.depth() > 0;
             return after(if is_waiting { WAITING } else { IDLE });
         }
-        let has_slots = gate.held_slots(now) > 0;
+        let has_slots = gate.granted_slots(now) > 0;
         if self.is_satisfied {
             // Who came since then; the first one does not wait for others.
             return after(if has_slots {

@@ -79,7 +79,7 @@ impl Granted {
     }
 
     /// The slots that it holds and that what is ready at `ready` could use.
-    pub(super) fn held(&self, ready: Moment) -> u64 {
+    pub(super) fn count(&self, ready: Moment) -> u64 {
         let passed = self.slots.iter().take_while(|slot| **slot + LATE < ready);
         (self.slots.len() - passed.count()) as u64
     }
@@ -163,17 +163,17 @@ impl Granted {
     pub(super) fn predict(&self, ready: Moment, ahead: u64) -> Moment {
         let usable = self.slots.iter().filter(|slot| **slot + LATE >= ready);
         let ahead = ahead.saturating_add(self.debt);
-        let mut held = 0;
+        let mut granted = 0;
         for slot in usable {
-            if held == ahead {
+            if granted == ahead {
                 return ready.max(*slot);
             }
-            held += 1;
+            granted += 1;
         }
         let next = self.free.max(ready);
         let last = self.slots.back();
         let next = last.map_or(next, |last| next.max(*last + self.interval));
         let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
-        next + Duration::from_nanos(nanos.saturating_mul(ahead - held))
+        next + Duration::from_nanos(nanos.saturating_mul(ahead - granted))
     }
 }

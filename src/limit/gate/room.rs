@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::{Gate, Moment, Share};
-use crate::limit::MAX_HELD_WAIT;
+use crate::limit::MAX_WAIT_ABOVE_BURST;
 
 /// Why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,12 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
         let wait = self.wait_behind(ahead, now);
         // Above its own bound a request is held only for so long.
-        if wait > MAX_HELD_WAIT && !self.waiting.has_room(&share.key, self.limits.queue, room) {
+        if wait > MAX_WAIT_ABOVE_BURST
+            && !self.waiting.has_room(&share.key, self.limits.queue, room)
+        {
             return Err(Full {
                 for_all: false,
-                retry_at: now + wait.saturating_sub(MAX_HELD_WAIT),
+                retry_at: now + wait.saturating_sub(MAX_WAIT_ABOVE_BURST),
             });
         }
         Ok(wait)
@@ -66,8 +68,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Requests of the key of this share that may wait.
     pub(super) fn queue(&self, share: &Share<K>) -> Option<usize> {
-        let held = usize::try_from(share.held).unwrap_or(usize::MAX);
-        self.limits.queue.map(|queue| queue.saturating_add(held))
+        let above_queue = usize::try_from(share.above_queue).unwrap_or(usize::MAX);
+        self.limits
+            .queue
+            .map(|queue| queue.saturating_add(above_queue))
     }
 
     pub(super) fn full(&self, share: &Share<K>, now: Moment) -> Full {

@@ -102,11 +102,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// The slots that it holds and could use from `now` on.
     #[must_use]
-    pub fn held_slots(&self, now: Moment) -> u64 {
+    pub fn granted_slots(&self, now: Moment) -> u64 {
         let ready = self.opens.max(now);
         self.granted
             .as_ref()
-            .map_or(0, |granted| granted.held(ready))
+            .map_or(0, |granted| granted.count(ready))
     }
 
     /// Counts only these parts of the classes' weights: see [`ClassQueue::set_parts`].
@@ -123,7 +123,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         };
         let usable = self.usable_costs(now).saturating_add(granted.debt());
-        usable.saturating_sub(self.held_slots(now))
+        usable.saturating_sub(self.granted_slots(now))
     }
 
     /// What waits here, for the gates that share the grid.

@@ -114,7 +114,7 @@ fn requests_that_are_held_wait_above_the_queue_of_their_key() {
         ..limits("10r/s")
     });
     let held = Share {
-        held: 3,
+        above_queue: 3,
         ..Share::of('a')
     };
     assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
@@ -140,7 +140,7 @@ fn a_request_is_held_only_where_it_leaves_within_a_minute() {
         ..limits("10r/m")
     });
     let held = Share {
-        held: 128,
+        above_queue: 128,
         ..Share::of('a')
     };
     let mut join = || gate.join(&held, Cost::ONE, at(0), || 0);

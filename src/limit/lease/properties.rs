@@ -53,7 +53,7 @@ fn simulated(
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     };
     let micros = Duration::from_micros;
     let gateways = run.gateways.iter();

@@ -18,7 +18,7 @@ fn nodelay(burst: u32) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     }
 }
 

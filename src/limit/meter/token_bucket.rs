@@ -27,7 +27,7 @@ fn limit(allowance: Allowance) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     }
 }
 

@@ -20,7 +20,7 @@ fn limit(of: u32) -> Limit {
         max_wait: None,
         cost: cost(of),
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     }
 }
 

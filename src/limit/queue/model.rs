@@ -213,7 +213,7 @@ impl Model {
         match limit.delay {
             Delay::Above(delay) if delay < limit.burst => {
                 let in_time = 60_000_000_000 * self.leak / UNIT;
-                let held = burst + i128::from(limit.held);
+                let most = burst + i128::from(limit.above_burst);
                 burst.max(held.min(i128::from(delay) + in_time))
             }
             _ => burst,

@@ -540,7 +540,7 @@ proptest! {
             for (ticket, (gap, delay)) in (0..).zip(&joins) {
                 *now = *now + Duration::from_nanos(gap / count);
                 while queue.take_due(*now).is_some() {}
-                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE, in_flight: None, held: 0 };
+                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE, in_flight: None, above_burst: 0 };
                 queue.join(limit, Ticket(ticket), *now, || ticket);
             }
             for leave in &leaves {
@@ -648,7 +648,9 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
 /// How many requests may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
     let most = limits.iter().map(|limit| match limit.delay {
-        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.burst + limit.held),
+        Delay::Above(delay) => {
+            (delay + limit.cost.above_one()).min(limit.burst + limit.above_burst)
+        }
         Delay::Never => limit.burst,
     });
     i128::from(most.max().unwrap_or(0))

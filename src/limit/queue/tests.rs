@@ -17,7 +17,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     }
 }
 

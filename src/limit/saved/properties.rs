@@ -33,7 +33,7 @@ fn limits() -> impl Strategy<Value = Limit> {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     })
 }
 

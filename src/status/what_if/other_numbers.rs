@@ -204,7 +204,7 @@ mod tests {
             max_wait: Some(Duration::from_secs(3)),
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         }
     }
 

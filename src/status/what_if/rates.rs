@@ -159,7 +159,7 @@ mod tests {
             max_wait: None,
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         };
         let at = |nth: u64| Moment::from_nanos(1_700_000_000_000_000_000 + nth * 400_000_000);
         let of = |nth| {

@@ -270,7 +270,7 @@ mod tests {
             max_wait: None,
             cost: Cost::ONE,
             in_flight: None,
-            held: 0,
+            above_burst: 0,
         };
         Arrival {
             time: START + Duration::from_millis(millis),

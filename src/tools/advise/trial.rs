@@ -54,7 +54,7 @@ impl Buckets {
                 max_wait: None,
                 cost: Cost::ONE,
                 in_flight: None,
-                held: 0,
+                above_burst: 0,
             },
         }
     }

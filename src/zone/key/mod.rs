@@ -151,7 +151,7 @@ impl KeyActor {
             self.shard.metrics.lateness.record(now.since(due));
             self.pass(waiter, charge, Some(due), now);
         }
-        self.release_held(now);
+        self.release_paused(now);
         self.drain_places(now);
     }
 

@@ -17,11 +17,11 @@ pub(super) struct Pause {
     /// When it ends, by the real clock.
     until: Moment,
     /// Requests that have their turn, in their order.
-    held: Vec<Held>,
+    paused: Vec<Paused>,
 }
 
 /// A request that goes on when the pause ends.
-struct Held {
+struct Paused {
     waiter: Waiter,
     charge: Charge,
     due: Option<Moment>,
@@ -57,32 +57,35 @@ impl Pause {
     }
 
     /// Those who are held, and a moment at which they would go on if the clock went.
-    pub(super) fn held(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
-        self.held
+    pub(super) fn paused(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
+        self.paused
             .iter()
-            .map(|held| (Moment::default(), &held.waiter))
+            .map(|paused| (Moment::default(), &paused.waiter))
     }
 
     pub(super) fn depth(&self) -> usize {
-        self.held.len()
+        self.paused.len()
     }
 
     /// When the first of those who are held joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
-        self.held.first().map(|held| held.waiter.since)
+        self.paused.first().map(|paused| paused.waiter.since)
     }
 
     /// Removes and returns all who are held.
     pub(super) fn reject_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
-        std::mem::take(&mut self.held)
+        std::mem::take(&mut self.paused)
             .into_iter()
-            .map(|held| held.waiter)
+            .map(|paused| paused.waiter)
     }
 
     /// Removes a request that leaves. Returns what it was charged.
     pub(super) fn leave(&mut self, ticket: Ticket) -> Option<Charge> {
-        let index = self.held.iter().position(|it| it.waiter.ticket == ticket)?;
-        Some(self.held.remove(index).charge)
+        let index = self
+            .paused
+            .iter()
+            .position(|it| it.waiter.ticket == ticket)?;
+        Some(self.paused.remove(index).charge)
     }
 }
 
@@ -96,26 +99,26 @@ impl KeyActor {
         now: Moment,
     ) {
         if self.pause.clock.is_stopped() {
-            let held = Held {
+            let paused = Paused {
                 waiter,
                 charge,
                 due,
             };
-            return self.pause.held.push(held);
+            return self.pause.paused.push(paused);
         }
         self.pass_or_wait(waiter, charge, due, now);
     }
 
     /// Lets those go on who were held. Those who had to wait before come first.
-    pub(super) fn release_held(&mut self, now: Moment) {
+    pub(super) fn release_paused(&mut self, now: Moment) {
         if self.pause.depth() == 0 || self.pause.clock.is_stopped() {
             return;
         }
-        for Held {
+        for Paused {
             waiter,
             charge,
             due,
-        } in std::mem::take(&mut self.pause.held)
+        } in std::mem::take(&mut self.pause.paused)
         {
             // It has waited for the end of the pause.
             self.pass_or_wait(waiter, charge, due.or(Some(now)), now);

@@ -116,7 +116,7 @@ impl KeyActor {
     /// What the client may do next.
     pub(super) fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
         // Places for those who are held back are not for whoever comes next.
-        let limit = limit.holding(0);
+        let limit = limit.with_above_burst(0);
         let account = Account::Bucket(self.queue.bucket());
         let outlook = Outlook::of(&account, self.queue.rate(), limit, now);
         let Some(in_flight) = limit.in_flight else {

@@ -37,8 +37,8 @@ impl KeyActor {
             })
         };
         let schedule = self.queue.schedule().into_iter();
-        let held = self.pause.held();
-        let turns = schedule.chain(held);
+        let paused = self.pause.paused();
+        let turns = schedule.chain(paused);
         turns
             .filter(|(_, waiter)| !waiter.reply.is_closed())
             .filter_map(|(due, waiter)| turn(due, waiter))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
-use super::held::Held;
+use super::leased::Leased;
 use super::pending_join::PendingJoin;
 use super::refill::{Refill, Refilled};
 use super::{Decision, StoreLink};
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// While places are on their way here, the joins behind wait for them, in their order.
 #[derive(Default)]
 pub(super) struct Leases {
-    keys: RefCell<HashMap<Key, Held, RandomState>>,
+    keys: RefCell<HashMap<Key, Leased, RandomState>>,
     places: Cell<usize>,
     /// When unused keys were last looked for.
     swept: Cell<Moment>,
@@ -68,28 +68,28 @@ impl Leases {
         if !link.lease().is_zero() && keys.len() < MAX_KEYS && !keys.contains_key(&pending.join.key)
         {
             let key = Key::clone(&pending.join.key);
-            keys.insert(key, Held::new(limit, now));
+            keys.insert(key, Leased::new(limit, now));
         }
-        let Some(held) = keys.get_mut(&pending.join.key) else {
+        let Some(leased) = keys.get_mut(&pending.join.key) else {
             drop(keys);
             return link.charge_join(pending, None);
         };
-        held.used = now;
-        held.lease.arrive(link.lease(), limit, now);
-        if held.is_refilled {
-            return held.waiting.push_back(pending);
+        leased.used = now;
+        leased.lease.arrive(link.lease(), limit, now);
+        if leased.is_refilled {
+            return leased.waiting.push_back(pending);
         }
-        let before = held.lease.places();
+        let before = leased.lease.places();
         // Behind others that the store is deciding, so that the first to come is the first to go.
-        let is_first = held.under_way == 0;
-        let decision = is_first.then(|| held.take(limit, now)).flatten();
-        self.counted(before, held.lease.places());
+        let is_first = leased.under_way == 0;
+        let decision = is_first.then(|| leased.take(limit, now)).flatten();
+        self.counted(before, leased.lease.places());
         if let Some(decision) = decision {
             drop(keys);
             link.count(StoreResult::Leased);
             return pending.into_reply().tell(Ok(decision));
         }
-        let refill = self.refill(link, held, &pending, now);
+        let refill = self.refill(link, leased, &pending, now);
         drop(keys);
         link.charge_join(pending, Some(refill));
     }
@@ -98,22 +98,24 @@ impl Leases {
     fn refill(
         &self,
         link: &Rc<StoreLink>,
-        held: &mut Held,
+        leased: &mut Leased,
         pending: &PendingJoin,
         now: Moment,
     ) -> Refill {
         let (key, limit) = (&pending.join.key, pending.join.limit);
-        let ahead = held.lease.ahead(&link.terms(key, held.rate), limit, now);
+        let ahead = leased
+            .lease
+            .ahead(&link.terms(key, leased.rate), limit, now);
         let room = MAX_PLACES.saturating_sub(self.places.get());
         let ahead = ahead.min(u32::try_from(room).unwrap_or(u32::MAX));
-        held.under_way += 1;
-        held.is_refilled |= ahead > 0;
+        leased.under_way += 1;
+        leased.is_refilled |= ahead > 0;
         Refill {
             link: Rc::clone(link),
             key: Key::clone(key),
             limit,
             ahead,
-            version: held.version,
+            version: leased.version,
             is_told: false,
         }
     }
@@ -127,37 +129,37 @@ impl Leases {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
         let mut keys = self.keys.borrow_mut();
-        let Some(held) = keys.get_mut(key) else {
+        let Some(leased) = keys.get_mut(key) else {
             return;
         };
-        let (before, mut next) = (held.lease.places(), Next::default());
-        held.under_way = held.under_way.saturating_sub(1);
+        let (before, mut next) = (leased.lease.places(), Next::default());
+        leased.under_way = leased.under_way.saturating_sub(1);
         if refill.ahead > 0 {
-            held.is_refilled = false;
+            leased.is_refilled = false;
         }
         if let Some(told) = told {
-            next.given_back = held.take_in(refill, told);
+            next.given_back = leased.take_in(refill, told);
         }
-        if !held.is_refilled {
-            while let Some(first) = held.waiting.pop_front() {
-                if let Some(decision) = held.take(first.join.limit, now) {
+        if !leased.is_refilled {
+            while let Some(first) = leased.waiting.pop_front() {
+                if let Some(decision) = leased.take(first.join.limit, now) {
                     next.decided.push((first, decision));
                     continue;
                 }
-                held.waiting.push_front(first);
+                leased.waiting.push_front(first);
                 break;
             }
             // The last of them takes places ahead for all who come next.
-            for pending in std::mem::take(&mut held.waiting) {
+            for pending in std::mem::take(&mut leased.waiting) {
                 if let Some((_, last)) = next.asks.last_mut() {
                     last.ahead = 0;
                 }
-                let refill = self.refill(link, held, &pending, now);
+                let refill = self.refill(link, leased, &pending, now);
                 next.asks.push((pending, refill));
             }
-            held.is_refilled = next.asks.last().is_some_and(|(_, it)| it.ahead > 0);
+            leased.is_refilled = next.asks.last().is_some_and(|(_, it)| it.ahead > 0);
         }
-        self.counted(before, held.lease.places());
+        self.counted(before, leased.lease.places());
         drop(keys);
         for (pending, decision) in next.decided {
             link.count(StoreResult::Leased);
@@ -173,19 +175,19 @@ impl Leases {
     /// The store has told which rate a key has: places that were taken under another one go back.
     pub(super) fn follow(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
         let mut keys = self.keys.borrow_mut();
-        let Some((key, held)) = keys.get_key_value(key) else {
+        let Some((key, leased)) = keys.get_key_value(key) else {
             return;
         };
-        if held.rate.is_none_or(|known| known == rate) {
+        if leased.rate.is_none_or(|known| known == rate) {
             return;
         }
         let key = Key::clone(key);
-        let Some(held) = keys.get_mut(&key) else {
+        let Some(leased) = keys.get_mut(&key) else {
             return;
         };
-        let before = held.lease.places();
-        let places = held.lease.clear();
-        held.rate = Some(rate);
+        let before = leased.lease.places();
+        let places = leased.lease.clear();
+        leased.rate = Some(rate);
         self.counted(before, 0);
         drop(keys);
         link.give_back(&key, places, link.batcher.now());
@@ -193,10 +195,10 @@ impl Leases {
 
     /// What a key was charged is forgotten in the store, also for places that are here.
     pub(super) fn forget(&self, key: &[u8]) {
-        if let Some(held) = self.keys.borrow_mut().get_mut(key) {
-            let before = held.lease.places();
-            held.clear();
-            held.forgotten = held.version;
+        if let Some(leased) = self.keys.borrow_mut().get_mut(key) {
+            let before = leased.lease.places();
+            leased.clear();
+            leased.forgotten = leased.version;
             self.counted(before, 0);
         }
     }
@@ -204,9 +206,9 @@ impl Leases {
     /// Gives all places back, also those that are on their way here.
     pub(super) fn release(&self, link: &Rc<StoreLink>) {
         let mut keys = self.keys.borrow_mut();
-        let held = keys.iter_mut();
-        let all: Vec<_> = held
-            .map(|(key, held)| (Key::clone(key), held.clear()))
+        let leased = keys.iter_mut();
+        let all: Vec<_> = leased
+            .map(|(key, leased)| (Key::clone(key), leased.clear()))
             .collect();
         self.places.set(0);
         drop(keys);
@@ -220,14 +222,14 @@ impl Leases {
     fn end(&self, link: &Rc<StoreLink>, now: Moment) -> Option<Moment> {
         let mut keys = self.keys.borrow_mut();
         let (mut all, mut next) = (Vec::new(), None::<Moment>);
-        for (key, held) in keys.iter_mut() {
-            let before = held.lease.places();
-            let ended = held.lease.end(now);
-            self.counted(before, held.lease.places());
+        for (key, leased) in keys.iter_mut() {
+            let before = leased.lease.places();
+            let ended = leased.lease.end(now);
+            self.counted(before, leased.lease.places());
             if !ended.is_empty() {
                 all.push((Key::clone(key), ended));
             }
-            next = next.into_iter().chain(held.lease.next_end()).min();
+            next = next.into_iter().chain(leased.lease.next_end()).min();
         }
         drop(keys);
         for (key, places) in all {
@@ -239,12 +241,12 @@ impl Leases {
     fn forget_unused(
         &self,
         link: &StoreLink,
-        keys: &mut HashMap<Key, Held, RandomState>,
+        keys: &mut HashMap<Key, Leased, RandomState>,
         now: Moment,
     ) {
         let span = link.lease() * FORGOTTEN_AFTER;
         if now.since(self.swept.get()) >= span {
-            keys.retain(|_, held| !held.is_idle() || now.since(held.used) < span);
+            keys.retain(|_, leased| !leased.is_idle() || now.since(leased.used) < span);
             self.swept.set(now);
         }
     }

@@ -13,7 +13,7 @@
 
 mod ask;
 mod batcher;
-mod held;
+mod leased;
 mod leases;
 mod paces;
 mod pending_join;

@@ -40,7 +40,7 @@ impl ZoneSupervisor {
         };
         let account = Account::Bucket(bucket);
         // Places for those who are held back are not for whoever comes next.
-        let outlook = Outlook::of(&account, rate, limit.holding(0), now);
+        let outlook = Outlook::of(&account, rate, limit.with_above_burst(0), now);
         let state = State::Passing(account);
         match known {
             Some(index) => {

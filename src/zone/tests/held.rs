@@ -35,7 +35,7 @@ fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
             delay: Delay::Above(2),
             ..burst(3)
         };
-        let held = delayed.holding(2);
+        let held = delayed.with_above_burst(2);
         let mut joins: Vec<_> = (0..7).map(|_| bench.join("a", held)).collect();
         let mut plain = bench.join("a", delayed);
         Bench::settle().await;
@@ -72,7 +72,7 @@ fn without_a_queue_above_delay_nobody_is_held() {
             };
             let many = most as usize + 1;
             let mut joins: Vec<_> = (0..=many)
-                .map(|_| bench.join(key, limit.holding(128)))
+                .map(|_| bench.join(key, limit.with_above_burst(128)))
                 .collect();
             Bench::settle().await;
             assert!(
@@ -93,14 +93,14 @@ fn nobody_is_held_for_longer_than_a_minute() {
     run(async {
         let bench = Bench::new("10r/m", 10);
         let mut joins: Vec<_> = (0..12)
-            .map(|_| bench.join("a", burst(3).holding(128)))
+            .map(|_| bench.join("a", burst(3).with_above_burst(128)))
             .collect();
         Bench::settle().await;
         assert_eq!(all_told(&mut joins[1..11]).await, [None; 10]);
         assert_eq!(told(&mut joins[11]).await, Some(Err(Rejected::Burst)));
         // A burst that makes requests wait longer stays as it is.
         let mut joins: Vec<_> = (0..22)
-            .map(|_| bench.join("b", burst(20).holding(128)))
+            .map(|_| bench.join("b", burst(20).with_above_burst(128)))
             .collect();
         Bench::settle().await;
         assert_eq!(all_told(&mut joins[1..21]).await, [None; 20]);
@@ -112,7 +112,7 @@ fn nobody_is_held_for_longer_than_a_minute() {
 fn held_and_other_requests_leave_in_the_order_in_which_they_came() {
     run(async {
         let bench = Bench::new("10r/s", 10);
-        let (plain, held) = (burst(3), burst(3).holding(9));
+        let (plain, held) = (burst(3), burst(3).with_above_burst(9));
         let mut joins: Vec<_> = [plain, held, plain, held, held, held]
             .into_iter()
             .map(|limit| bench.join("a", limit))
@@ -131,7 +131,7 @@ fn held_and_other_requests_leave_in_the_order_in_which_they_came() {
 fn one_who_leaves_gives_its_place_to_the_next() {
     run(async {
         let bench = Bench::new("10r/s", 10);
-        let held = burst(1).holding(1);
+        let held = burst(1).with_above_burst(1);
         let mut joins: Vec<_> = (0..4).map(|_| bench.join("a", held)).collect();
         Bench::settle().await;
         assert_eq!(told(&mut joins[3]).await, Some(Err(Rejected::Burst)));
@@ -153,7 +153,7 @@ fn max_wait_bounds_how_long_a_request_is_held() {
         let bench = Bench::new("10r/s", 10);
         let held = Limit {
             max_wait: Some(Duration::from_millis(200)),
-            ..burst(1).holding(9)
+            ..burst(1).with_above_burst(9)
         };
         let mut joins: Vec<_> = (0..4).map(|_| bench.join("a", held)).collect();
         Bench::settle().await;
@@ -177,7 +177,9 @@ fn they_wait_for_a_place_too() {
             let turn = peek(&mut joining).await.expect("runs").expect("a turn");
             turn.take().expect("a place")
         };
-        let mut held: Vec<_> = (0..4).map(|_| bench.join("a", limit.holding(2))).collect();
+        let mut held: Vec<_> = (0..4)
+            .map(|_| bench.join("a", limit.with_above_burst(2)))
+            .collect();
         Bench::settle().await;
         assert_eq!(all_told(&mut held[..3]).await, [None; 3]);
         assert_eq!(told(&mut held[3]).await, Some(Err(Rejected::InFlight)));

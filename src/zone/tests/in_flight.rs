@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::super::HeldPlace;
+use super::super::OccupiedPlace;
 use super::*;
 
 /// At most so many requests run, and so many wait.
@@ -21,7 +21,7 @@ fn without_rate() -> Bench {
 }
 
 /// The place of a join that has its turn, or why it was rejected; `None` if it waits.
-async fn now(joining: &mut Joining<'static>) -> Option<Result<HeldPlace<'static>, Rejected>> {
+async fn now(joining: &mut Joining<'static>) -> Option<Result<OccupiedPlace<'static>, Rejected>> {
     let answer = peek(joining).await?;
     let turn = answer.map_err(|rejection| rejection.reason);
     Some(turn.map(|turn| turn.take().expect("a place")))

@@ -22,7 +22,7 @@ fn limits() -> [Limit; 5] {
         max_wait,
         cost: Cost::ONE,
         in_flight: None,
-        held: 0,
+        above_burst: 0,
     };
     [
         burst(5),

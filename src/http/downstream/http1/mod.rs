@@ -216,20 +216,20 @@ impl<S: Socket> Http1Connection<S> {
     fn read_head(&mut self, service: &impl RequestService) -> impl Future<Output = Next> {
         let mut searched = 0;
         self.reading.stop();
-        let mut is_held_back = !self.kept.is_empty();
-        poll_fn(move |cx| self.poll_head(cx, service, &mut is_held_back, &mut searched))
+        let mut is_deferred = !self.kept.is_empty();
+        poll_fn(move |cx| self.poll_head(cx, service, &mut is_deferred, &mut searched))
     }
 
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
         service: &impl RequestService,
-        is_held_back: &mut bool,
+        is_deferred: &mut bool,
         searched: &mut usize,
     ) -> Poll<Next> {
-        if *is_held_back {
+        if *is_deferred {
             self.began = ready!(service.poll_admission(&mut self.priority, cx));
-            *is_held_back = false;
+            *is_deferred = false;
             let kept = std::mem::take(&mut self.kept);
             if let Some(next) = self.take_head(Cow::Owned(kept), searched) {
                 return Poll::Ready(next);
@@ -246,7 +246,7 @@ impl<S: Socket> Http1Connection<S> {
                 Poll::Ready(Ok(_)) => {
                     let Poll::Ready(now) = service.poll_admission(&mut self.priority, cx) else {
                         self.kept.extend_from_slice(buffer.filled());
-                        *is_held_back = true;
+                        *is_deferred = true;
                         return Poll::Pending;
                     };
                     self.began = now;

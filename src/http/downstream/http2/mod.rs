@@ -67,20 +67,8 @@ pub(super) async fn serve<S, A>(
     A: RequestService,
 {
     let windows = Rc::<Windows>::default();
-    let handshake = Builder::new()
-        .max_concurrent_streams(timeouts.max_concurrent_streams)
-        .max_header_list_size(timeouts.max_header_size)
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buffer_size(MAX_UNSENT)
-        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
-        .max_local_error_reset_streams(Some(MAX_ERRORS))
-        .max_concurrent_reset_streams(MAX_RESETS)
-        // What h2 counts as too much is never given back for streams that have ended. The streams'
-        // tasks keep it small.
-        .data_frame_budget(usize::MAX)
-        .enable_connect_protocol()
-        .handshake(WindowedSocket::new(socket, Rc::clone(&windows)));
+    let socket = WindowedSocket::new(socket, Rc::clone(&windows));
+    let handshake = builder(&timeouts).handshake(socket);
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
         return;
     };
@@ -132,6 +120,25 @@ pub(super) async fn serve<S, A>(
         }
     })
     .await;
+}
+
+/// What a connection may have, so that a client cannot make it large.
+fn builder(timeouts: &Timeouts) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(timeouts.max_concurrent_streams)
+        .max_header_list_size(timeouts.max_header_size)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(MAX_UNSENT)
+        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
+        .max_local_error_reset_streams(Some(MAX_ERRORS))
+        .max_concurrent_reset_streams(MAX_RESETS)
+        // What h2 counts as too much is never given back for streams that have ended. The streams'
+        // tasks keep it small.
+        .data_frame_budget(usize::MAX)
+        .enable_connect_protocol();
+    builder
 }
 
 /// One request of a connection, counted until this is dropped.

@@ -38,7 +38,7 @@ pub(super) fn pending<'p>(
     info: &'p RequestInfo<'_>,
     cost: Cost,
 ) -> impl Iterator<Item = PendingLimit> + use<'p> {
-    let held = info.held(&gateway.settings().server);
+    let above_burst = info.above_burst(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
     let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
     route.limits.iter().filter_map(move |wanted| {
@@ -56,7 +56,7 @@ pub(super) fn pending<'p>(
         let plan = zone.plans.index_of(&key);
         wanted.limit = zone.limit_in(plan, wanted.limit);
         if zone.algorithm.queues() {
-            wanted.limit = wanted.limit.holding(held);
+            wanted.limit = wanted.limit.with_above_burst(above_burst);
         }
         // Places for running requests keep a lane for each time in use, so clients must not set it.
         if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {

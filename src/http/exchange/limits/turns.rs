@@ -3,7 +3,7 @@ use smallvec::{SmallVec, smallvec};
 use super::super::cost::UsedTurns;
 use crate::config::Route;
 use crate::limit::Moment;
-use crate::zone::{HeldPlace, Turn};
+use crate::zone::{OccupiedPlace, Turn};
 
 /// The turns that a request was given.
 ///
@@ -33,7 +33,7 @@ impl<'r> Turns<'r> {
     /// Uses all turns: their charges stay, unless the answer on this route changes them.
     ///
     /// The request holds the returned places as long as it runs.
-    pub(in super::super) fn take(self, route: &Route) -> (UsedTurns<'r>, HeldPlaces<'r>) {
+    pub(in super::super) fn take(self, route: &Route) -> (UsedTurns<'r>, OccupiedPlaces<'r>) {
         let used = if route.settles() {
             UsedTurns(self.0.iter().map(Turn::used).collect())
         } else {
@@ -49,7 +49,7 @@ impl<'r> Turns<'r> {
 }
 
 /// The places that a running request holds in its zones.
-pub(in super::super) type HeldPlaces<'r> = Vec<HeldPlace<'r>>;
+pub(in super::super) type OccupiedPlaces<'r> = Vec<OccupiedPlace<'r>>;
 
 impl<'r> From<Turn<'r>> for Turns<'r> {
     fn from(turn: Turn<'r>) -> Self {

@@ -19,8 +19,8 @@ pub(super) struct Record {
     /// At each update: when, the rate a second, the number in flight.
     pub states: Vec<(Duration, f64, Option<usize>)>,
     pub cuts: Vec<(Duration, Cuts)>,
-    /// Each hold of the rate, with the moment of its cut.
-    pub holds: Vec<(Duration, Duration)>,
+    /// Each steady time of the rate, with the moment of its cut.
+    pub steady_times: Vec<(Duration, Duration)>,
     pub pauses: Vec<(Duration, Duration)>,
 }
 
@@ -63,10 +63,10 @@ impl Record {
             .map(|(at, ..)| *at)
     }
 
-    pub fn longest_hold(&self) -> Duration {
-        self.holds
+    pub fn longest_steady(&self) -> Duration {
+        self.steady_times
             .iter()
-            .map(|(_, hold)| *hold)
+            .map(|(_, steady)| *steady)
             .max()
             .unwrap_or_default()
     }

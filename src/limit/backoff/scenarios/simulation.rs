@@ -182,13 +182,15 @@ impl Simulation {
                 _,
                 Cut {
                     at: cut,
-                    held_until: Some(until),
+                    steady_until: Some(until),
                     ..
                 },
             )) = self.backoff.lowered().rate
                 && cuts.trouble
             {
-                self.record.holds.push((cut.since(START), until.since(cut)));
+                self.record
+                    .steady_times
+                    .push((cut.since(START), until.since(cut)));
             }
             if let Some(until) = self.backoff.paused_until().filter(|_| cuts.retry_after) {
                 self.record.pauses.push((at, until.since(now)));

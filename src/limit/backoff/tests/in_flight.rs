@@ -58,7 +58,7 @@ fn an_answer_is_slow_only_above_the_limit_and_ten_percent_of_them_cut() {
     assert_eq!(limit(&origin), Some(23));
     let cut = origin.backoff.lowered().max_in_flight.unwrap();
     assert_eq!((cut.at, cut.answers, cut.bad), (at(2000), 100, 10));
-    assert_eq!(cut.held_until, None);
+    assert_eq!(cut.steady_until, None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How the rate is cut, held and grows.
+//! How the rate is cut, stays and grows.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn a_cut_leaves_95_percent_of_the_good_answers_between_half_and_nine_tenths() {
         let mut origin = Origin::new(limits(), "200r/s", None);
         assert_eq!(origin.second(good, bad), TROUBLE);
         assert_eq!(origin.rate(), after, "{good} good, {bad} bad");
-        assert_eq!(origin.hold(), Some(secs(5)));
+        assert_eq!(origin.steady(), Some(secs(5)));
         let (share, cut) = origin.backoff.lowered().rate.unwrap();
         assert_eq!(origin.backoff.rate(), Some(rate("200r/s").scaled(share)));
         let (all, bad) = ((good + bad) as u64, bad as u64);
@@ -42,7 +42,7 @@ fn it_is_cut_down_to_the_floor_and_not_below() {
     }
     assert_eq!(rates, ["100r/s", "50r/s", "25r/s", "20r/s", "20r/s"]);
     assert_eq!(origin.second(0, 10), NONE, "no event: it cannot be lower");
-    assert_eq!(origin.hold(), Some(secs(5)), "but it is held");
+    assert_eq!(origin.steady(), Some(secs(5)), "but it stays");
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn good_answers_count_what_the_gate_charged_for_them() {
 }
 
 #[test]
-fn some_trouble_twice_in_a_row_lowers_it_a_little_and_does_not_hold() {
+fn some_trouble_twice_in_a_row_lowers_it_a_little_and_does_not_stop_growing() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     assert_eq!(origin.second(19, 1), NONE);
     assert_eq!(origin.second(20, 0), NONE);
     assert_eq!(origin.second(19, 1), NONE, "not in a row");
     assert_eq!(origin.second(91, 9), TROUBLE);
-    assert_eq!((origin.rate(), origin.hold()), ("190r/s".into(), None));
+    assert_eq!((origin.rate(), origin.steady()), ("190r/s".into(), None));
     assert_eq!(origin.second(19, 1), NONE, "two windows again");
     assert_eq!(origin.second(19, 1), TROUBLE);
     assert_eq!(origin.rate(), "180.5r/s");
@@ -73,7 +73,7 @@ fn some_trouble_twice_in_a_row_lowers_it_a_little_and_does_not_hold() {
 }
 
 #[test]
-fn it_grows_after_the_hold_slowly_near_the_point_of_trouble() {
+fn it_grows_after_the_steady_time_slowly_near_the_point_of_trouble() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(60, 90);
     origin.second(60, 40);
@@ -142,24 +142,24 @@ fn cut_again(origin: &mut Origin) {
 }
 
 #[test]
-fn the_hold_doubles_when_the_same_point_is_met_again() {
+fn the_steady_time_doubles_when_the_same_point_is_met_again() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(60, 90);
     origin.second(60, 40);
-    for hold in [10, 20, 30, 30] {
+    for steady in [10, 20, 30, 30] {
         cut_again(&mut origin);
-        assert_eq!(origin.hold(), Some(secs(hold)));
+        assert_eq!(origin.steady(), Some(secs(steady)));
     }
-    // Without having grown: the hold begins again, and is no longer.
+    // Without having grown: the steady time begins again, and is no longer.
     origin.second(57, 10);
-    assert_eq!(origin.hold(), Some(secs(30)));
+    assert_eq!(origin.steady(), Some(secs(30)));
     // At another point it is short again.
     origin.second(40, 10);
-    assert_eq!(origin.hold(), Some(secs(5)));
+    assert_eq!(origin.steady(), Some(secs(5)));
 }
 
 #[test]
-fn an_outage_never_doubles_the_hold() {
+fn an_outage_never_doubles_the_steady_time() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(60, 90);
     origin.second(60, 40);
@@ -167,7 +167,7 @@ fn an_outage_never_doubles_the_hold() {
     assert_eq!(origin.rate(), "69r/s");
     for _ in 0..20 {
         origin.second(0, 50);
-        assert_eq!(origin.hold(), Some(secs(5)));
+        assert_eq!(origin.steady(), Some(secs(5)));
         origin.clean(6);
     }
 }
@@ -182,12 +182,12 @@ fn an_outage_does_not_change_the_point_of_trouble() {
     assert_eq!(origin.rate(), "39.1r/s");
     origin.clean(8);
     assert_eq!(origin.second(60, 10), TROUBLE);
-    assert_eq!(origin.hold(), Some(secs(10)));
+    assert_eq!(origin.steady(), Some(secs(10)));
 }
 
 #[test]
 fn a_point_of_trouble_is_forgotten_after_a_long_time_at_the_whole_rate() {
-    for (seconds, hold) in [(20, 10), (40, 5)] {
+    for (seconds, steady) in [(20, 10), (40, 5)] {
         let mut origin = Origin::new(limits(), "200r/s", None);
         origin.second(180, 20);
         assert_eq!(origin.rate(), "171r/s");
@@ -196,7 +196,7 @@ fn a_point_of_trouble_is_forgotten_after_a_long_time_at_the_whole_rate() {
         }
         origin.clean(seconds);
         origin.second(180, 20);
-        assert_eq!(origin.hold(), Some(secs(hold)), "{seconds} s");
+        assert_eq!(origin.steady(), Some(secs(steady)), "{seconds} s");
     }
 }
 

@@ -113,7 +113,7 @@ fn half_of_the_answers_with_retry_after_pause_for_the_smallest() {
 }
 
 #[test]
-fn the_hold_begins_after_the_pause() {
+fn the_steady_time_begins_after_the_pause() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     let asks = Answer {
         retry_after: Some(secs(10)),
@@ -125,7 +125,7 @@ fn the_hold_begins_after_the_pause() {
         ..RETRY_AFTER
     };
     assert_eq!(origin.wait(990), Some(cuts));
-    assert_eq!(origin.hold(), Some(secs(15)));
+    assert_eq!(origin.steady(), Some(secs(15)));
     origin.wait(10_000);
     origin.clean(5);
     assert_eq!(origin.rate(), "100r/s");

@@ -271,7 +271,7 @@ proptest! {
             }
             let counts = gate.slot_counts();
             let held = granted - counts.used - counts.lapsed;
-            prop_assert!(gate.held_slots(at(now)) <= held);
+            prop_assert!(gate.granted_slots(at(now)) <= held);
             // What has left beyond its slots is owed, and nothing leaves meanwhile.
             prop_assert!(counts.used <= cost_left);
             prop_assert!(cost_left - counts.used < 3 || held == 0);

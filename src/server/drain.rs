@@ -1,0 +1,137 @@
+//! The end of a gateway: no new connections, the queues drain, and what must not be lost is written.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
+
+use super::accept::Accepting;
+use super::logs;
+use super::reload::Reloader;
+use super::signals::{SignalRequest, Signals};
+use super::state::{StateFile, WRITING_IN_HASTE};
+use crate::http::gateway::Gateway;
+use crate::observe::access;
+use crate::time::clock;
+
+/// Time that connections get to receive their last answer after all waiters were rejected.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Time that Redis gets to take the places back that zones took ahead.
+const LAST_REFUNDS: Duration = Duration::from_secs(1);
+
+/// Time that the disk gets at least to take the last lines of the access log.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Stops accepting, and lets the queues drain.
+///
+/// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
+/// `kept`.
+///
+/// A second signal to stop ends it at once, or as soon as `kept` is written.
+pub(super) async fn drain(
+    reloader: Reloader,
+    accepting: Accepting,
+    kept: Option<StateFile>,
+    signals: &mut Signals,
+) {
+    let gateway = reloader.gateway();
+    let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+    tracing::info!(
+        ?shutdown_timeout,
+        "stopping: no new connections; the queues drain"
+    );
+    let began = clock::now();
+    let stopping = Arc::downgrade(&gateway);
+    gateway.stop();
+    let in_haste = Notify::new();
+    let (done, written) = oneshot::channel::<Infallible>();
+    let ending = async {
+        hand_over_and_drain(&gateway, accepting, kept, &in_haste, done).await;
+        finish_spans(&gateway).await;
+        drop(gateway);
+        reloader.end();
+        let left = shutdown_timeout.saturating_sub(clock::now().since(began));
+        finish_access_log(left.max(LAST_LINES)).await;
+    };
+    let mut ending = pin!(ending);
+    tokio::select! {
+        () = &mut ending => return,
+        () = asked_again(signals, &stopping) => {}
+    }
+    in_haste.notify_one();
+    tokio::select! {
+        () = ending => {}
+        _written_or_late = timeout(WRITING_IN_HASTE, written) => {}
+    }
+}
+
+/// Answers all who wait, or hands their places over, and ends the workers. Closes `done` once the
+/// state is written, which `in_haste` hurries.
+async fn hand_over_and_drain(
+    gateway: &Arc<Gateway>,
+    mut accepting: Accepting,
+    kept: Option<StateFile>,
+    in_haste: &Notify,
+    done: oneshot::Sender<Infallible>,
+) {
+    accepting.close().await;
+    let handing_over = async {
+        if let Some(kept) = kept {
+            let (all_gone, in_haste) = (accepting.all_gone(), in_haste.notified());
+            kept.hand_over(gateway, all_gone, in_haste).await;
+        }
+        drop(done);
+    };
+    // A queue lives on one worker, and its waiters may be connected to another worker. So no
+    // worker ends before all connections have ended.
+    let draining = async {
+        let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+        if timeout(shutdown_timeout, accepting.all_gone())
+            .await
+            .is_err()
+        {
+            gateway.reject_all();
+            let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
+        }
+    };
+    tokio::join!(handing_over, draining);
+    // The workers' timers and links to Redis end with them.
+    let _late = timeout(LAST_REFUNDS, gateway.give_back_leases()).await;
+    accepting.end().await;
+}
+
+async fn finish_spans(gateway: &Gateway) {
+    if let Some(spans) = gateway.spans() {
+        let lost = spans.finish().await;
+        if lost > 0 {
+            tracing::error!(lost, "spans were not sent in time");
+        }
+    }
+}
+
+async fn finish_access_log(within: Duration) {
+    let lost = access::finish(within).await;
+    if lost > 0 {
+        tracing::error!(lost, "lines of the access log were not written in time");
+    }
+}
+
+/// Completes at the second signal to stop. Until then a rotated log of `gateway` is followed.
+async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
+    loop {
+        match signals.next().await {
+            SignalRequest::Stop => break,
+            SignalRequest::Reload | SignalRequest::ReopenLogs => {
+                if let Some(gateway) = gateway.upgrade() {
+                    logs::reopen(&gateway);
+                }
+            }
+            SignalRequest::Ignored => logs::ignored_signal(),
+        }
+    }
+    tracing::info!("second signal to stop: ending at once");
+}
