@@ -4,7 +4,7 @@ use crate::abuse::crowd::{One, raise_descriptors};
 use crate::abuse::others::Others;
 use crate::abuse::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
 use crate::support::process::Process;
-use crate::support::{Client, Origin, alone, eventually};
+use crate::support::{Client, Origin, alone, eventually, quarter_alone};
 
 /// As many as the limit of file descriptors allows, minus some for the test and the gateway.
 const MOST: usize = 20_000;
@@ -76,7 +76,7 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
 
 #[test]
 fn connections_past_the_most_wait_until_others_have_gone() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "max_connections = 40");
     let others = Others::on_one_connection(&gateway);

@@ -12,7 +12,9 @@ use crate::abuse::long_until;
 use crate::abuse::open_gateway;
 use crate::abuse::others::Others;
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Metrics, Origin, Site, alone, eventually, now, one_origin};
+use crate::support::{
+    Client, Gateway, Metrics, Origin, Site, eventually, now, one_origin, quarter_alone,
+};
 
 /// How many more descriptors the gateway may open.
 const MORE: usize = 24;
@@ -29,7 +31,7 @@ fn limit_descriptors(gateway: &Gateway, most: usize) {
 
 #[test]
 fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
     let process = Process::of(gateway.id());
@@ -73,7 +75,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers(
 
 #[test]
 fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
     let process = Process::of(gateway.id());
@@ -122,7 +124,7 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
 
 #[test]
 fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let site = Site::new();
     site.write(&one_origin(origin.address, "workers = 1", "connect_timeout = \"300ms\"\nmax_in_flight = 50\nhealth = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]"));
@@ -226,7 +228,7 @@ fn started_under(limits: &str, origin: &Origin) -> Gateway {
 fn no_more_clients_are_taken_than_can_be_served_and_the_start_says_how_many() {
     const CLIENTS: usize = 400;
     const REQUESTS: usize = 10;
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = started_under("ulimit -n 256", &origin);
     let line = gateway.wait_for_line("fewer clients than max_connections");
@@ -313,7 +315,6 @@ fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed()
 #[test]
 fn an_admin_port_without_descriptors_is_told_once_with_the_remedy() {
     const TOLD: &str = "the admin port cannot accept connections";
-    let _alone = alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "");
     // All lower numbers are in use.

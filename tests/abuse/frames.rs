@@ -12,7 +12,7 @@ use crate::support::frames::{
     WINDOW_UPDATE, frame,
 };
 use crate::support::process::Process;
-use crate::support::{Gateway, Origin, alone, now};
+use crate::support::{Gateway, Origin, half_alone, now};
 
 /// How long each flood lasts.
 const SPAN: Duration = Duration::from_secs(3);
@@ -84,7 +84,7 @@ fn flood(
     first: &[u8],
     mut next: impl FnMut(u32) -> Vec<u8>,
 ) -> End {
-    let _alone = alone();
+    let machine = half_alone();
     let origin = Origin::answering(|exchange| {
         let body = vec![
             b'x';
@@ -135,6 +135,10 @@ fn flood(
         if nth % 16 == 0 {
             peak = peak.max(process.memory());
         }
+    }
+    if end != End::Read {
+        // The rest is waiting.
+        drop(machine);
     }
     while began.elapsed() < SPAN {
         peak = peak.max(process.memory());

@@ -7,13 +7,13 @@ use crate::abuse::crowd::{One, watch};
 use crate::abuse::others::Others;
 use crate::abuse::{MB, MORE_DESCRIPTORS, open_gateway};
 use crate::support::process::Process;
-use crate::support::{Origin, alone, eventually, now};
+use crate::support::{Origin, eventually, half_alone, now};
 
 const CONNECTIONS: usize = 50;
 
 /// Sends this head on many connections at once, after `before`, and fails unless each gets 431 and is closed.
 fn check_431(before: &[u8], head: &[u8]) {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "");
     let process = Process::of(gateway.id());

@@ -11,7 +11,7 @@ use crate::abuse::others::Others;
 use crate::abuse::{KB, MB, MORE_DESCRIPTORS};
 use crate::support::process::Process;
 use crate::support::{
-    Client, Gateway, Origin, SOON, alone, eventually, free_address, now, one_zone,
+    Client, Gateway, Origin, SOON, eventually, free_address, half_alone, now, one_zone,
 };
 
 /// Sends a request for each key, `at_once` at a time, and reads the responses; returns how many were not `status`.
@@ -43,7 +43,7 @@ fn a_hundred_thousand_keys_take_the_memory_of_max_keys() {
     const KEYS: usize = 100_000;
     const MAX_KEYS: i64 = 1000;
     const THREADS: usize = 4;
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let zone = one_zone(&origin, "1000r/s", "burst = 1000").replace(
         "key = \"$arg_key\"",
@@ -97,7 +97,7 @@ fn a_hundred_thousand_keys_take_the_memory_of_max_keys() {
 #[test]
 fn a_flood_on_one_key_leaves_the_others_their_pace() {
     const RATE: u32 = 20;
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&format!(
         "workers = 2\n{}",
@@ -167,7 +167,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
 #[test]
 fn a_thousand_who_wait_at_one_key_give_all_their_places_back() {
     const WAITING: usize = 1000;
-    let _alone = alone();
+    let _alone = half_alone();
     raise_descriptors();
     let origin = Origin::start();
     let gateway = Gateway::start(&format!(

@@ -11,7 +11,7 @@ use crate::support::frames::{
     DATA, END_HEADERS, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head,
     settings, window_update,
 };
-use crate::support::{Client, Exchange, Gateway, Origin, alone, now};
+use crate::support::{Client, Exchange, Gateway, Origin, now, quarter_alone};
 
 /// A byte now and then, and pieces that are worth more than the whole span.
 const FLOOR: &str = "body_timeout = \"3s\"\nmin_body_rate = \"1KB/3s\"";
@@ -32,7 +32,7 @@ fn counting() -> Origin {
 
 #[test]
 fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_not() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = counting();
     let gateway = open_gateway(&origin, FLOOR);
     let others = Others::start(&gateway);
@@ -96,7 +96,6 @@ fn asking(stream: u32, flags: u8, method: &str, path: &str) -> Vec<u8> {
 
 #[test]
 fn over_http_2_only_the_stream_that_comes_by_the_byte_is_cut_off() {
-    let _alone = alone();
     let origin = counting();
     let gateway = open_gateway(&origin, FLOOR);
     let mut client = Frames::connect(gateway.address());
@@ -163,7 +162,6 @@ fn large() -> Origin {
 
 #[test]
 fn who_reads_by_the_byte_is_cut_off() {
-    let _alone = alone();
     let origin = large();
     let gateway = open_gateway(&origin, FLOOR);
     let (got, outcome) = read_by(&mut reader(&gateway), 1, 4096);
@@ -173,7 +171,6 @@ fn who_reads_by_the_byte_is_cut_off() {
 /// A piece of 16 KB takes longer than `body_timeout`, and bytes move all the time.
 #[test]
 fn who_reads_slowly_at_the_rate_is_not_cut_off() {
-    let _alone = alone();
     let origin = large();
     let gateway = open_gateway(&origin, FLOOR);
     assert_eq!(read_by(&mut reader(&gateway), 300, 30_000), (30_000, None));
@@ -184,7 +181,6 @@ const STRICT: &str = "body_timeout = \"100ms\"\nmin_body_rate = \"1MB/100ms\"";
 
 #[test]
 fn the_time_in_which_the_origin_takes_nothing_is_not_the_clients() {
-    let _alone = alone();
     let origin = Origin::answering(|exchange| {
         // The kernel's buffers fill, and the client has to wait.
         thread::sleep(Duration::from_secs(6));
@@ -206,7 +202,6 @@ fn the_time_in_which_the_origin_takes_nothing_is_not_the_clients() {
 
 #[test]
 fn an_origin_that_has_little_to_say_is_not_the_clients_fault() {
-    let _alone = alone();
     let origin = Origin::answering(|exchange| {
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")?;
         for _ in 0..10 {

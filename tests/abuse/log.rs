@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::abuse::{MB, long_until};
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Origin, SOON, alone, eventually, fetch, one_zone};
+use crate::support::{Client, Gateway, Origin, SOON, eventually, fetch, half_alone, one_zone};
 
 /// Length of a line, so that some hundred lines fill the backlog.
 const LONG: usize = 30_000;
@@ -90,7 +90,7 @@ fn at_a_stop_the_lines_that_wait_are_written_or_counted() {
 
 #[test]
 fn a_log_that_nobody_takes_costs_bounded_memory_and_loses_only_what_it_counts() {
-    let _alone = alone();
+    let _alone = half_alone();
     let (_folder, pipe) = pipe();
     let reader = reader(&pipe);
     let origin = Origin::start();

@@ -4,7 +4,7 @@ use crate::abuse::crowd::One;
 use crate::abuse::others::Others;
 use crate::abuse::{MB, MORE_DESCRIPTORS, long_until};
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Origin, SOON, alone, eventually, now, one_zone};
+use crate::support::{Client, Gateway, Origin, SOON, eventually, half_alone, now, one_zone};
 
 const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -19,7 +19,7 @@ fn gateway(origin: &Origin) -> Gateway {
 
 /// Sends this many requests, as far as they are taken, and ends the connection with `end`.
 fn check_flood(requests: usize, end: impl FnOnce(One)) {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = gateway(&origin);
     let process = Process::of(gateway.id());
@@ -75,7 +75,7 @@ fn a_thousand_requests_behind_one_that_waits_cost_nothing_and_closing_frees_its_
 #[test]
 fn ten_thousand_requests_on_one_connection_are_answered_in_order_while_others_are_served() {
     const COUNT: usize = 10_000;
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::answering(|exchange| {
         let target = exchange.target().to_owned();
         exchange.reply(target.as_bytes())

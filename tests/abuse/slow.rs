@@ -10,7 +10,8 @@ use crate::abuse::others::Others;
 use crate::abuse::{KB, MB, MORE_DESCRIPTORS, long_until, open_gateway};
 use crate::support::process::Process;
 use crate::support::{
-    Client, Exchange, Gateway, Origin, Site, alone, eventually, free_address, now, one_zone,
+    Client, Exchange, Gateway, Origin, Site, alone, eventually, free_address, half_alone, now,
+    one_zone, quarter_alone,
 };
 use crate::tls::secure::{started, write_pair};
 
@@ -25,7 +26,7 @@ const HEAD: &[u8] = b"GET /?key=slow HTTP/1.1\r\nHost: a.host.with.a.name\r\nAcc
 
 #[test]
 fn heads_that_come_a_byte_a_second_are_cut_off_and_so_are_connections_that_send_nothing() {
-    let _alone = alone();
+    let _alone = half_alone();
     raise_descriptors();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"1s\"");
@@ -126,7 +127,7 @@ fn handshakes_and_headers_of_proxies_that_come_by_the_byte_are_cut_off() {
     const PROXY: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n";
     // A ClientHello of 508 bytes, as far as its version.
     const HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-    let _alone = alone();
+    let _alone = half_alone();
     raise_descriptors();
     let origin = Origin::start();
     let (gateway, tls) = behind_proxies(&origin);
@@ -169,7 +170,7 @@ fn handshakes_and_headers_of_proxies_that_come_by_the_byte_are_cut_off() {
 
 #[test]
 fn bodies_that_stop_coming_are_cut_off_with_408_and_slow_ones_that_come_are_not() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::answering(|exchange| {
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())
@@ -227,7 +228,7 @@ fn bodies_that_stop_coming_are_cut_off_with_408_and_slow_ones_that_come_are_not(
 
 #[test]
 fn the_time_that_a_body_waits_for_its_turn_is_not_the_clients() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::answering(|exchange| {
         let length = exchange.body()?.len();
         exchange.reply(length.to_string().as_bytes())

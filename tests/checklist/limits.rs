@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::checklist::bed::{Bed, GET, LAST, MB, MS, OK, each, get_with, noise, post_with};
-use crate::support::{Raw, SOON, alone, eventually, now};
+use crate::support::{Raw, SOON, eventually, half_alone, now, quarter_alone};
 
 #[test]
 fn line_22_a_head_too_large_is_a_431_and_never_reaches_the_origin() {
@@ -299,7 +299,7 @@ fn endless(
 
 #[test]
 fn line_22_a_client_that_does_not_read_is_closed_in_time() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     for bed in impatient_with_bodies() {
         for framing in ["Content-Length: 1000000000", "Transfer-Encoding: chunked"] {
             let mut passed = bed.pass(GET, format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n"));
@@ -337,7 +337,7 @@ fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
 // nginx and haproxy are not measured here.
 #[test]
 fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory() {
-    let _alone = alone();
+    let _alone = half_alone();
     let mut bed = Bed::drip("", "");
     let before = bed.gateway().peak_memory();
     for framing in [
@@ -355,7 +355,7 @@ fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory
 
 #[test]
 fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memory() {
-    let _alone = alone();
+    let _alone = half_alone();
     let mut bed = Bed::drip("", "");
     let before = bed.gateway().peak_memory();
     for framing in [
@@ -374,7 +374,7 @@ fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memor
 
 #[test]
 fn line_23_an_endless_upload_that_nobody_asked_for_costs_bounded_memory() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     // The gateway's own response does not make it read forever.
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
     let mut bed = Bed::limited_drip(

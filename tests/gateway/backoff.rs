@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, alone, eventually, fetch, now, one_origin,
+    Client, Exchange, Gateway, MS, Origin, eventually, fetch, half_alone, now, one_origin,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -162,7 +162,7 @@ fn backoffs(gateway: &Gateway, reason: &str) -> i64 {
 
 #[test]
 fn an_origin_that_sheds_and_one_that_queues_get_what_they_can_take_and_a_healthy_one_everything() {
-    let _alone = alone();
+    let _alone = half_alone();
     thread::scope(|scope| {
         scope.spawn(|| {
             let (backend, origin) = Backend::start(20);

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, eventually, fetch, now,
+    Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, eventually, fetch, half_alone,
+    now,
 };
 
 /// A file whose origin has a gate that the keys of `$arg_key` share, if `share` is true.
@@ -239,7 +240,7 @@ fn within(moments: &[Instant], from: Instant, to: Instant) -> usize {
 
 #[test]
 fn two_keys_that_both_wait_get_the_same_however_many_clients_they_have() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"200r/s\"\nqueue = 200", true));
     best_of_three(|attempt| {
@@ -260,7 +261,7 @@ fn two_keys_that_both_wait_get_the_same_however_many_clients_they_have() {
 
 #[test]
 fn demands_get_their_max_min_share() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"100r/s\"", true));
     best_of_three(|attempt| {

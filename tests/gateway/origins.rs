@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Exchange, Gateway, Origin, RawOrigin, alone, fetch, free_address, now, one_origin,
+    Client, Exchange, Gateway, Origin, RawOrigin, fetch, free_address, now, one_origin,
 };
 
 /// A file that only forwards; `more` are further fields of the origin.
@@ -77,7 +77,6 @@ fn an_origin_that_comes_back_is_used_again() {
 
 #[test]
 fn an_origin_that_closes_idle_connections_costs_no_client_an_error() {
-    let _alone = alone();
     let origin = Origin::answering(|exchange| {
         exchange.reply(b"ok")?;
         if exchange.nth == 2 {

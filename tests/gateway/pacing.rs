@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{
     Answer, Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, fetch, gaps, now,
-    one_zone,
+    one_zone, quarter_alone,
 };
 
 /// Sends `count` requests for `target` at once, each on a connection of its own.
@@ -43,7 +43,7 @@ fn check_departures(moments: &[Instant], wanted: &[u64], slack: Duration) -> Res
 
 /// Sends `count` requests at once and compares the departures, in milliseconds, and how many were rejected.
 fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejected: usize) {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, rate, limit));
     best_of_three(|attempt| {
@@ -221,7 +221,7 @@ fn ten_a_second_with_burst_20_and_delay_8_pass_nine_space_twelve_and_reject_one(
 
 #[test]
 fn thirty_a_minute_with_burst_2_and_delay_1_pass_two_and_delay_one_by_two_seconds() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "30r/m", "burst = 2, delay = 1"));
     best_of_three(|attempt| {

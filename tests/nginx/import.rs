@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use crate::support::nginx::Nginx;
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, alone, drip, eventually, fetch};
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, drip, eventually, fetch, quarter_alone,
+};
 
 const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\
     limit_req_zone $arg_key zone=quick:1m rate=2r/s;\n\
@@ -76,7 +78,7 @@ fn verdicts(address: SocketAddr, target: &str, times: usize) -> Vec<u16> {
 
 #[test]
 fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let origin = Origin::start();
     let nginx = Nginx::start(&origin, HTTP, &LOCATIONS);
     let gateway = drip_on_the_file_of(&nginx);
@@ -95,7 +97,6 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
 
 #[test]
 fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
-    let _alone = alone();
     let held = HoldingOrigin::of("hold");
     let origin = &held.origin;
     let nginx = Nginx::start(
@@ -138,7 +139,7 @@ fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
 
 #[test]
 fn both_count_what_runs_once_a_request_has_been_delayed() {
-    let _alone = alone();
+    let _alone = quarter_alone();
     let held = HoldingOrigin::of("hold");
     let origin = &held.origin;
     let nginx = Nginx::start(
@@ -182,7 +183,6 @@ const CHAINED: &str = r#"
 
 #[test]
 fn both_give_the_keys_of_each_tier_their_own_rate_and_burst() {
-    let _alone = alone();
     for maps in [TIERS, CHAINED] {
         let origin = Origin::start();
         let http = format!(

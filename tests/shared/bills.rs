@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::shared::{count_within, file, under_load};
 use crate::support::redis::Redis;
-use crate::support::{Client, Exchange, Gateway, MS, Origin, alone, best_of_three, fetch, now};
+use crate::support::{
+    Client, Exchange, Gateway, MS, Origin, best_of_three, fetch, now, quarter_alone,
+};
 
 /// Answers after 50 ms, and says that the request has cost what its target says in `says=`.
 fn billing() -> Origin {
@@ -115,7 +117,7 @@ fn what_an_answer_costs_less_moves_those_who_wait_here_up() {
 fn two_busy_gateways_never_let_out_more_than_the_rate() {
     const RATE: u32 = 100;
     const WINDOW: Duration = Duration::from_millis(300);
-    let _machine = alone();
+    let _machine = quarter_alone();
     let redis = Redis::start();
     // What a request is charged before and after, and the least and the most that leave a second.
     for (estimate, says, least, most) in [(1, 2, 46, 52), (3, 1, 33, 102), (2, 3, 25, 36)] {

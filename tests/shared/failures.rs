@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::shared::relay::Relay;
 use crate::shared::{Fates, count_within, file, under_load};
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch, now};
+use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, half_alone, now};
 
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";
@@ -143,7 +143,7 @@ const SHARED: std::ops::RangeInclusive<usize> = RATE..=RATE;
 
 #[test]
 fn killed_each_gateway_paces_alone_and_no_request_is_lost() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let mut scene = Scene::new("local");
         let seen = scene.watch(
@@ -176,7 +176,7 @@ fn killed_each_gateway_paces_alone_and_no_request_is_lost() {
 
 #[test]
 fn flushed_it_goes_on_at_the_same_rate() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let mut scene = Scene::new("local");
         let flush = |redis: &mut Redis, _: &Redis, _: &Relay| {
@@ -193,7 +193,7 @@ fn flushed_it_goes_on_at_the_same_rate() {
 
 #[test]
 fn slow_but_in_time_it_paces_as_before() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let mut scene = Scene::new("local");
         let seen = scene.watch(
@@ -213,7 +213,7 @@ fn slow_but_in_time_it_paces_as_before() {
 
 #[test]
 fn slower_than_its_timeout_it_is_not_waited_for() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let mut scene = Scene::new("local");
         let seen = scene.watch(
@@ -229,7 +229,7 @@ fn slower_than_its_timeout_it_is_not_waited_for() {
 
 #[test]
 fn failing_over_to_another_the_pace_goes_on_there() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let mut scene = Scene::new("local");
         let seen = scene.watch(
@@ -253,7 +253,7 @@ fn failing_over_to_another_the_pace_goes_on_there() {
 
 #[test]
 fn killed_with_open_all_pass_and_with_closed_none() {
-    let _machine = alone();
+    let _machine = half_alone();
     let pause = Duration::from_millis(50);
     best_of_three(|_| {
         let mut scene = Scene::new("open");

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::shared::file;
 use crate::shared::relay::Relay;
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, MS, Origin, alone, best_of_three, eventually, now};
+use crate::support::{Client, Gateway, MS, Origin, best_of_three, eventually, half_alone, now};
 
 const RATE: usize = 500;
 const BURST: usize = 200;
@@ -159,7 +159,7 @@ fn calls_a_request(lease: &str) -> Result<f64, String> {
 /// part of each second, and Redis has little to do.
 #[test]
 fn three_busy_gateways_keep_the_limit_and_ask_redis_seldom() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let with = calls_a_request("100ms")?;
         let without = calls_a_request("0s")?;
@@ -173,7 +173,7 @@ fn three_busy_gateways_keep_the_limit_and_ask_redis_seldom() {
 /// The load of one gateway stops, and another one is killed: the third has all after the length of a lease.
 #[test]
 fn what_others_leave_a_gateway_has_soon() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
         let text = text(&origin, &redis, "100ms", "");
@@ -207,7 +207,7 @@ fn what_others_leave_a_gateway_has_soon() {
 /// ask is under way.
 #[test]
 fn who_came_first_to_a_gateway_leaves_first() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
         // Ten requests come while Redis is asked.
@@ -266,7 +266,7 @@ fn leased(gateway: &Gateway) -> i64 {
 
 #[test]
 fn a_lease_changes_while_requests_come_and_ends_with_redis() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, mut redis) = (Origin::start(), Redis::start());
     let text = |lease: &str| text(&origin, &redis, lease, "on_store_failure = \"closed\"");
     let [without, with] = [text("0s"), text("100ms")];

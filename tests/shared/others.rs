@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::shared::{count_within, file, under_load};
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, fetch, gaps, now};
+use crate::support::{
+    Client, Gateway, Origin, best_of_three, eventually, fetch, gaps, now, quarter_alone,
+};
 
 const UP: &str = "drip_store_up";
 
@@ -49,7 +51,7 @@ fn a_key_that_is_forgotten_is_so_in_redis() {
 /// Sixty wait at each of two gateways when Redis is back, for three seconds at their own pace: they share the schedule again.
 #[test]
 fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
-    let _machine = alone();
+    let _machine = quarter_alone();
     best_of_three(|_| {
         let (origin, mut redis) = (Origin::start(), Redis::start());
         let text = file(&origin, &redis.url(), "20r/s", "", ", burst = 200");

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::shared::{count_within, file, under_load};
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three, gaps, now};
+use crate::support::{Gateway, Origin, best_of_three, gaps, half_alone, now};
 
 const RATE: f64 = 200.0;
 const SECONDS: u64 = 5;
@@ -11,7 +11,7 @@ const SECONDS: u64 = 5;
 /// One saturated key at three gateways: the origin sees one stream at the rate, as even as a single gateway's.
 #[test]
 fn three_gateways_give_the_origin_one_even_stream() {
-    let _machine = alone();
+    let _machine = half_alone();
     let redis = Redis::start();
     best_of_three(|_| {
         let origin = Origin::start();

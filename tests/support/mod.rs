@@ -6,6 +6,7 @@ mod frame_origin;
 pub mod frames;
 mod gateway;
 mod holding;
+mod machine;
 mod metrics;
 pub mod nginx;
 mod origin;
@@ -19,7 +20,6 @@ pub mod wire;
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::net::Shutdown;
@@ -29,6 +29,7 @@ pub use file::{one_h2c_origin, one_origin, one_zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
+pub use machine::{alone, half_alone, quarter_alone};
 pub use metrics::Metrics;
 pub use origin::{Arrival, Exchange, Origin};
 pub use python::python_with;
@@ -48,13 +49,6 @@ pub const MARGIN: Duration = Duration::from_millis(60);
 #[allow(clippy::disallowed_methods)]
 pub fn now() -> Instant {
     Instant::now()
-}
-
-/// Held by tests that measure closely and by tests that load the machine, because they disturb each other.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static MACHINE: Mutex<()> = Mutex::new(());
-    // A test that failed while it held this does not affect the next one.
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits until `is_so`; `what` names it in the failure. Longer than [`SOON`]: a busy machine may stand still for seconds.

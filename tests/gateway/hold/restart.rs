@@ -14,7 +14,7 @@ use super::killed::KilledServer;
 use super::{MS, ask_all, held, origin_at, statuses, wait_for_depth};
 use crate::checklist::haproxy::Haproxy;
 use crate::support::{
-    Client, Exchange, Gateway, Origin, alone, best_of_three, check_gaps, fetch, free_address,
+    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address, half_alone,
 };
 
 /// The statuses of so many requests, sent so far apart; 0 for one without an answer.
@@ -39,7 +39,7 @@ fn failed(statuses: &[u16]) -> usize {
 #[test]
 fn a_restart_of_a_second_costs_no_request_and_no_burst_follows() {
     const LOADS: [&str; 3] = ["hold", "no_hold", "haproxy"];
-    let _alone = alone();
+    let _alone = half_alone();
     best_of_three(|attempt| {
         let mut server = KilledServer::start();
         let pace = "rate = \"40r/s\"\nqueue_timeout = \"10s\"\n";

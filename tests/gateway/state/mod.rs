@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::handover::start_on;
-use crate::support::{Gateway, MS, Origin, Site, alone, free_address, one_origin, one_zone};
+use crate::support::{Gateway, MS, Origin, Site, free_address, half_alone, one_origin, one_zone};
 
 /// What the processes have in common that follow each other.
 struct Chain {
@@ -92,7 +92,7 @@ type Rest = fn(&Origin) -> String;
 
 /// Runs `check` for all cases, each with and without `state`, side by side: they mostly wait.
 fn side_by_side<C: Sync>(cases: &[C], check: impl Fn(&C, bool) + Sync) {
-    let _alone = alone();
+    let _alone = half_alone();
     let check = &check;
     thread::scope(|scope| {
         for case in cases {

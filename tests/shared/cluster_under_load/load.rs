@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::shared::cluster_under_load::nodes::Cluster;
 use crate::shared::most_above;
-use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
+use crate::support::{Client, Done, Gateway, Origin, best_of_three, half_alone, now};
 
 /// Requests a second of each key.
 pub const RATE: f64 = 10.0;
@@ -320,7 +320,7 @@ pub fn span(length: Duration) -> (Instant, Instant) {
 
 /// Breaks the first master under load. Once its replica has taken over, mends it: it comes back as a replica.
 pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let scene = Scene::new();
         let cluster = &scene.cluster;

@@ -2,13 +2,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::shared::cluster_under_load::load::{Scene, span};
-use crate::support::{alone, best_of_three, now};
+use crate::support::{best_of_three, half_alone, now};
 
 /// While slots move, a node sends requests for their keys to another one (`ASK`, then `MOVED`), which does not know the
 /// scripts at first. Nobody notices: no request is late or refused, and no key loses or gains anything.
 #[test]
 fn slots_that_move_under_load_change_nothing() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let scene = Scene::new();
         let cluster = &scene.cluster;

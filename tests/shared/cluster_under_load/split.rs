@@ -5,12 +5,12 @@ use crate::shared::cluster_under_load::load::{
     BACK_WITHIN, BURST, BURSTS, RATE, Scene, check_takeover, span,
 };
 use crate::shared::cluster_under_load::nodes::{Cluster, GATEWAYS, Node};
-use crate::support::{Gateway, alone, best_of_three, fetch, now};
+use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
 
 /// Gateways no longer reach a master that the other nodes reach, so no replica takes over.
 #[test]
 fn gateways_that_are_split_from_a_master_go_on_alone() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let scene = Scene::new();
         let cluster = &scene.cluster;

@@ -1,7 +1,7 @@
 //! The grid in a cluster: it is one key, which moves with its slot and is lost for a moment with its master.
 
 use crate::shared::cluster_under_load::nodes::Cluster;
-use crate::support::{Gateway, Origin, alone, best_of_three, eventually};
+use crate::support::{Gateway, Origin, best_of_three, eventually, half_alone};
 
 use super::{
     Crowd, busy, check_rate, check_windows, file, gauge, millis, pass, rate_of, shared, within,
@@ -51,7 +51,7 @@ impl Scene {
 
 #[test]
 fn a_grid_moves_to_another_node_and_nobody_notices() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let scene = Scene::new();
         let cluster = &scene.cluster;
@@ -84,7 +84,7 @@ fn a_grid_moves_to_another_node_and_nobody_notices() {
 
 #[test]
 fn without_the_master_of_its_grid_each_goes_on_with_its_part_until_the_replica_has_it() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let scene = Scene::new();
         let cluster = &scene.cluster;

@@ -3,7 +3,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch};
+use crate::support::{
+    Gateway, Origin, best_of_three, eventually, fetch, half_alone, quarter_alone,
+};
 
 use super::{
     Crowd, busy, check_rate, check_windows, file, gauge, millis, pass, rate_of, shared, within,
@@ -13,7 +15,7 @@ const RATE: f64 = 200.0;
 
 #[test]
 fn a_gateway_that_is_killed_holds_up_nobody() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("200r/s"));
     let one = Gateway::start(&text);
@@ -41,7 +43,7 @@ fn a_gateway_that_is_killed_holds_up_nobody() {
 /// Redis dies and comes back empty: alone each has its part, and no surge follows.
 #[test]
 fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let (origin, mut redis) = (Origin::start(), Redis::start());
         let text = file(&origin, &redis.url(), &shared("200r/s"));
@@ -94,7 +96,7 @@ fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
 
 #[test]
 fn a_gateway_that_never_reached_redis_takes_the_part_that_the_file_says() {
-    let _machine = alone();
+    let _machine = quarter_alone();
     let (origin, mut redis) = (Origin::start(), Redis::start());
     redis.kill();
     let text = file(&origin, &redis.url(), &shared("200r/s"));
@@ -125,7 +127,7 @@ fn a_gateway_that_never_reached_redis_takes_the_part_that_the_file_says() {
 
 #[test]
 fn what_redis_forgets_costs_at_most_a_span() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("200r/s"));
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));

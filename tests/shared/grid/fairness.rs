@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three};
+use crate::support::{Gateway, Origin, best_of_three, half_alone};
 
 use super::{Crowd, busy, check_rate, file, millis, pass, shared, within};
 
@@ -47,7 +47,7 @@ fn check_rate_roughly(
 
 #[test]
 fn keys_that_come_in_by_different_gateways_get_equal_parts_in_each_second() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("300r/s"));
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
@@ -64,7 +64,7 @@ fn keys_that_come_in_by_different_gateways_get_equal_parts_in_each_second() {
 
 #[test]
 fn weights_of_keys_count_over_all_gateways() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("200r/s"));
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
@@ -81,7 +81,7 @@ fn weights_of_keys_count_over_all_gateways() {
 
 #[test]
 fn classes_have_their_parts_whichever_gateway_they_come_by() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let gate = shared("300r/s") + "\nclasses = { interactive = 4, batch = 1 }";
     let text = file(&origin, &redis.url(), &gate)
@@ -109,7 +109,7 @@ fn classes_have_their_parts_whichever_gateway_they_come_by() {
 /// Without fair keys all are one queue: who has more that wait gets more.
 #[test]
 fn without_keys_gateways_share_by_what_waits_at_each() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("200r/s")).replace("share = \"key\"", "");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::shared::relay::Relay;
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three};
+use crate::support::{Gateway, Origin, best_of_three, half_alone};
 
 use super::{Crowd, busy, check_rate, check_windows, file, pass, shared, unevenness, within};
 
 /// Two gateways, each so far from Redis (one way, in microseconds). `most`: the unevenness allowed.
 fn measure(away: [u64; 2], most: f64) {
-    let _machine = alone();
+    let _machine = half_alone();
     let redis = Redis::start();
     best_of_three(|attempt| {
         let origin = Origin::start();

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually};
+use crate::support::{Client, Gateway, Origin, best_of_three, eventually, half_alone};
 
 use super::{Crowd, busy, file, gauge, millis, pass, rate_of, shared, within};
 
 /// The file that was saved last decides for all, with requests waiting.
 #[test]
 fn a_new_rate_in_one_file_is_in_force_at_both() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
         let text = |rate: &str| file(&origin, &redis.url(), &shared(rate));
@@ -67,7 +67,7 @@ fn each_worker_has_one_connection_to_redis() {
 /// `store` changes in the file while requests wait: none is lost, and the pace is kept.
 #[test]
 fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
         let own = file(&origin, &redis.url(), "rate = \"20r/s\"");
@@ -109,7 +109,7 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
 /// One gateway's requests are in trouble: it backs off, and the other one gets what it leaves.
 #[test]
 fn who_backs_off_leaves_its_turns_to_the_others() {
-    let _machine = alone();
+    let _machine = half_alone();
     best_of_three(|_| {
         let origin = Origin::answering(|exchange| {
             if exchange.target().contains("bad") {

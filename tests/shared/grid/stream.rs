@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch, gaps, now};
+use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, gaps, half_alone, now};
 
 use super::{
     Crowd, busy, check_rate, check_windows, file, gauge, millis, pass, shared, unevenness, within,
@@ -10,7 +10,7 @@ use super::{
 /// Three gateways with loads of different kinds: the origin sees one stream at the rate.
 #[test]
 fn three_gateways_with_different_loads_give_the_origin_one_even_stream() {
-    let _machine = alone();
+    let _machine = half_alone();
     let redis = Redis::start();
     best_of_three(|attempt| {
         let origin = Origin::start();
@@ -81,7 +81,7 @@ fn an_idle_origin_answers_a_single_request_at_once() {
 /// Who has nothing waiting leaves all to the other, and gets its part when it comes.
 #[test]
 fn one_alone_gets_everything_and_one_who_comes_gets_its_part_at_once() {
-    let _machine = alone();
+    let _machine = half_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), &shared("200r/s"));
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
