@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, alone, eventually, one_zone,
+    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, eventually, half_alone, one_zone,
 };
 
 const MB: usize = 1 << 20;
@@ -77,7 +77,7 @@ fn check_intact(answer: &Answer, body: &[u8]) {
 
 #[test]
 fn ten_megabytes_with_a_length_pass_intact_both_ways() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::answering(echo);
     let gateway = gateway_to(&origin);
     let body = noise(10 * MB);
@@ -96,7 +96,7 @@ fn ten_megabytes_with_a_length_pass_intact_both_ways() {
 
 #[test]
 fn ten_megabytes_in_chunks_pass_intact_both_ways() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::answering(echo);
     let gateway = gateway_to(&origin);
     let body = noise(10 * MB);
@@ -219,7 +219,7 @@ fn wait_until_stuck(moved: &AtomicU64) {
 
 #[test]
 fn the_gateway_does_not_keep_what_a_client_sends_to_a_slow_origin() {
-    let _alone = alone();
+    let _alone = half_alone();
     let (go, told) = mpsc::channel::<()>();
     let told = Mutex::new(told);
     let origin = Origin::answering(move |exchange| {
@@ -256,7 +256,7 @@ fn the_gateway_does_not_keep_what_a_client_sends_to_a_slow_origin() {
 
 #[test]
 fn the_gateway_does_not_keep_what_an_origin_sends_to_a_slow_client() {
-    let _alone = alone();
+    let _alone = half_alone();
     let sent = Arc::<AtomicU64>::default();
     let counted = Arc::clone(&sent);
     let origin = Origin::answering(move |exchange| {

@@ -641,7 +641,7 @@ fn unevenness(moments: &[Instant]) -> f64 {
 
 #[test]
 fn four_workers_make_one_stream_of_500_a_second() {
-    let _alone = alone();
+    let _alone = half_alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"500r/s\"", true));
     best_of_three(|attempt| {
