@@ -1,7 +1,17 @@
 #!/usr/bin/env bash
 # Passes all tests on a fresh Debian with the Rust toolchain: installs what they need and lack, then runs them.
+#
+#   tests/run.sh          # all
+#   tests/run.sh quick    # the unit tests, and of the others those that are done in seconds
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+quick=''
+case ${1-} in
+'') ;;
+quick) quick=1 ;;
+*) echo "usage: tests/run.sh [quick]" >&2; exit 2 ;;
+esac
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
@@ -55,11 +65,34 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
 fi
 
-# Tests that nothing else runs beside. Several gateways are a machine full: beside browsers and compilers of other tests,
-# the gaps of their stream would be those of the machine.
-whole_machine=(shared::ten_gateways shared::stream)
 # Most tests wait for timeouts and departures, so more of them run at once than there are processors.
-RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" cargo test --locked --no-fail-fast -- "${whole_machine[@]/#/--skip=}"
-RUST_TEST_THREADS=1 cargo test --locked --test all -- "${whole_machine[@]}"
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-12}"
+
+if [ "$quick" ]; then
+    # Without simulations and properties, which compute for a minute.
+    cargo test --locked --lib --bins -- --skip simulation:: --skip ::scenarios:: --skip ::properties::
+    # What starts no gateway, and what a gateway does with one request: none of them waits for long.
+    cargo test --locked --test all -- advise:: budget:: checklist:: examples:: gateway::origins gateway::queue \
+        import:: init:: layers:: pages:: profiles:: simulate:: \
+        --skip advise::live --skip byte_by_byte --skip line_18 --skip line_20 --skip line_22 --skip line_23
+    exit
+fi
+
+# Tests that load the machine or measure closely. They wait for a part of it (tests/support/machine.rs), and browsers,
+# compilers and other programs of the other tests are no longer there when they run.
+loads=(
+    abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::gate::
+    gateway::hold:: gateway::pacing gateway::servers gateway::state:: goldens::run http2::beside nginx::differential
+    nginx::import shared:: store::grid streams::waiting tls::streams
+)
+# Tests that nothing at all runs beside: several gateways are a machine full.
+whole_machine=(shared::ten_gateways shared::stream)
+failed=''
+cargo test --locked --no-fail-fast --lib --bins || failed=1
+cargo test --locked --doc || failed=1
+cargo test --locked --test all -- "${loads[@]/#/--skip=}" || failed=1
+cargo test --locked --test all -- "${loads[@]}" "${whole_machine[@]/#/--skip=}" || failed=1
+RUST_TEST_THREADS=1 cargo test --locked --test all -- "${whole_machine[@]}" || failed=1
 # Spans are not in the default build.
-cargo test --locked --features otlp --test all spans
+cargo test --locked --features otlp --test all spans || failed=1
+[ -z "$failed" ]
