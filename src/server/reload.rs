@@ -1,3 +1,5 @@
+//! A reload: a file that was read is checked, and its gateway comes into force on all workers.
+
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::io;

@@ -1,3 +1,5 @@
+//! The process's life: it starts, serves, reads the file again, and stops.
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,7 +112,7 @@ fn log_the_start(server: &config::Server) {
 struct Running<'a> {
     signals: Signals,
     watcher: Watcher,
-    /// Calls to `/api/config/reload`.
+    /// Calls to `/api/reload`.
     asked_to_read: mpsc::Receiver<Read>,
     accepting: Accepting,
     reloader: Reloader,

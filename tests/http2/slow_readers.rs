@@ -405,20 +405,21 @@ fn late_answers_to_many_cancelled_requests_end_no_connection() {
     let origin = FrameOrigin::beginning_with(most);
     let gateway = crate::http2::drip(&origin, "", "");
     assert_eq!(ask(&gateway, GET).body, b"ok");
-    let seen = Arc::<AtomicUsize>::default();
-    let counted = Arc::clone(&seen);
+    let [seen, left] = [(); 2].map(|()| Arc::<AtomicUsize>::default());
+    let (counted, cancelled) = (Arc::clone(&seen), Arc::clone(&left));
     origin.next(move |to, first| {
         let mut streams = vec![first];
-        let mut cancelled = 0;
         counted.fetch_add(1, Ordering::SeqCst);
-        while cancelled < ROUNDS * EACH {
+        while cancelled.load(Ordering::SeqCst) < ROUNDS * EACH {
             let next = to.next()?;
             match next.kind {
                 HEADERS => {
                     streams.push(next.stream);
                     counted.fetch_add(1, Ordering::SeqCst);
                 }
-                RST_STREAM => cancelled += 1,
+                RST_STREAM => {
+                    cancelled.fetch_add(1, Ordering::SeqCst);
+                }
                 _ => {}
             }
         }
@@ -436,6 +437,10 @@ fn late_answers_to_many_cancelled_requests_end_no_connection() {
         });
         drop(client);
     }
+    // A request before that would be one of those that get such a head.
+    eventually("all are cancelled", || {
+        left.load(Ordering::SeqCst) == ROUNDS * EACH
+    });
     assert_eq!(ask(&gateway, GET).body, b"ok");
     assert_eq!(origin.connections(), 1);
 }

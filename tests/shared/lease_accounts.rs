@@ -65,10 +65,12 @@ fn leased(gateway: &Gateway) -> i64 {
         .count("drip_store_operations_total", &labels)
 }
 
-/// Uses a key for more than two leases, until the gateway has just taken places ahead. Returns how many requests that took.
+/// Uses a key for more than two leases, until some requests have used places that were taken ahead, and the gateway has just
+/// taken others. Returns how many requests that took.
 fn use_until_places_are_held(gateway: &Gateway, target: &str) -> usize {
     let mut client = Client::connect(gateway.address());
     let (began, mut count) = (now(), 0);
+    let at_first = leased(gateway);
     loop {
         let is_long = began.elapsed() > 2 * LEASE + 50 * MS;
         let before = if is_long { leased(gateway) } else { 0 };
@@ -79,7 +81,7 @@ fn use_until_places_are_held(gateway: &Gateway, target: &str) -> usize {
         );
         count += 1;
         // This one was decided in Redis, and so brought places for others.
-        if is_long && leased(gateway) == before {
+        if is_long && before > at_first + 10 && leased(gateway) == before {
             return count;
         }
         thread::sleep(25 * MS);
@@ -247,11 +249,7 @@ fn requests_by_places_that_were_held_are_billed_and_refunded() {
                     text.replacen("path = \"/\"\n", costs, 1)
                 });
                 let dear = use_until_places_are_held(&pair.with, "/dear?key=a");
-                let by_places = leased(&pair.with);
                 let free = use_until_places_are_held(&pair.with, "/free?key=a");
-                assert!(by_places > 10, "{algorithm}: {by_places} of {dear}");
-                let by_places = leased(&pair.with) - by_places;
-                assert!(by_places > 10, "{algorithm}: {by_places} of {free}");
                 let rest = 1000 - 3 * dear;
                 let left = drain_all(&pair.without, "/?key=a", rest);
                 assert_eq!(left, rest, "{algorithm}: {dear} dear, {free} free");
@@ -288,7 +286,6 @@ fn the_limit_of_a_plan_holds_with_places_that_were_held() {
                     });
                     for ((target, used), all) in used.into_iter().zip([450, ALL]) {
                         let used = used.join().expect("no panic");
-                        assert!(leased(&pair.with) > 10);
                         let left = drain_all(&pair.without, target, all - used);
                         assert_eq!(used + left, all, "{algorithm} {target}");
                     }

@@ -22,15 +22,15 @@ fn limit() -> impl Strategy<Value = Limit> {
     let burst = prop_oneof![0..12u32, Just(u32::MAX)];
     let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
     let cost = prop_oneof![3 => Just(1), 1 => 1..9u32];
-    let held = prop_oneof![2 => Just(0), 1 => 1..9u32];
-    let limit = (burst, delay, max_wait, cost, held);
-    limit.prop_map(|(burst, delay, max_wait, cost, held)| Limit {
+    let above_burst = prop_oneof![2 => Just(0), 1 => 1..9u32];
+    let limit = (burst, delay, max_wait, cost, above_burst);
+    limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
         burst,
         delay,
         max_wait,
         cost: Cost::new(cost.min(burst.saturating_add(1))).expect("small"),
         in_flight: None,
-        held,
+        above_burst,
     })
 }
 
@@ -152,7 +152,7 @@ fn one_call_is_as_many(algorithm: Algorithm) {
         prop::collection::vec(batch(), 1..8),
     );
     let outcome = runner.run(&traces, |(first, second, limits, batches)| {
-        // Only a leaky bucket has places for requests that are held back.
+        // Only a leaky bucket has places for requests that are above_burst back.
         let limits = limits.map(|it| {
             if algorithm.queues() {
                 it

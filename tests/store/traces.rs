@@ -36,16 +36,16 @@ fn limit() -> impl Strategy<Value = Limit> {
     let burst = prop_oneof![0..10u32, Just(u32::MAX - 1)];
     let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
     let cost = prop_oneof![2 => Just(1), 1 => 1..12u32];
-    let held = prop_oneof![2 => Just(0), 1 => 1..9u32];
-    let limit = (burst, delay, max_wait, cost, held);
-    limit.prop_map(|(burst, delay, max_wait, cost, held)| Limit {
+    let above_burst = prop_oneof![2 => Just(0), 1 => 1..9u32];
+    let limit = (burst, delay, max_wait, cost, above_burst);
+    limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
         burst,
         delay,
         max_wait,
         // No file has a cost that does not fit.
         cost: Cost::new(cost.min(burst + 1)).expect("small"),
         in_flight: None,
-        held,
+        above_burst,
     })
 }
 
@@ -105,7 +105,7 @@ fn agree(algorithm: Algorithm) {
             micros += gap;
             let now = at(0) + Duration::from_micros(micros);
             let limit = if which { one } else { other };
-            // Only a leaky bucket has places for requests that are held back.
+            // Only a leaky bucket has places for requests that are above_burst back.
             let limit = if algorithm.queues() {
                 limit
             } else {

@@ -174,8 +174,12 @@ fn with_delay_some_come_at_once_and_the_rest_is_paced() {
             "{nth} above delay came after {since:?}, not {due:?}"
         );
     }
-    let took = moments[19] - moments[0];
-    assert!(took < Duration::from_secs(2), "these took {took:?}");
+    let count = |status| {
+        let labels = [("zone", "per_client"), ("status", status)];
+        gateway.metrics().count("drip_zone_requests_total", &labels)
+    };
+    let [passed, delayed] = ["passed", "delayed"].map(count);
+    assert!(passed >= 20 && delayed > 0, "{passed}, {delayed}");
     assert_eq!(rejected(&gateway), 0);
 }
 

@@ -50,7 +50,16 @@ impl RequestInputs {
                 Part::Variable(Variable::Header(name)) => (&mut inputs.fields, name),
                 Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
                 Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
-                Part::Variable(_) | Part::Text(_) => continue,
+                Part::Variable(
+                    Variable::RemoteAddr
+                    | Variable::Host
+                    | Variable::Uri
+                    | Variable::RequestUri
+                    | Variable::RequestMethod
+                    | Variable::Scheme
+                    | Variable::ServerPort,
+                )
+                | Part::Text(_) => continue,
             };
             names.push(name.clone());
         }

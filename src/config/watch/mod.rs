@@ -102,7 +102,7 @@ impl Watcher {
         Ok(this)
     }
 
-    ///    /// Watches these files too: a change of one counts as a change of the file.
+    /// Watches these files too: a change of one counts as a change of the file.
     ///
     /// What happened to a new one since it was read counts. Of a file that is named twice, the
     /// first counts.

@@ -214,7 +214,7 @@ impl Model {
             Delay::Above(delay) if delay < limit.burst => {
                 let in_time = 60_000_000_000 * self.leak / UNIT;
                 let most = burst + i128::from(limit.above_burst);
-                burst.max(held.min(i128::from(delay) + in_time))
+                burst.max(most.min(i128::from(delay) + in_time))
             }
             _ => burst,
         }

@@ -69,16 +69,22 @@ fn limits() -> impl Strategy<Value = Vec<Limit>> {
     let wait = (0..4_000_000_000u64).prop_map(Duration::from_nanos);
     let burst = prop_oneof![0..8u32, 8..30u32];
     let cost = prop_oneof![Just(1), 1..9_u32];
-    let held = prop_oneof![2 => Just(0), 1 => 1..9_u32];
-    let limit = (burst, delay, prop::option::weighted(0.15, wait), cost, held);
+    let above_burst = prop_oneof![2 => Just(0), 1 => 1..9_u32];
+    let limit = (
+        burst,
+        delay,
+        prop::option::weighted(0.15, wait),
+        cost,
+        above_burst,
+    );
     prop::collection::vec(
-        limit.prop_map(|(burst, delay, max_wait, cost, held)| Limit {
+        limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
             burst,
             delay,
             max_wait,
             cost: Cost::new(cost.min(burst + 1)).expect("small"),
             in_flight: None,
-            held,
+            above_burst,
         }),
         1..4,
     )

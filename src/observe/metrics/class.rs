@@ -1,7 +1,8 @@
 use ::metrics::counter;
 
-use super::ORIGIN_CLASS_REQUESTS;
 use super::tally::Tally;
+
+pub(super) const ORIGIN_CLASS_REQUESTS: &str = "drip_origin_class_requests_total";
 
 /// Metrics of one class of traffic at an origin's gate.
 #[derive(Debug)]

@@ -4,13 +4,15 @@ use std::time::Duration;
 use ::metrics::{Histogram, Unit, counter, describe_counter, describe_histogram, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
-use super::class::ClassMetrics;
+use super::class::{ClassMetrics, ORIGIN_CLASS_REQUESTS};
 use super::registry::Registry;
 use super::tally::Tally;
-use super::{
-    ORIGIN_BACKOFFS, ORIGIN_CLASS_REQUESTS, ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS,
-};
 use crate::limit::Cuts;
+
+const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
+const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
+const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
+const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 
 /// Requests waiting at an origin's gate.
 ///

@@ -183,7 +183,7 @@ impl<'a> GatedSimulator<'a> {
             class: Arc::clone(class.unwrap_or(&route.class)),
             weight: plan.map_or(1, |plan| plan.weight),
             key: key.into(),
-            above_burst: 0,
+            above_queue: 0,
         }
     }
 

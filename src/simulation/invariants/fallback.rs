@@ -32,7 +32,7 @@ impl Fallback {
     }
 
     fn falls_back_to(&self, request: &Request, what: OnStoreFailure) -> Checked {
-        let wanted = self.0.zones[request.zone].on_failure;
+        let wanted = self.0.zones[request.zone].on_store_failure;
         if self.0.is_calm() {
             return Err(format!(
                 "request {} was decided without the store",

@@ -19,7 +19,7 @@ pub(in crate::simulation) struct ZonePlan {
     pub(in crate::simulation) keys: &'static [&'static str],
     /// The limits of its routes.
     pub(in crate::simulation) limits: Vec<Limit>,
-    pub(in crate::simulation) on_failure: config::OnStoreFailure,
+    pub(in crate::simulation) on_store_failure: config::OnStoreFailure,
     /// How long places of busy keys are taken ahead; zero: not at all.
     pub(in crate::simulation) lease: Duration,
 }
@@ -56,7 +56,7 @@ impl ZonePlan {
             };
             limits.push(Limit { delay, ..other });
         }
-        let on_failure = random.pick(&[
+        let on_store_failure = random.pick(&[
             config::OnStoreFailure::Local,
             config::OnStoreFailure::Local,
             config::OnStoreFailure::Local,
@@ -71,7 +71,7 @@ impl ZonePlan {
             plan,
             keys: &KEYS[..keys],
             limits,
-            on_failure,
+            on_store_failure,
             lease,
         }
     }
@@ -88,7 +88,7 @@ impl ZonePlan {
                 burst,
                 ..Limit::unlimited(Delay::Above(0), Cost::ONE)
             }],
-            on_failure: config::OnStoreFailure::Local,
+            on_store_failure: config::OnStoreFailure::Local,
             lease: Duration::ZERO,
         }
     }
@@ -139,7 +139,7 @@ impl ZonePlan {
             exempt: Vec::new(),
             store: config::StoreKind::Redis,
             lease: self.lease,
-            on_store_failure: self.on_failure,
+            on_store_failure: self.on_store_failure,
             plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
             new_keys: None,
             mask_keys: false,

@@ -361,7 +361,7 @@ fn sharing(
     Some(Sharing {
         store_health: store_health?,
         paces: Paces::new(zone, since).ok()?,
-        on_failure: zone.on_store_failure,
+        on_store_failure: zone.on_store_failure,
         mask_keys: zone.mask_keys,
         lease: zone.lease,
         divergence,

@@ -120,7 +120,7 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (verdict, charge) = match (decision, queue.zone().on_failure) {
+        let (verdict, charge) = match (decision, queue.zone().on_store_failure) {
             (Ok(decision), _) => {
                 queue.learn(&decision, now);
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
-use super::leased::Leased;
+use super::key_lease::KeyLease;
 use super::pending_join::PendingJoin;
 use super::refill::{Refill, Refilled};
 use super::{Decision, StoreLink};
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// While places are on their way here, the joins behind wait for them, in their order.
 #[derive(Default)]
 pub(super) struct Leases {
-    keys: RefCell<HashMap<Key, Leased, RandomState>>,
+    keys: RefCell<HashMap<Key, KeyLease, RandomState>>,
     places: Cell<usize>,
     /// When unused keys were last looked for.
     swept: Cell<Moment>,
@@ -68,7 +68,7 @@ impl Leases {
         if !link.lease().is_zero() && keys.len() < MAX_KEYS && !keys.contains_key(&pending.join.key)
         {
             let key = Key::clone(&pending.join.key);
-            keys.insert(key, Leased::new(limit, now));
+            keys.insert(key, KeyLease::new(limit, now));
         }
         let Some(leased) = keys.get_mut(&pending.join.key) else {
             drop(keys);
@@ -98,7 +98,7 @@ impl Leases {
     fn refill(
         &self,
         link: &Rc<StoreLink>,
-        leased: &mut Leased,
+        leased: &mut KeyLease,
         pending: &PendingJoin,
         now: Moment,
     ) -> Refill {
@@ -241,7 +241,7 @@ impl Leases {
     fn forget_unused(
         &self,
         link: &StoreLink,
-        keys: &mut HashMap<Key, Leased, RandomState>,
+        keys: &mut HashMap<Key, KeyLease, RandomState>,
         now: Moment,
     ) {
         let span = link.lease() * FORGOTTEN_AFTER;

@@ -13,7 +13,7 @@
 
 mod ask;
 mod batcher;
-mod leased;
+mod key_lease;
 mod leases;
 mod paces;
 mod pending_join;
@@ -54,7 +54,7 @@ pub use store_health::{StoreHealth, StoreRefusal, store_result};
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     pub(super) paces: Paces,
-    pub(super) on_failure: OnStoreFailure,
+    pub(super) on_store_failure: OnStoreFailure,
     /// Whether the log and the API show no keys.
     pub(super) mask_keys: bool,
     /// How long places of busy keys are taken ahead.
@@ -66,8 +66,17 @@ pub(super) struct Sharing {
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store_health, &other.store_health)
-            && (&self.paces, self.on_failure, self.mask_keys, self.lease)
-                == (&other.paces, other.on_failure, other.mask_keys, other.lease)
+            && (
+                &self.paces,
+                self.on_store_failure,
+                self.mask_keys,
+                self.lease,
+            ) == (
+                &other.paces,
+                other.on_store_failure,
+                other.mask_keys,
+                other.lease,
+            )
     }
 }
 
@@ -158,7 +167,7 @@ pub(super) struct StoreLink {
     name: Vec<u8>,
     algorithm: Algorithm,
     paces: Paces,
-    pub(super) on_failure: OnStoreFailure,
+    pub(super) on_store_failure: OnStoreFailure,
     mask_keys: bool,
     lease: Duration,
     leases: Rc<Leases>,
@@ -191,7 +200,7 @@ impl StoreLink {
             name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
-            on_failure: sharing.on_failure,
+            on_store_failure: sharing.on_store_failure,
             mask_keys: sharing.mask_keys,
             lease: sharing.lease,
             settings: leases.next_settings(),

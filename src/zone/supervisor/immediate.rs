@@ -58,11 +58,11 @@ impl ZoneSupervisor {
 
     /// Applies the store's decision, or the zone's fallback if there is none.
     fn apply(&mut self, join: Join, decision: Result<Decision, NoReply>, now: Moment) {
-        let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
+        let on_store_failure = self.shard.sharing().map(|zone| zone.on_store_failure);
         // The settings may have changed since it was asked.
         self.follow_plan(&join.key, now);
         let own = self.rates.wanted(&join.key);
-        match (decision, on_failure.unwrap_or_default()) {
+        match (decision, on_store_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 let (mut account, in_force) = (decision.account, decision.in_force.rate);

@@ -11,7 +11,7 @@ use crate::limit::{Account, Moment};
 const PARK_AFTER: Duration = Duration::from_secs(2);
 /// With more actors than this, the longest idle are parked whenever another wakes.
 ///
-/// An actor takes some 1.2 KB; waking one costs less than a microsecond.
+/// An actor takes about 1.5 KB; waking one costs less than a microsecond.
 const MANY: usize = 4_000;
 /// How often the supervisor looks for keys to park and to forget.
 pub(super) const EVERY: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
+mod above_burst;
 mod arrivals;
 mod eviction;
 mod handover;
 mod heavy;
-mod held;
 mod in_flight;
 mod in_place;
 mod listing;

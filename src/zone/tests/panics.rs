@@ -82,7 +82,7 @@ fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs()
         let sharing = Sharing {
             store_health: Arc::clone(&store_health),
             paces: Paces::new(&settings, START).unwrap(),
-            on_failure: settings.on_store_failure,
+            on_store_failure: settings.on_store_failure,
             mask_keys: false,
             lease: settings.lease,
             divergence: Arc::default(),

@@ -8,7 +8,7 @@ use super::refill::{LeasedDecision, Refill, Refilled};
 use crate::limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
 /// What is kept of a key.
-pub(super) struct Leased {
+pub(super) struct KeyLease {
     pub(super) lease: Lease<Decision>,
     pub(super) used: Moment,
     /// The rate under which the places were taken.
@@ -24,7 +24,7 @@ pub(super) struct Leased {
     pub(super) forgotten: u64,
 }
 
-impl Leased {
+impl KeyLease {
     pub(super) fn new(limit: Limit, now: Moment) -> Self {
         Self {
             lease: Lease::new(limit, now),
