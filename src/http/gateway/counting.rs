@@ -27,14 +27,6 @@ impl Gateway {
         metrics.unwrap_or(&self.no_route).count(status, duration);
     }
 
-    /// The metrics of the route with this index in the settings.
-    ///
-    /// Routes with the same host and path have the same metrics.
-    #[must_use]
-    pub fn route_metrics(&self, index: usize) -> &RouteMetrics {
-        &self.routes[index]
-    }
-
     /// The metrics of the requests that no route took.
     #[must_use]
     pub fn no_route_metrics(&self) -> &RouteMetrics {

@@ -20,9 +20,6 @@ pub enum BadRequest {
     /// The length of the body can be read in two ways.
     #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
     Length,
-    /// The body has an invalid chunk.
-    #[error("The body is not valid chunked encoding")]
-    Chunks,
     /// The request did not arrive in time.
     #[error("The request took too long")]
     TooSlow,
@@ -64,7 +61,4 @@ pub enum InvalidResponse {
     /// client over HTTP/2 would take it for.
     #[error("it switches to a protocol that was not asked for, or not to the one that was")]
     Protocol,
-    /// A chunk of the body is invalid, or a trailer is malformed.
-    #[error("its body is not valid chunked encoding")]
-    Chunks,
 }
