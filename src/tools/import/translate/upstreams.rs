@@ -26,7 +26,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
     let mut upstreams = HashMap::new();
     for directive in named(http, "upstream") {
         let name = directive.args.first().cloned().unwrap_or_default();
-        let block = directive.block.as_deref().unwrap_or_default();
+        let block = directive.inside();
         if name.is_empty() {
             notes.add(directive.place, "upstream has no name; it is left out");
             continue;
