@@ -6,6 +6,7 @@ pub mod demo;
 pub mod import;
 pub mod plot;
 pub mod simulate;
+pub(crate) mod shown;
 pub(crate) mod starter;
 pub mod top;
 pub(crate) mod trace;

@@ -5,8 +5,9 @@ use super::gate::GateAdvice;
 use super::group::Resolution;
 use super::plans::title;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent};
+use super::trial::Trial;
 use crate::config::{KeyTemplate, Part, Variable, toml_string};
+use crate::tools::shown::percent;
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
 ///

@@ -3,7 +3,7 @@
 use super::advice::Advice;
 use super::hours::Class;
 use super::trial::Trial;
-use crate::tools::plot::{Chart, Panel, number, seconds};
+use crate::tools::plot::{Chart, Panel, number, seconds, stairs};
 
 /// Units of an axis of time, in seconds.
 const UNITS: [(f64, &str); 4] = [
@@ -22,27 +22,17 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
     let chosen = zone.chosen.candidate;
     let (survey, rest) = (&advice.survey, &advice.survey.rest);
     let begin = rest.peaks.begin();
-    let whole = seconds(rest.last.as_nanos().saturating_sub(begin));
+    let (_, last) = rest.span();
+    let whole = seconds(last.as_nanos().saturating_sub(begin));
     let (unit, unit_name) = UNITS
         .into_iter()
         .find(|(unit, _)| whole >= 3.0 * unit)
         .unwrap_or((1.0, "seconds"));
-    let mut panels = [
-        Panel::new("requests a second, all together"),
-        Panel::new("requests a second, the busiest key"),
-    ];
-    for (row, panel) in panels.iter_mut().enumerate() {
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        let mut at = 0.0;
-        let width = seconds(rest.peaks.width()) / unit;
-        for column in rest.peaks.columns() {
-            points.push((at, number(column[row])));
-            at += width;
-        }
-        // The last value holds to the end of its column.
-        points.extend(points.last().map(|last| (at, last.1)));
-        let mut filled = panel
-            .clone()
+    let timeline = |label: &str, row: usize| {
+        let columns = rest.peaks.columns().iter();
+        let counts = columns.map(|column| number(column[row]));
+        let points = stairs(counts, seconds(rest.peaks.width()) / unit);
+        let mut panel = Panel::new(label)
             .x_label(unit_name)
             .step("", &points)
             .height(130);
@@ -51,16 +41,15 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
             for (edge, name) in [(from, name), (to, "")] {
                 let at = seconds(edge.as_nanos().saturating_sub(begin)) / unit;
                 if edge.as_nanos() >= begin && at <= whole / unit {
-                    filled = filled.mark_x(name, at);
+                    panel = panel.mark_x(name, at);
                 }
             }
         }
-        if row == 1 {
-            let rate = chosen.rate;
-            filled = filled.mark_y(format!("rate {rate}"), rate.per_second());
-        }
-        *panel = filled;
-    }
+        panel
+    };
+    let rate = chosen.rate;
+    let of_busiest = timeline("requests a second, the busiest key", 1)
+        .mark_y(format!("rate {rate}"), rate.per_second());
     let of_bursts = |label: &str, value: fn(&Trial) -> f64| {
         let mut panel = Panel::new(label).x_label("burst");
         for trials in zone
@@ -76,7 +65,6 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
             .mark_x("recommended", f64::from(chosen.burst))
             .height(140)
     };
-    let [all, one] = panels;
     let chart = Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
         .subtitle(format!(
             "{} requests of {} keys by {}; the most in a second over time, and the verdicts at other rates and bursts",
@@ -84,8 +72,8 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
             rest.keys.count,
             survey.template
         ))
-        .panel(all)
-        .panel(one)
+        .panel(timeline("requests a second, all together", 0))
+        .panel(of_busiest)
         .panel(of_bursts("% rejected", |trial| trial.share_rejected() * 100.0))
         .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
         .panel(of_bursts("wait in seconds, p99 of requests that wait", |trial| {

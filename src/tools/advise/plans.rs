@@ -6,9 +6,10 @@ use std::io;
 use super::group::{Counted, Resolution};
 use super::pace::recommend;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent};
+use super::trial::Trial;
 use super::windows::WIDTHS;
 use crate::config::toml_string;
+use crate::tools::shown::percent;
 
 /// The recommended rate and burst of the keys of a plan.
 pub(super) struct PlanAdvice {

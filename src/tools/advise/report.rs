@@ -17,10 +17,11 @@ use super::pace::MAX_WAIT;
 use super::paste::{gate, guessed_waits, toml, zone_of};
 use super::plans;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent, share};
+use super::trial::Trial;
 use super::windows::WIDTHS;
 use crate::limit::Moment;
 use crate::replay::{Form, Spread};
+use crate::tools::shown::{percent, share};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
@@ -118,6 +119,11 @@ fn head(text: &mut String, survey: &Surveyed) {
              once, so the burst may be larger than necessary."
         );
     }
+    notes(text, survey);
+}
+
+/// What is special in the log, and what is left out.
+fn notes(text: &mut String, survey: &Surveyed) {
     if survey.form.is_some_and(Form::is_of_ends) {
         text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
     }
@@ -129,10 +135,11 @@ fn head(text: &mut String, survey: &Surveyed) {
         Some(_) => "requests were not decided on by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
+    let late: u64 = survey.groups().map(|group| group.late).sum();
     let notes = [
         (survey.keyless, keyless),
         (
-            survey.groups().map(|group| group.late).sum(),
+            late,
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
         ),
         (
@@ -151,7 +158,6 @@ fn head(text: &mut String, survey: &Surveyed) {
         }
     }
     let all: u64 = survey.groups().map(Counted::requests).sum();
-    let late: u64 = survey.groups().map(|group| group.late).sum();
     if late > all / 100 {
         text.push_str(
             "That is too many for the numbers below to be right: put the log into order first. If it begins with the\n\

@@ -161,7 +161,7 @@ impl Survey {
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.rest.slots() == 0 && self.plans.is_empty()
+        self.rest.is_empty() && self.plans.is_empty()
     }
 
     /// The time of a request and what to count, or `None` if it has no key and so is not limited.
@@ -322,9 +322,9 @@ impl Surveyed {
 
     /// The times of the first and the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
-        let met = || self.groups().filter(|group| group.requests() > 0);
-        let first = met().map(|group| group.first).min();
-        let last = met().map(|group| group.last).max();
+        let met = self.groups().filter(|group| group.requests() > 0);
+        let (first, last): (Vec<_>, Vec<_>) = met.map(Counted::span).unzip();
+        let (first, last) = (first.into_iter().min(), last.into_iter().max());
         (first.unwrap_or_default(), last.unwrap_or_default())
     }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::is_known;
 use crate::tools::advise::advice::ZoneAdvice;
 use crate::tools::advise::survey::Surveyed;
-use crate::tools::advise::trial::{percent, share};
 use crate::tools::advise::windows::WIDTHS;
+use crate::tools::shown::{percent, share};
 
 pub(super) fn keys(text: &mut String, survey: &Surveyed) {
     let _ = write!(
