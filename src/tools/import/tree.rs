@@ -46,6 +46,9 @@ pub(super) struct Reader<'f> {
     pub(super) notes: Notes,
 }
 
+/// The words of a directive so far, with their places.
+type Words = Vec<(String, Place)>;
+
 /// A block that is not closed yet. The file itself is the outermost.
 #[derive(Default)]
 struct Opened {
@@ -74,7 +77,7 @@ impl<'f> Reader<'f> {
         let mut lexer = Lexer::new(text);
         let mut blocks = vec![Opened::default()];
         let mut beyond = 0usize;
-        let mut words: Vec<(String, Place)> = Vec::new();
+        let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
             let place = Place { file, line };
             if let Some(complaint) = lexer.complaint {
@@ -88,32 +91,24 @@ impl<'f> Reader<'f> {
                     Some(simple) => self.put(&mut blocks, simple),
                 },
                 Token::Open => {
-                    let head = directive(&mut words).unwrap_or_else(|| {
-                        self.notes.add(place, "a { without a directive before it");
-                        Directive {
-                            name: String::new(),
-                            args: Vec::new(),
-                            block: None,
-                            place,
-                        }
-                    });
+                    let head = self.head(&mut words, place);
                     if head.name.ends_with("_by_lua_block") {
                         if !lexer.skip_lua() {
                             self.never_closed(&head);
                         }
                         let block = Some(Vec::new());
                         self.put(&mut blocks, Directive { block, ..head });
-                    } else if beyond > 0 || blocks.len() > DEEPEST {
+                    } else if beyond == 0 && blocks.len() <= DEEPEST {
+                        blocks.push(Opened {
+                            head: Some(head),
+                            inside: Vec::new(),
+                        });
+                    } else {
                         if beyond == 0 {
                             self.notes
                                 .add(place, "blocks are nested too deeply; this one is left out");
                         }
                         beyond += 1;
-                    } else {
-                        blocks.push(Opened {
-                            head: Some(head),
-                            inside: Vec::new(),
-                        });
                     }
                 }
                 Token::Close => {
@@ -130,6 +125,13 @@ impl<'f> Reader<'f> {
                 }
             }
         }
+        let inside = self.end(words, blocks);
+        self.open.pop();
+        inside
+    }
+
+    /// What is in a file that has ended, with these words and blocks left open.
+    fn end(&mut self, mut words: Words, mut blocks: Vec<Opened>) -> Vec<Directive> {
         if let Some(unended) = self.unended(&mut words) {
             self.put(&mut blocks, unended);
         }
@@ -139,12 +141,24 @@ impl<'f> Reader<'f> {
             }
             close(&mut blocks);
         }
-        self.open.pop();
         blocks.pop().map(|file| file.inside).unwrap_or_default()
     }
 
+    /// The directive of the words before a `{`.
+    fn head(&mut self, words: &mut Words, place: Place) -> Directive {
+        directive(words).unwrap_or_else(|| {
+            self.notes.add(place, "a { without a directive before it");
+            Directive {
+                name: String::new(),
+                args: Vec::new(),
+                block: None,
+                place,
+            }
+        })
+    }
+
     /// A directive of the words so far, which has no `;`.
-    fn unended(&mut self, words: &mut Vec<(String, Place)>) -> Option<Directive> {
+    fn unended(&mut self, words: &mut Words) -> Option<Directive> {
         let unended = directive(words)?;
         let message = format!("{} is not ended by a ;", unended.name);
         self.notes.add(unended.place, message);
@@ -210,7 +224,7 @@ impl<'f> Reader<'f> {
 }
 
 /// Makes a directive of the words so far.
-fn directive(words: &mut Vec<(String, Place)>) -> Option<Directive> {
+fn directive(words: &mut Words) -> Option<Directive> {
     let mut words = words.drain(..);
     let (name, place) = words.next()?;
     let args = words.map(|(word, _)| word).collect();

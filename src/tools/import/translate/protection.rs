@@ -223,7 +223,7 @@ impl<'t> Protected<'t> {
 
 /// The `rewrite` of a block and of each `if` in it after which nginx looks for a location again.
 fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
-    let inside = named(block, "if").flat_map(|it| it.inside());
+    let inside = named(block, "if").flat_map(Directive::inside);
     let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
     let stays = |it: &Directive| !is_server && it.args.last().is_some_and(|flag| flag == "break");
     all.filter(|it| !is_redirect(it) && !stays(it)).collect()
