@@ -24,9 +24,9 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     let survey = &advice.survey;
     let chosen = advice.chosen()?;
     let of_rate = origin_of_rate(advice);
-    let key = toml_string(&survey.template.to_string());
+    let key = toml_string(&survey.facts.template.to_string());
     let rate = toml_string(&chosen.candidate.rate.to_string());
-    let of_keys = match survey.form {
+    let of_keys = match survey.facts.form {
         Some(Form::Csv) => {
             "# The log does not say what its keys are made of; address is assumed.\n"
         }

@@ -106,9 +106,8 @@ impl Group {
     /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, slot: u32, class: Class) -> io::Result<()> {
         let (counted, keys) = (&mut self.counted, &mut self.keys);
-        self.order.put(time, (slot, class), |time, of| {
-            counted.count(time, of, keys)
-        });
+        let count = |time, of| counted.count(time, of, keys);
+        self.order.put(time, (slot, class), count);
         counted.failure.take().map_or(Ok(()), Err)
     }
 

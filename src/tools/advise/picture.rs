@@ -1,6 +1,6 @@
 //! The advice as a chart.
 
-use super::advice::Advice;
+use super::advice::{Advice, ZoneAdvice};
 use super::hours::Class;
 use super::trial::Trial;
 use crate::tools::plot::{Chart, Panel, number, seconds, stairs};
@@ -36,7 +36,7 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
             .x_label(unit_name)
             .step("", &points)
             .height(130);
-        for (from, to, class) in survey.hours.spans() {
+        for (from, to, class) in survey.facts.hours.spans() {
             let name = if class == Class::Bad { "bad" } else { "good" };
             for (edge, name) in [(from, name), (to, "")] {
                 let at = seconds(edge.as_nanos().saturating_sub(begin)) / unit;
@@ -50,34 +50,36 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
     let rate = chosen.rate;
     let of_busiest = timeline("requests a second, the busiest key", 1)
         .mark_y(format!("rate {rate}"), rate.per_second());
-    let of_bursts = |label: &str, value: fn(&Trial) -> f64| {
-        let mut panel = Panel::new(label).x_label("burst");
-        for trials in zone
-            .trials
-            .chunk_by(|one, other| one.candidate.rate == other.candidate.rate)
-        {
-            let at = |trial: &Trial| (f64::from(trial.candidate.burst), value(trial));
-            let points: Vec<(f64, f64)> = trials.iter().map(at).collect();
-            let rate = trials.first().map(|trial| trial.candidate.rate.to_string());
-            panel = panel.line(rate.unwrap_or_default(), &points);
-        }
-        panel
-            .mark_x("recommended", f64::from(chosen.burst))
-            .height(140)
-    };
     let chart = Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
         .subtitle(format!(
             "{} requests of {} keys by {}; the most in a second over time, and the verdicts at other rates and bursts",
             rest.requests(),
             rest.keys.count,
-            survey.template
+            survey.facts.template
         ))
         .panel(timeline("requests a second, all together", 0))
         .panel(of_busiest)
-        .panel(of_bursts("% rejected", |trial| trial.share_rejected() * 100.0))
-        .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
-        .panel(of_bursts("wait in seconds, p99 of requests that wait", |trial| {
+        .panel(of_bursts(zone, "% rejected", |trial| trial.share_rejected() * 100.0))
+        .panel(of_bursts(zone, "% delayed", |trial| trial.share_delayed() * 100.0))
+        .panel(of_bursts(zone, "wait in seconds, p99 of requests that wait", |trial| {
             trial.wait(0.99).as_secs_f64()
         }));
     Some(chart)
+}
+
+/// A panel of what the trials do at each burst, with a line for each rate.
+fn of_bursts(zone: &ZoneAdvice, label: &str, value: fn(&Trial) -> f64) -> Panel {
+    let mut panel = Panel::new(label).x_label("burst");
+    let rate_of = |trial: &Trial| trial.candidate.rate;
+    for trials in zone
+        .trials
+        .chunk_by(|one, other| rate_of(one) == rate_of(other))
+    {
+        let at = |trial: &Trial| (f64::from(trial.candidate.burst), value(trial));
+        let points: Vec<(f64, f64)> = trials.iter().map(at).collect();
+        let rate = trials.first().map(|trial| rate_of(trial).to_string());
+        panel = panel.line(rate.unwrap_or_default(), &points);
+    }
+    let chosen = f64::from(zone.chosen.candidate.burst);
+    panel.mark_x("recommended", chosen).height(140)
 }
