@@ -69,7 +69,7 @@ fn remedy(error: io::Error, file: &Path) -> io::Error {
 pub(super) async fn wait_for_gateway(in_force: &mut InForce) {
     if in_force.wait_for(Option::is_some).await.is_err() {
         // The gateway has ended, and reports the reason itself.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
