@@ -231,8 +231,7 @@ impl Scenario {
     ///
     /// `billed` is what was billed to the key, in requests.
     pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
-        let bursts = self.zones[zone].limits.iter().map(|limit| limit.burst);
-        let places = u64::from(bursts.max().unwrap_or(0) + 1);
+        let places = u64::from(self.zones[zone].max_burst() + 1);
         // A bill may move a request behind all others: to the end of the schedule.
         let mut schedules = 1 + u64::from(billed);
         if self.moods.iter().any(|percent| *percent > 0) {

@@ -54,7 +54,7 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             link.loss.set(0);
         }
         Fault::Partition { gateway, lasts } => {
-            network.link(gateway).blocked_until.set(world.now() + lasts)
+            network.link(gateway).blocked_until.set(world.now() + lasts);
         }
         Fault::Island { lasts } => {
             for link in network.links() {

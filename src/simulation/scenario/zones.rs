@@ -87,6 +87,16 @@ impl ZonePlan {
         }
     }
 
+    pub(in crate::simulation) fn max_burst(&self) -> u32 {
+        let bursts = self.limits.iter().map(|limit| limit.burst);
+        bursts.max().unwrap_or(0)
+    }
+
+    pub(in crate::simulation) fn max_cost(&self) -> u32 {
+        let costs = self.limits.iter().map(|limit| limit.cost.get());
+        costs.max().unwrap_or(1)
+    }
+
     /// Whether not all requests cost the same.
     pub(in crate::simulation) fn has_mixed_costs(&self) -> bool {
         let mut costs = self.limits.iter().map(|limit| limit.cost);

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use super::World;
 
+/// How to wake one who sleeps, while it does.
+type WeakWaker = Weak<RefCell<Waker>>;
+
 /// All who sleep.
 #[derive(Default)]
 pub(super) struct Sleepers {
     /// By their time. Those with the same time wake in the order in which they fell asleep.
-    wakers: RefCell<BTreeMap<(Duration, u64), Weak<RefCell<Waker>>>>,
+    wakers: RefCell<BTreeMap<(Duration, u64), WeakWaker>>,
     count: Cell<u64>,
 }
 
