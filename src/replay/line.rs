@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limit::{Cost, Moment};
@@ -35,7 +36,7 @@ pub struct Line<'a> {
 }
 
 /// The data that an access log has of a request.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Recorded<'a> {
     /// `$remote_addr`.
     pub client: Option<IpAddr>,
@@ -59,6 +60,23 @@ pub struct Recorded<'a> {
     pub at_origin: Option<Duration>,
     /// How far the log's clock is ahead of UTC, in seconds.
     pub ahead: i32,
+}
+
+impl<'a> Line<'a> {
+    /// The line of an access log: of a request that came at `time`.
+    fn logged(time: Moment, recorded: Recorded<'a>) -> Self {
+        let path = match &recorded.target {
+            Cow::Borrowed(target) => path_of(target).into(),
+            Cow::Owned(target) => path_of(target).to_owned().into(),
+        };
+        Self {
+            time,
+            key: None,
+            path,
+            cost: None,
+            recorded: Some(recorded),
+        }
+    }
 }
 
 impl Recorded<'_> {
@@ -175,24 +193,18 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(shown(time)))?;
     let (method, target) = asked(request);
     let recorded = Recorded {
-        client: client.parse().ok().map(canonical),
+        client: address(client),
         method: method.into(),
         target: target.into(),
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),
         plan: plan(rest),
-        took: Duration::ZERO,
         at_origin: spans::of_text(rest),
         ahead,
+        ..Recorded::default()
     };
-    Ok(Line {
-        time,
-        key: None,
-        path: path_of(target).into(),
-        cost: None,
-        recorded: Some(recorded),
-    })
+    Ok(Line::logged(time, recorded))
 }
 
 /// The client and what follows it. Apache's `vhost_combined` begins with `host:port`.
@@ -235,9 +247,27 @@ fn without_host(target: &str) -> &str {
     }
 }
 
-/// The address in the gateway's form: IPv4-mapped IPv6 becomes IPv4.
-fn canonical(address: IpAddr) -> IpAddr {
-    address.to_canonical()
+/// The same of a target that may be owned.
+fn bare_target(target: Cow<'_, str>) -> Cow<'_, str> {
+    match without_host(&target) {
+        bare if bare.len() == target.len() => target,
+        bare => bare.to_owned().into(),
+    }
+}
+
+/// An address in the gateway's form: IPv4-mapped IPv6 becomes IPv4.
+fn address(text: &str) -> Option<IpAddr> {
+    Some(text.parse::<IpAddr>().ok()?.to_canonical())
+}
+
+/// An address without the port behind it.
+fn without_port(text: &str) -> &str {
+    text.rsplit_once(':').map_or(text, |(address, _)| address)
+}
+
+/// Reads the fields of a line of JSON.
+fn fields<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, LineError> {
+    serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))
 }
 
 fn path_of(target: &str) -> &str {

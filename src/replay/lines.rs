@@ -1,5 +1,4 @@
-use std::io::{self, Cursor, Read};
-use std::ops::Range;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
@@ -12,18 +11,12 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The lines of a file, in bounded memory. Decompresses gzip.
 pub(super) struct Lines {
-    input: Box<dyn Read>,
-    buffer: Vec<u8>,
-    /// The part of the buffer that has been read and not been taken yet.
-    unread: Range<usize>,
+    input: BufReader<Box<dyn Read>>,
+    /// The present line, without its end.
+    line: Vec<u8>,
+    /// The number of the present line, from 1.
     number: u64,
-    ended: bool,
-}
-
-/// The place of a line in the buffer; `None` if the line was too long.
-pub(super) struct Place {
-    pub(super) number: u64,
-    pub(super) bytes: Option<Range<usize>>,
+    has_ended: bool,
 }
 
 impl Lines {
@@ -37,59 +30,36 @@ impl Lines {
         input.by_ref().take(2).read_to_end(&mut magic)?;
         let is_packed = magic == GZIP;
         let input = Cursor::new(magic).chain(input);
+        let input: Box<dyn Read> = if is_packed {
+            // Logs that were compressed piece by piece have several members.
+            Box::new(MultiGzDecoder::new(input))
+        } else {
+            Box::new(input)
+        };
         Ok(Self {
-            input: if is_packed {
-                // Logs that were compressed piece by piece have several members.
-                Box::new(MultiGzDecoder::new(input))
-            } else {
-                Box::new(input)
-            },
-            buffer: vec![0; AT_ONCE],
-            unread: 0..0,
+            input: BufReader::with_capacity(AT_ONCE, input),
+            line: Vec::new(),
             number: 0,
-            ended: false,
+            has_ended: false,
         })
     }
 
-    /// The next line; `None` at the end.
+    /// Reads the next line. Returns its number; `None` at the end.
     ///
     /// # Errors
     ///
     /// Returns an error if the input cannot be read or is not valid gzip. Nothing comes after an
     /// error.
-    pub(super) fn take(&mut self) -> io::Result<Option<Place>> {
-        let mut is_too_long = false;
-        let mut searched = 0;
-        loop {
-            let unread = &self.buffer[self.unread.clone()];
-            if let Some(end) = memchr::memchr(b'\n', &unread[searched..]) {
-                let begin = self.unread.start;
-                let end = begin + searched + end;
-                self.unread.start = end + 1;
-                return Ok(Some(self.place(begin..end, is_too_long)));
-            }
-            searched = unread.len();
-            if self.ended {
-                let rest = self.unread.clone();
-                self.unread.start = self.unread.end;
-                let is_line = is_too_long || !rest.is_empty();
-                return Ok(is_line.then(|| self.place(rest, is_too_long)));
-            }
-            if searched >= MAX_SIZE {
-                is_too_long = true;
-                searched = 0;
-                self.unread = 0..0;
-            }
-            self.more()?;
-        }
+    pub(super) fn take(&mut self) -> io::Result<Option<u64>> {
+        let read = if self.has_ended { Ok(0) } else { self.read() };
+        self.has_ended = !matches!(read, Ok(1..));
+        self.number += u64::from(!self.has_ended);
+        Ok((read? > 0).then_some(self.number))
     }
 
-    fn place(&mut self, bytes: Range<usize>, is_too_long: bool) -> Place {
-        self.number += 1;
-        Place {
-            number: self.number,
-            bytes: (!is_too_long).then_some(bytes),
-        }
+    /// The present line; `None` if it is too long.
+    pub(super) fn line(&self) -> Option<&[u8]> {
+        (self.line.len() <= MAX_SIZE).then_some(&self.line)
     }
 
     /// The number of the last line that was taken.
@@ -97,31 +67,18 @@ impl Lines {
         self.number
     }
 
-    pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
-        &self.buffer[place]
-    }
-
-    fn more(&mut self) -> io::Result<()> {
-        if self.unread.start > 0 {
-            self.buffer.copy_within(self.unread.clone(), 0);
-            self.unread = 0..self.unread.len();
+    /// Reads a line with its end, or the rest of the input. Returns how many bytes are kept of it.
+    fn read(&mut self) -> io::Result<usize> {
+        self.line.clear();
+        let most = MAX_SIZE as u64 + 1;
+        let mut input = self.input.by_ref().take(most);
+        let read = input.read_until(b'\n', &mut self.line)?;
+        if self.line.ends_with(b"\n") {
+            self.line.pop();
+        } else if self.line.len() > MAX_SIZE {
+            self.input.skip_until(b'\n')?;
         }
-        if self.unread.end == self.buffer.len() {
-            let room = (self.buffer.len() * 2).min(MAX_SIZE + AT_ONCE);
-            self.buffer.resize(room, 0);
-        }
-        let free = &mut self.buffer[self.unread.end..];
-        match self.input.read(free) {
-            Ok(0) => self.ended = true,
-            Ok(count) => self.unread.end += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                self.ended = true;
-                self.unread = 0..0;
-                return Err(error);
-            }
-        }
-        Ok(())
+        Ok(read)
     }
 }
 
@@ -137,9 +94,9 @@ mod tests {
     fn lines(input: Vec<u8>) -> Vec<Option<Vec<u8>>> {
         let mut lines = Lines::new(Box::new(Cursor::new(input))).unwrap();
         let mut all = Vec::new();
-        while let Some(place) = lines.take().unwrap() {
-            all.push(place.bytes.map(|bytes| lines.bytes(bytes).to_vec()));
-            assert_eq!(place.number, all.len() as u64);
+        while let Some(number) = lines.take().unwrap() {
+            all.push(lines.line().map(<[u8]>::to_vec));
+            assert_eq!(number, all.len() as u64);
         }
         all
     }
@@ -178,7 +135,7 @@ mod tests {
         assert_eq!(read[2].as_deref(), Some(b"last".as_slice()));
         let mut lines = Lines::new(Box::new(Cursor::new(packed(&input)))).unwrap();
         while lines.take().unwrap().is_some() {}
-        assert!(lines.buffer.len() <= MAX_SIZE + AT_ONCE);
+        assert!(lines.line.capacity() <= 2 * MAX_SIZE);
     }
 
     #[test]

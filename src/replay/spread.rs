@@ -20,14 +20,13 @@ impl Default for Spread {
 impl Spread {
     /// Adds a number.
     pub fn add(&mut self, number: u64) {
-        // The histogram grows as needed, so no number is too large.
-        let _ = self.numbers.record(number);
-        self.peak = self.peak.max(number);
+        self.add_many(number, 1);
     }
 
     /// Adds a number so many times.
     pub fn add_many(&mut self, number: u64, times: u64) {
         if times > 0 {
+            // The histogram grows as needed, so no number is too large.
             let _ = self.numbers.record_n(number, times);
             self.peak = self.peak.max(number);
         }

@@ -48,37 +48,30 @@ impl Trace {
     ///
     /// Returns an error if the input cannot be read further.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
-        let (number, place, form) = loop {
-            let Some(place) = self.lines.take().map_err(|error| self.told(&error))? else {
+        let (number, form) = loop {
+            let taken = self.lines.take().map_err(|error| self.told(&error))?;
+            let Some(number) = taken else {
                 return Ok(None);
             };
-            let number = place.number;
-            let Some(mut place) = place.bytes else {
+            let Some(line) = self.lines.line().map(bare) else {
                 return Ok(Some((number, Err(LineError::TooLong))));
             };
-            let bytes = self.lines.bytes(place.clone());
-            if bytes.starts_with(b"\xef\xbb\xbf") {
-                place.start += 3;
-            }
-            while place.end > place.start && self.lines.bytes(place.end - 1..place.end) == b"\r" {
-                place.end -= 1;
-            }
-            if place.is_empty() {
+            if line.is_empty() {
                 continue;
             }
             if let Some(form) = self.form {
-                break (number, place, form);
+                break (number, form);
             }
-            let first = String::from_utf8_lossy(self.lines.bytes(place.clone()));
+            let first = String::from_utf8_lossy(line);
             let form = self.wanted.unwrap_or_else(|| Form::of(&first));
             // The first line may be the end of a line, after `tail -c` or rotation. So it does not
             // decide the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_first && form.is_header(&first)) {
-                break (number, place, form);
+                break (number, form);
             }
         };
-        let bytes = self.lines.bytes(place);
+        let bytes = bare(self.lines.line().unwrap_or_default());
         let text = if let Ok(text) = str::from_utf8(bytes) {
             text
         } else {
@@ -103,4 +96,11 @@ impl Trace {
     pub fn form(&self) -> Option<Form> {
         self.form
     }
+}
+
+/// A line without the byte order mark before it and the carriage returns behind it.
+fn bare(line: &[u8]) -> &[u8] {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let end = line.iter().rposition(|byte| *byte != b'\r');
+    &line[..end.map_or(0, |end| end + 1)]
 }

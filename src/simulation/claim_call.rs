@@ -116,18 +116,9 @@ impl fmt::Display for ClaimCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from_now = |time: &i64| (time - self.now) / 1000;
         let slots: Vec<_> = self.slots.iter().map(from_now).collect();
-        let Self {
-            origin,
-            wanted,
-            part_taken,
-            lead,
-            classes,
-            gateways,
-            part,
-            in_force,
-            pieces,
-            ..
-        } = self;
+        let (origin, wanted, lead, classes) = (self.origin, self.wanted, self.lead, &self.classes);
+        let (gateways, part_taken, part) = (self.gateways, self.part_taken, self.part);
+        let (in_force, pieces) = (self.in_force, self.pieces);
         let (free, again) = (from_now(&self.free), from_now(&self.again));
         write!(
             f,

@@ -78,12 +78,8 @@ async fn stay(
     request: &Request,
     joining: Joining<'static>,
 ) {
-    let answer = match visit.leaves_after {
-        None => joining.await,
-        Some(span) => match select(pin!(joining), pin!(world.sleep(span))).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => return invariants.left(request),
-        },
+    let Some(answer) = patiently(world, joining, visit.leaves_after).await else {
+        return invariants.left(request);
     };
     if gateway.is_out() {
         invariants.is_out(gateway.number);
@@ -91,6 +87,21 @@ async fn stay(
     match answer {
         Ok(turn) => depart(world, invariants, visit, request, turn).await,
         Err(rejection) => invariants.rejected(request, &rejection),
+    }
+}
+
+/// Waits for an answer; `None` if the client leaves before it comes.
+pub(super) async fn patiently<T>(
+    world: &Rc<World>,
+    answer: impl Future<Output = T>,
+    leaves_after: Option<Duration>,
+) -> Option<T> {
+    let Some(span) = leaves_after else {
+        return Some(answer.await);
+    };
+    match select(pin!(answer), pin!(world.sleep(span))).await {
+        Either::Left((answer, _)) => Some(answer),
+        Either::Right(_) => None,
     }
 }
 

@@ -1,11 +1,9 @@
 //! What clients do at shared gates: they join, wait or leave, and are at the origin for a while.
 
-use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-
+use super::client::patiently;
 use super::gateway::Gateway;
 use super::invariants::{GateRequest, Invariants};
 use super::random::Random;
@@ -61,9 +59,9 @@ impl Simulation {
             } else {
                 1
             };
-            let nanos = u64::try_from(scenario.pause.as_nanos()).unwrap_or(u64::MAX);
-            let pause = Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1));
-            self.world.sleep(pause).await;
+            self.world
+                .sleep(scenario.pause_after(many, &mut random))
+                .await;
         }
     }
 
@@ -92,14 +90,10 @@ impl Simulation {
     }
 
     fn passage(&self, keys: u64, random: &mut Random) -> Passage {
-        let mut below = |count: usize| {
-            let number = random.number(0..count.max(1) as u64);
-            usize::try_from(number).unwrap_or(0)
-        };
-        let origin = below(self.scenario.origins.len());
+        let origin = random.index(self.scenario.origins.len());
         let plan = &self.scenario.origins[origin];
         let known = usize::try_from(keys).unwrap_or(1).min(plan.keys.len());
-        let (key, class) = (below(known), below(plan.classes.len()));
+        let (key, class) = (random.index(known), random.index(plan.classes.len()));
         let crowd = self.scenario.crowd;
         let [leaves, given_back, trouble, settled] = self.scenario.moods;
         let cost = |random: &mut Random| Cost::new(random.small(1..6)).unwrap_or(Cost::ONE);
@@ -153,20 +147,14 @@ pub(super) fn go(
             Ok(Admission::Passed(place)) => place,
             Ok(Admission::Waiting(waiting)) => {
                 let pacer = Pacer::here();
-                let turn = pin!(waiting.turn(limits, &pacer));
-                let answer = match passage.leaves_after {
-                    None => turn.await,
-                    Some(span) => match select(turn, pin!(world.sleep(span))).await {
-                        Either::Left((answer, _)) => answer,
-                        Either::Right(_) => return invariants.goes(&request),
-                    },
-                };
-                match answer {
-                    Ok(place) => place,
-                    Err(NoTurn::Rejected(rejection)) => {
+                let turn = waiting.turn(limits, &pacer);
+                match patiently(&world, turn, passage.leaves_after).await {
+                    None => return invariants.goes(&request),
+                    Some(Ok(place)) => place,
+                    Some(Err(NoTurn::Rejected(rejection))) => {
                         return invariants.turned_away(&request, &rejection);
                     }
-                    Err(NoTurn::Outage(error)) => {
+                    Some(Err(NoTurn::Outage(error))) => {
                         return world.fail(format_args!("an outage: {error}"));
                     }
                 }

@@ -36,9 +36,9 @@ pub(super) struct Link {
     least: Cell<Duration>,
     most: Cell<Duration>,
     /// How many of a hundred messages are lost at first.
-    loss: Cell<u64>,
+    pub(super) loss: Cell<u64>,
     /// Until when nothing gets through.
-    blocked_until: Cell<Duration>,
+    pub(super) blocked_until: Cell<Duration>,
     connections: RefCell<Vec<Weak<Connection>>>,
 }
 
@@ -122,7 +122,7 @@ impl Network {
             let arrival = self.arrival(&link);
             self.world.sleep_until(arrival).await;
         }
-        if self.store.condition() == StoreState::Dead {
+        if self.store.state.get() == StoreState::Dead {
             return Err(broken(io::ErrorKind::ConnectionRefused));
         }
         let connection = Rc::new(Connection {
@@ -147,16 +147,6 @@ impl Link {
     pub(super) fn set_delay(&self, least: Duration, most: Duration) {
         self.least.set(least);
         self.most.set(most);
-    }
-
-    /// Sets how many of a hundred messages are lost at first.
-    pub(super) fn set_loss(&self, percent: u64) {
-        self.loss.set(percent);
-    }
-
-    /// Nothing gets through until then.
-    pub(super) fn block_until(&self, time: Duration) {
-        self.blocked_until.set(time);
     }
 
     /// Breaks all connections. What is on its way to the store may still be done there.
@@ -217,7 +207,7 @@ impl Connection {
         let (world, store) = (&self.network.world, &self.network.store);
         let sent = self.waits_since.take().unwrap_or(world.now());
         world.sleep_until(arrives).await;
-        if store.condition() == StoreState::Dead {
+        if store.state.get() == StoreState::Dead {
             return self.break_off();
         }
         if self.is_broken.get() && self.network.random.borrow_mut().chance(50) {

@@ -34,6 +34,12 @@ impl Random {
         u32::try_from(number).unwrap_or(range.start)
     }
 
+    /// An index of so many: 0 if there are none.
+    pub(super) fn index(&mut self, count: usize) -> usize {
+        let index = self.number(0..count.max(1) as u64);
+        usize::try_from(index).unwrap_or(0)
+    }
+
     /// A time in a range of microseconds that is not empty.
     pub(super) fn micros(&mut self, range: Range<u64>) -> Duration {
         Duration::from_micros(self.number(range))
@@ -50,7 +56,6 @@ impl Random {
 
     /// One of several.
     pub(super) fn pick<T: Clone>(&mut self, all: &[T]) -> T {
-        let index = self.number(0..all.len() as u64);
-        all[usize::try_from(index).unwrap_or(0)].clone()
+        all[self.index(all.len())].clone()
     }
 }

@@ -220,15 +220,14 @@ impl Simulation {
                 let what = self.visit(&mut random);
                 visit(&self.world, &self.invariants, &there, &what);
             }
-            let nanos = u64::try_from(self.scenario.pause.as_nanos()).unwrap_or(u64::MAX);
-            let pause = Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1));
-            self.world.sleep(pause).await;
+            self.world
+                .sleep(self.scenario.pause_after(many, &mut random))
+                .await;
         }
     }
 
     fn visit(&self, random: &mut Random) -> Visit {
-        let zones = self.scenario.zones.len() as u64;
-        let any = usize::try_from(random.number(0..zones)).unwrap_or(0);
+        let any = random.index(self.scenario.zones.len());
         let hot = self.scenario.hot.filter(|_| random.chance(85));
         let zone = hot.unwrap_or(any);
         let plan = &self.scenario.zones[zone];

@@ -181,33 +181,22 @@ impl Scenario {
 
     /// All rates that an origin has in any file at any time.
     pub(super) fn origin_rates(&self, origin: usize) -> impl Iterator<Item = Rate> {
-        let retuned = self
-            .faults
-            .iter()
-            .filter_map(move |(_, fault)| match fault {
-                Fault::RetuneOrigin {
-                    origin: other,
-                    rate,
-                    ..
-                } if *other == origin => Some(*rate),
-                _ => None,
-            });
+        let retuned = self.faults.iter();
+        let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_origin(origin));
         std::iter::once(self.origins[origin].rate).chain(retuned)
     }
 
     /// The lowest rate that a key has at any time.
     pub(super) fn slowest(&self, zone: usize, key: &str) -> Rate {
-        let rates = self.rates(zone, key);
-        rates
-            .min_by(|one, other| one.per_second().total_cmp(&other.per_second()))
+        self.rates(zone, key)
+            .max_by_key(|rate| rate.interval())
             .expect("one")
     }
 
     /// The highest rate that a key has at any time.
     pub(super) fn fastest(&self, zone: usize, key: &str) -> Rate {
-        let rates = self.rates(zone, key);
-        rates
-            .max_by(|one, other| one.per_second().total_cmp(&other.per_second()))
+        self.rates(zone, key)
+            .min_by_key(|rate| rate.interval())
             .expect("one")
     }
 
@@ -220,10 +209,16 @@ impl Scenario {
 
     /// How many times the rate of a zone is changed in a file.
     pub(super) fn retunes(&self, zone: usize) -> usize {
-        let retunes = self.faults.iter().filter(
-            |(_, fault)| matches!(fault, Fault::Retune { zone: other, .. } if *other == zone),
-        );
-        retunes.count()
+        let retunes = self.faults.iter();
+        retunes
+            .filter_map(|(_, fault)| fault.rate_of_zone(zone))
+            .count()
+    }
+
+    /// How long nobody comes to a gateway after so many have come at once.
+    pub(super) fn pause_after(&self, many: u64, random: &mut Random) -> Duration {
+        let nanos = u64::try_from(self.pause.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1))
     }
 
     /// When the last fault is over.
@@ -236,8 +231,7 @@ impl Scenario {
     ///
     /// `billed` is what was billed to the key, in requests.
     pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
-        let bursts = self.zones[zone].limits.iter().map(|limit| limit.burst);
-        let places = u64::from(bursts.max().unwrap_or(0) + 1);
+        let places = u64::from(self.zones[zone].max_burst() + 1);
         // A bill may move a request behind all others: to the end of the schedule.
         let mut schedules = 1 + u64::from(billed);
         if self.moods.iter().any(|percent| *percent > 0) {
@@ -253,15 +247,8 @@ impl Scenario {
 
     /// All rates that a key has at any time.
     pub(super) fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
-        let retuned = self
-            .faults
-            .iter()
-            .filter_map(move |(_, fault)| match fault {
-                Fault::Retune {
-                    zone: other, rate, ..
-                } if *other == zone => Some(*rate),
-                _ => None,
-            });
+        let retuned = self.faults.iter();
+        let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_zone(zone));
         std::iter::once(self.zones[zone].rate_of(key)).chain(retuned)
     }
 

@@ -136,17 +136,9 @@ pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
 impl fmt::Display for ScriptCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
-            let CallEntry {
-                key,
-                many,
-                cost,
-                first,
-                done,
-                end,
-                free,
-                ..
-            } = entry;
-            write!(f, " {key}")?;
+            let (many, done, free) = (entry.many, entry.done, &entry.free);
+            let (first, cost, end) = (entry.first, entry.cost, entry.end);
+            write!(f, " {}", entry.key)?;
             match self.asked {
                 JOIN if entry.has_places() => write!(f, " +{done}/{many} at {free:?} {end}")?,
                 JOIN => write!(f, " +{done}/{many}")?,

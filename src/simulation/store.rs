@@ -31,9 +31,9 @@ pub(super) struct StoreServer {
     world: Rc<World>,
     redis: RefCell<FakeRedis>,
     invariants: Rc<Invariants>,
-    condition: Cell<StoreState>,
-    /// How long it takes for a command.
-    takes: Cell<Duration>,
+    pub(super) state: Cell<StoreState>,
+    /// How long it takes for each command.
+    pub(super) takes: Cell<Duration>,
     /// When it is done with all commands that have arrived.
     busy_until: Cell<Duration>,
     /// How far its clock is ahead, in microseconds.
@@ -46,24 +46,11 @@ impl StoreServer {
             world: Rc::clone(world),
             redis: RefCell::new(redis),
             invariants: Rc::clone(invariants),
-            condition: Cell::new(StoreState::Works),
+            state: Cell::new(StoreState::Works),
             takes: Cell::default(),
             busy_until: Cell::default(),
             ahead: Cell::default(),
         }
-    }
-
-    pub(super) fn condition(&self) -> StoreState {
-        self.condition.get()
-    }
-
-    pub(super) fn set_condition(&self, condition: StoreState) {
-        self.condition.set(condition);
-    }
-
-    /// How long it takes for each command from now on.
-    pub(super) fn set_takes(&self, takes: Duration) {
-        self.takes.set(takes);
     }
 
     /// Its clock jumps.
@@ -115,13 +102,13 @@ impl StoreServer {
         let done = self.busy_until.get().max(self.world.now()) + work;
         self.busy_until.set(done);
         self.world.sleep_until(done).await;
-        if self.condition.get() == StoreState::Dead {
+        if self.state.get() == StoreState::Dead {
             return None;
         }
         let (mut replies, mut claim) = (Vec::new(), None);
         for command in commands {
             let reply = self.run(&command);
-            if self.condition.get() == StoreState::Works {
+            if self.state.get() == StoreState::Works {
                 claim = self
                     .invariants
                     .store_ran(gateway, &command, &reply)
@@ -138,7 +125,7 @@ impl StoreServer {
     }
 
     fn run(&self, command: &[Vec<u8>]) -> Reply {
-        if self.condition.get() == StoreState::Loading {
+        if self.state.get() == StoreState::Loading {
             return Reply::Error("LOADING Redis is loading the dataset in memory".to_owned());
         }
         self.redis.borrow_mut().run(self.now(), command)

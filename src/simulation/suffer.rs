@@ -19,66 +19,62 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
         gateways,
         ..
     } = simulation;
-    let gateway = |number: usize| gateways.borrow()[number].clone();
+    let at = |gateway: usize| gateways.borrow()[gateway].clone();
     world.note(format_args!("{fault:?}"));
     match fault {
         Fault::Retune {
-            gateway: number,
+            gateway,
             zone,
             rate,
-        } => gateway(number).retune(zone, rate),
+        } => at(gateway).retune(zone, rate),
         Fault::RetuneOrigin {
-            gateway: number,
+            gateway,
             origin,
             rate,
-        } => gateway(number).retune_origin(world, origin, rate),
-        Fault::Forget {
-            gateway: number,
-            zone,
-        } => {
+        } => at(gateway).retune_origin(world, origin, rate),
+        Fault::Forget { gateway, zone } => {
             let key = scenario.zones[zone].keys[0];
-            invariants.forgotten();
-            gateway(number).forget(zone, key).await;
+            invariants.store_forgot();
+            at(gateway).forget(zone, key).await;
             // Until the store has done it.
             world.sleep(scenario.timeout).await;
-            invariants.forgotten();
+            invariants.store_forgot();
         }
         Fault::Slow {
-            gateway: number,
+            gateway,
             more,
             loss,
             lasts,
         } => {
-            let (link, (least, most)) = (network.link(number), scenario.delay);
+            let (link, (least, most)) = (network.link(gateway), scenario.delay);
             link.set_delay(least + more, most + more);
-            link.set_loss(loss);
+            link.loss.set(loss);
             world.sleep(lasts).await;
             link.set_delay(least, most);
-            link.set_loss(0);
+            link.loss.set(0);
         }
-        Fault::Partition {
-            gateway: number,
-            lasts,
-        } => network.link(number).block_until(world.now() + lasts),
+        Fault::Partition { gateway, lasts } => {
+            network.link(gateway).blocked_until.set(world.now() + lasts);
+        }
         Fault::Island { lasts } => {
             for link in network.links() {
-                link.block_until(world.now() + lasts);
+                link.blocked_until.set(world.now() + lasts);
             }
         }
-        Fault::Reset { gateway: number } => network.link(number).reset(),
+        Fault::Reset { gateway } => network.link(gateway).reset(),
         Fault::Busy { takes, lasts } => {
-            store.set_takes(takes);
+            store.takes.set(takes);
             world.sleep(lasts).await;
-            store.set_takes(Duration::ZERO);
+            store.takes.set(Duration::ZERO);
         }
         Fault::Death { lasts, loads } => {
-            store.set_condition(StoreState::Dead);
+            store.state.set(StoreState::Dead);
             reset_all(simulation);
             world.sleep(lasts).await;
             store.flush();
-            store.set_condition(StoreState::Loading);
+            store.state.set(StoreState::Loading);
             world.sleep(loads).await;
-            store.set_condition(StoreState::Works);
+            store.state.set(StoreState::Works);
         }
         Fault::Failover { loses, read_only } => {
             let replica = store.snapshot();
@@ -95,35 +91,28 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             invariants.jumped(micros);
         }
         Fault::Crash {
-            gateway: number,
+            gateway,
             lasts,
             clock,
-        } => crash(simulation, number, lasts, clock).await,
+        } => crash(simulation, gateway, lasts, clock).await,
     }
 }
 
 /// A gateway loses its power, and starts again after a while.
 async fn crash(simulation: &Simulation, number: usize, lasts: Duration, clock: Skew) {
-    let Simulation {
-        world,
-        scenario,
-        network,
-        invariants,
-        gateways,
-        ..
-    } = simulation;
+    let world = &simulation.world;
     let kill = || {
-        let host = gateways.borrow()[number].host;
-        invariants.died(number, host);
+        let host = simulation.gateways.borrow()[number].host;
+        simulation.invariants.died(number, host);
         world.kill(host);
     };
     kill();
-    network.link(number).reset();
+    simulation.network.link(number).reset();
     world.sleep(lasts).await;
     // Another fault may have killed its successor meanwhile, or not.
     kill();
-    let anew = Gateway::start(world, scenario, number, clock);
-    gateways.borrow_mut()[number] = anew;
+    let anew = Gateway::start(world, &simulation.scenario, number, clock);
+    simulation.gateways.borrow_mut()[number] = anew;
 }
 
 fn reset_all(simulation: &Simulation) {

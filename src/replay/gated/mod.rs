@@ -77,11 +77,7 @@ struct Waiting<'a> {
     cost: Cost,
     /// How long it holds a place at the origin.
     holds: Duration,
-    charges: Vec<Charged>,
-    /// The turns that it still waits for.
-    turns: usize,
-    /// The places that it still needs then, the next one last.
-    wanted: Vec<PlaceRequest>,
+    joined: ZonesJoined,
     /// When it came to the gate. Before that, when it came at all.
     since: Moment,
 }
@@ -131,12 +127,7 @@ impl<'a> GatedSimulator<'a> {
             let outcome = Outcome::accepted(route, &[], self.now);
             return ReplayAdmission::Known(rejected(outcome, self.now, reason, self.now));
         }
-        let ZonesJoined {
-            outcome,
-            charges,
-            turns,
-            wanted,
-        } = self.join_zones(number, route, line);
+        let (outcome, joined) = self.join_zones(number, route, line);
         if outcome.status == LimitStatus::Rejected {
             return ReplayAdmission::Known(outcome);
         }
@@ -146,17 +137,15 @@ impl<'a> GatedSimulator<'a> {
             share,
             cost: line.cost.unwrap_or(route.cost.usual()),
             holds: self.holds(route, line),
-            charges,
-            turns,
-            wanted,
+            joined,
             since: self.now,
         };
-        if turns == 0 {
+        if request.joined.turns == 0 {
             let outcome = self.go_on(number, request);
             self.run_granted();
             return outcome.map_or(ReplayAdmission::Waits, ReplayAdmission::Known);
         }
-        self.zones.begin(&request.charges);
+        self.zones.begin(&request.joined.charges);
         self.waiting.insert(number, request);
         ReplayAdmission::Waits
     }
@@ -202,9 +191,12 @@ impl<'a> GatedSimulator<'a> {
     }
 
     /// Joins all zones of the route, or none.
-    fn join_zones(&mut self, number: u64, route: &Route, line: &Line) -> ZonesJoined {
+    fn join_zones(&mut self, number: u64, route: &Route, line: &Line) -> (Outcome, ZonesJoined) {
         let now = self.now;
-        let rejected = |excess| ZonesJoined::rejected(Outcome::rejected(route, excess, now));
+        let rejected = |excess| {
+            let outcome = Outcome::rejected(route, excess, now);
+            (outcome, ZonesJoined::default())
+        };
         let (mut asked, mut places) = (Vec::with_capacity(route.limits.len()), Vec::new());
         let mut refused = None;
         for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
@@ -245,12 +237,12 @@ impl<'a> GatedSimulator<'a> {
         let turns = verdicts.iter().filter(waits).count();
         let name = |place: &PlaceRequest| self.zones.zone(place.owner.0).name.as_str();
         places.sort_by(|one, other| name(other).cmp(name(one)));
-        ZonesJoined {
-            outcome: Outcome::accepted(route, &verdicts, now),
+        let joined = ZonesJoined {
             charges,
             turns: if route.dry_run { 0 } else { turns },
             wanted: places,
-        }
+        };
+        (Outcome::accepted(route, &verdicts, now), joined)
     }
 
     /// Everything happens that is due by `until`, in order of time.
@@ -296,23 +288,12 @@ impl<'a> GatedSimulator<'a> {
     }
 }
 
-/// What became of a request in its zones.
+/// What a request has of its zones, and what it still needs there.
+#[derive(Default)]
 struct ZonesJoined {
-    outcome: Outcome,
     charges: Vec<Charged>,
-    /// The turns to wait for.
+    /// The turns that it still waits for.
     turns: usize,
-    /// The places to take then, the first one last.
+    /// The places that it still needs then, the next one last.
     wanted: Vec<PlaceRequest>,
-}
-
-impl ZonesJoined {
-    fn rejected(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            charges: Vec::new(),
-            turns: 0,
-            wanted: Vec::new(),
-        }
-    }
 }

@@ -16,14 +16,14 @@ impl<'a> GatedSimulator<'a> {
         let Some(request) = self.waiting.get_mut(&number) else {
             return;
         };
-        request.turns -= 1;
-        if request.turns > 0 {
+        request.joined.turns -= 1;
+        if request.joined.turns > 0 {
             return;
         }
         let Some(request) = self.waiting.remove(&number) else {
             return;
         };
-        self.zones.end(&request.charges);
+        self.zones.end(&request.joined.charges);
         let outcome = self.go_on(number, request);
         self.known.extend(outcome.map(|outcome| (number, outcome)));
     }
@@ -32,7 +32,7 @@ impl<'a> GatedSimulator<'a> {
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
-                request.wanted.pop();
+                request.joined.wanted.pop();
                 let outcome = self.go_on(number, request);
                 self.known.extend(outcome.map(|outcome| (number, outcome)));
             }
@@ -43,12 +43,12 @@ impl<'a> GatedSimulator<'a> {
     /// unless it waits.
     pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
-        while let Some(place) = request.wanted.last() {
+        while let Some(place) = request.joined.wanted.last() {
             if !self.places.take(place, number, time) {
                 self.waiting.insert(number, request);
                 return None;
             }
-            request.wanted.pop();
+            request.joined.wanted.pop();
         }
         let waited = self.now.since(time);
         if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
@@ -122,7 +122,7 @@ impl<'a> GatedSimulator<'a> {
     }
 
     pub(super) fn give_back(&mut self, number: u64, request: &Waiting) {
-        self.zones.refund(&request.charges, self.now);
+        self.zones.refund(&request.joined.charges, self.now);
         self.granted.extend(self.places.end(number));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Line, LineError, Recorded, asked, canonical, path_of, said, shown, time};
+use super::spans::seconds;
+use super::{Line, LineError, Recorded, address, asked, said, shown, time, without_port};
 
 /// The kinds of requests: the first word of each line.
 const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
@@ -27,6 +28,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         return Err(LineError::Alb);
     };
     let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(shown(ended)))?;
+    // -1 is no span: that phase was not reached.
     let [head, target, response] = [head, target, response].map(seconds);
     let spans = [head, target, response].into_iter().flatten();
     let told = spans.fold(Duration::ZERO, Duration::saturating_add);
@@ -38,55 +40,31 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let came = created.filter(|created| *created <= ended);
     let came = came.unwrap_or_else(|| ended.before(told));
     let (method, asked_for) = asked(request);
-    let client = client
-        .rsplit_once(':')
-        .map_or(client, |(address, _)| address);
-    let client = client.trim_matches(['[', ']']);
     let recorded = Recorded {
-        client: client.parse().ok().map(canonical),
+        client: address(without_port(client).trim_matches(['[', ']'])),
         method: method.into(),
         target: asked_for.into(),
-        referer: "".into(),
         user_agent: said(Some(agent)),
-        keyed: None,
-        plan: None,
         took: ended.since(came),
         at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),
-        ahead: 0,
+        ..Recorded::default()
     };
-    Ok(Line {
-        time: came,
-        key: None,
-        path: path_of(asked_for).into(),
-        cost: None,
-        recorded: Some(recorded),
-    })
-}
-
-/// A span; `None` for -1: that phase was not reached.
-fn seconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.parse().ok()?).ok()
+    Ok(Line::logged(came, recorded))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::replay::Form;
+    use crate::replay::line::tests::get_of_agent;
 
     const LINE: &str = "https 2026-11-21T03:33:47.500000Z app/edge/0123456789abcdef 192.0.2.7:2817 198.51.100.1:80 0.001 0.200 0.050 200 200 34 366 \"GET https://www.example:443/a?b=1 HTTP/2.0\" \"curl/8\" TLS_AES_128_GCM_SHA256 TLSv1.3 arn:aws:elasticloadbalancing:eu:1:targetgroup/app/1 \"Root=1-1-1\" \"www.example\" \"arn:aws:acm:eu:1:certificate/1\" 0 2026-11-21T03:33:47.100000Z \"forward\" \"-\" \"-\" \"198.51.100.1:80\" \"200\" \"-\" \"-\"";
 
     #[test]
     fn a_request_came_when_it_was_created() {
         assert_eq!(Form::of(LINE), Form::Alb);
-        let line = Form::Alb.read(LINE).unwrap();
-        assert_eq!(line.time.as_nanos(), 1_795_232_027_100_000_000);
-        assert_eq!(line.path, "/a");
-        let recorded = line.recorded.unwrap();
-        assert_eq!(recorded.client, "192.0.2.7".parse().ok());
-        assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
-        assert_eq!(recorded.user_agent, "curl/8");
-        assert_eq!(recorded.took, Duration::from_millis(400));
-        assert_eq!(recorded.at_origin, Some(Duration::from_millis(250)));
+        let expected = get_of_agent("curl/8", 1_795_232_027_100_000_000, 400, 250);
+        assert_eq!(read(LINE), Ok(expected));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Line, LineError, Recorded, canonical, path_of, shown, time, without_host};
+use super::{Line, LineError, Recorded, address, bare_target, fields, shown, time};
 
 /// The fields that are read.
 #[derive(Deserialize)]
@@ -40,8 +40,7 @@ pub(super) fn is(line: &str) -> bool {
 }
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
-    let log: Caddy =
-        serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
+    let log: Caddy = fields(line)?;
     let ended = match &log.ts {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -56,10 +55,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         uri,
         headers,
     } = log.request;
-    let target = match without_host(&uri) {
-        bare if bare.len() == uri.len() => uri,
-        bare => bare.to_owned().into(),
-    };
     let header = |name: &str| {
         let found = headers
             .iter()
@@ -69,24 +64,17 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     };
     let client = client_ip.or(remote_ip);
     let recorded = Recorded {
-        client: client.and_then(|client| client.parse().ok().map(canonical)),
+        client: client.and_then(|client| address(&client)),
         method,
+        target: bare_target(uri),
         referer: header("referer"),
         user_agent: header("user-agent"),
-        keyed: None,
-        plan: None,
         took: took.unwrap_or_default(),
         at_origin: took,
         ahead,
-        target,
+        ..Recorded::default()
     };
-    Ok(Line {
-        time: ended.before(recorded.took),
-        key: None,
-        path: path_of(&recorded.target).to_owned().into(),
-        cost: None,
-        recorded: Some(recorded),
-    })
+    Ok(Line::logged(ended.before(recorded.took), recorded))
 }
 
 /// A duration in seconds, or as text such as `1.5ms`.
@@ -114,20 +102,15 @@ fn span(value: &Value) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::replay::Form;
+    use crate::replay::line::tests::get_of_agent;
 
     const LINE: &str = "{\"level\":\"info\",\"ts\":1795232027.5,\"logger\":\"http.log.access\",\"msg\":\"handled request\",\"request\":{\"remote_ip\":\"198.51.100.9\",\"remote_port\":\"41342\",\"client_ip\":\"192.0.2.7\",\"proto\":\"HTTP/2.0\",\"method\":\"GET\",\"host\":\"www.example\",\"uri\":\"/a?b=1\",\"headers\":{\"User-Agent\":[\"curl/8\"]}},\"bytes_read\":0,\"user_id\":\"\",\"duration\":0.25,\"size\":10,\"status\":200,\"resp_headers\":{\"Server\":[\"Caddy\"]}}";
 
     #[test]
     fn the_request_came_its_duration_before_the_time_of_the_line() {
         assert_eq!(Form::of(LINE), Form::Caddy);
-        let line = Form::Caddy.read(LINE).unwrap();
-        assert_eq!(line.time.as_nanos(), 1_795_232_027_250_000_000);
-        assert_eq!(line.path, "/a");
-        let recorded = line.recorded.unwrap();
-        assert_eq!(recorded.client, "192.0.2.7".parse().ok());
-        assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
-        assert_eq!(recorded.user_agent, "curl/8");
-        assert_eq!(recorded.at_origin, Some(Duration::from_millis(250)));
+        let expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
+        assert_eq!(read(LINE), Ok(expected));
     }
 
     #[test]

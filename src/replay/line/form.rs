@@ -25,7 +25,7 @@ pub enum Form {
 }
 
 /// The formats and their names.
-const NAMES: [(Form, &str); 7] = [
+pub(super) const NAMES: [(Form, &str); 7] = [
     (Form::Csv, "csv"),
     (Form::Combined, "combined"),
     (Form::Json, "json"),

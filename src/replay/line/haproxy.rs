@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Line, LineError, Recorded, asked, canonical, path_of, shown, time};
+use super::{Line, LineError, Recorded, address, asked, shown, time, without_port};
 
 /// The length of a time such as `21/Nov/2026:03:33:47.349`.
 const TIME: usize = 24;
@@ -46,29 +46,17 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (_, quoted) = rest.split_once('"').ok_or(LineError::Haproxy)?;
     let request = quoted.split('"').next().unwrap_or_default();
     let (method, target) = asked(request);
-    let client = client
-        .rsplit_once(':')
-        .map_or(client, |(address, _)| address);
     let recorded = Recorded {
-        client: client.parse().ok().map(canonical),
+        client: address(without_port(client)),
         method: method.into(),
         target: target.into(),
-        referer: "".into(),
-        user_agent: "".into(),
-        keyed: None,
-        plan: None,
         took,
         at_origin,
-        ahead: 0,
+        ..Recorded::default()
     };
-    Ok(Line {
-        // The first byte came at the time of the line; the limit decides when the head is there.
-        time: begun + Duration::from_nanos(nanos) + head,
-        key: None,
-        path: path_of(target).into(),
-        cost: None,
-        recorded: Some(recorded),
-    })
+    // The first byte came at the time of the line; the limit decides when the head is there.
+    let came = begun + Duration::from_nanos(nanos) + head;
+    Ok(Line::logged(came, recorded))
 }
 
 /// A timer; `None` for -1: that phase was not reached.
@@ -81,6 +69,7 @@ fn milliseconds(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::replay::Form;
+    use crate::replay::line::tests::get_of_agent;
 
     const LINE: &str = "192.0.2.7:33317 [21/Nov/2026:03:33:47.349] http-in app/srv1 10/20/30/69/159 200 2750 - - ---- 1/1/1/1/0 0/0 {www.example} {} \"GET /a?b=1 HTTP/1.1\"";
 
@@ -89,14 +78,8 @@ mod tests {
         let syslog = format!("Nov 21 03:33:47 lb1 haproxy[14389]: {LINE}");
         for text in [LINE, &syslog] {
             assert_eq!(Form::of(text), Form::Haproxy, "{text}");
-            let line = Form::Haproxy.read(text).unwrap();
-            assert_eq!(line.time.as_nanos(), 1_795_232_027_359_000_000);
-            assert_eq!(line.path, "/a");
-            let recorded = line.recorded.unwrap();
-            assert_eq!(recorded.client, "192.0.2.7".parse().ok());
-            assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
-            assert_eq!(recorded.took, Duration::from_millis(149));
-            assert_eq!(recorded.at_origin, Some(Duration::from_millis(129)));
+            let expected = get_of_agent("", 1_795_232_027_359_000_000, 149, 129);
+            assert_eq!(read(text), Ok(expected));
         }
     }
 

@@ -7,9 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{
-    Line, LineError, Recorded, asked, canonical, path_of, shown, spans, time, without_host,
-};
+use super::{Line, LineError, Recorded, address, asked, bare_target, fields, shown, spans, time};
 use crate::limit::Cost;
 
 /// The fields that are read. A line may have several fields with the same meaning.
@@ -50,8 +48,7 @@ struct Json<'a> {
 }
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
-    let json: Json =
-        serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
+    let json: Json = fields(line)?;
     // The most precise time first.
     let times = json.msec.or(json.time).or(json.time_iso8601);
     let times = times.or(json.timestamp).or(json.at_timestamp);
@@ -85,16 +82,13 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         (method, target) = (Some(by.to_owned().into()), Some(what.to_owned().into()));
     }
     // The gateway logs no target for a request that it could not parse.
-    let target = target.unwrap_or_default();
-    let target = match without_host(&target) {
-        bare if bare.len() == target.len() => target,
-        bare => bare.to_owned().into(),
-    };
+    let target = bare_target(target.unwrap_or_default());
     let cost = json.cost.text();
     let client = json.client.or(json.remote_addr).text();
     let recorded = Recorded {
-        client: client.and_then(|client| client.parse().ok().map(canonical)),
+        client: client.and_then(|client| address(&client)),
         method: method.unwrap_or_default(),
+        target,
         referer: its_own(json.referer, json.http_referer),
         user_agent: its_own(json.user_agent, json.http_user_agent),
         keyed: json.zone.whole().zip(json.key.whole()),
@@ -103,15 +97,11 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         took,
         at_origin,
         ahead,
-        target,
     };
     Ok(Line {
-        time: ended.before(took),
-        key: None,
-        path: path_of(&recorded.target).to_owned().into(),
         // What was given back counts as its route says.
         cost: cost.and_then(|cost| cost.parse().ok().and_then(Cost::new)),
-        recorded: Some(recorded),
+        ..Line::logged(ended.before(took), recorded)
     })
 }
 
@@ -160,12 +150,11 @@ impl<'a> Said<'a> {
 
     /// The value as seconds.
     fn span(self) -> Option<Duration> {
-        let seconds = match self {
+        match self {
             Self::Nothing => None,
-            Self::Text(text) => text.parse().ok(),
-            Self::Number(number) => Some(number),
-        };
-        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            Self::Text(text) => spans::seconds(&text),
+            Self::Number(number) => Duration::try_from_secs_f64(number).ok(),
+        }
     }
 }
 

@@ -34,9 +34,9 @@ pub(super) fn upstream(text: &str) -> Option<Duration> {
         .reduce(Duration::saturating_add)
 }
 
-fn seconds(text: &str) -> Option<Duration> {
-    let seconds = text.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+/// A span in seconds.
+pub(super) fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 
 #[cfg(test)]

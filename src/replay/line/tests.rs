@@ -1,5 +1,19 @@
 use super::*;
 
+/// The line of a request for `/a?b=1` by 192.0.2.7, in milliseconds.
+pub(super) fn get_of_agent(agent: &str, nanos: u64, took: u64, at_origin: u64) -> Line<'_> {
+    let recorded = Recorded {
+        client: "192.0.2.7".parse().ok(),
+        method: "GET".into(),
+        target: "/a?b=1".into(),
+        user_agent: agent.into(),
+        took: Duration::from_millis(took),
+        at_origin: Some(Duration::from_millis(at_origin)),
+        ..Recorded::default()
+    };
+    Line::logged(Moment::from_nanos(nanos), recorded)
+}
+
 #[test]
 fn csv_needs_a_time_and_a_key() {
     let line = Form::Csv.read("12.5,alice,/login").unwrap();

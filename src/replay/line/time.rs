@@ -23,39 +23,29 @@ pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
 
 /// A fast path for nginx's fixed widths. It takes a tenth of the time.
 fn plain(text: &[u8]) -> Option<(Moment, i32)> {
-    let [
-        d1,
-        d2,
-        b'/',
-        m1,
-        m2,
-        m3,
-        b'/',
-        y @ ..,
-        b' ',
-        sign,
-        oh1,
-        oh2,
-        om1,
-        om2,
-    ] = text
-    else {
+    let text: &[u8; 26] = text.try_into().ok()?;
+    let marks = [
+        (2, b'/'),
+        (6, b'/'),
+        (11, b':'),
+        (14, b':'),
+        (17, b':'),
+        (20, b' '),
+    ];
+    if marks.iter().any(|(at, mark)| text[*at] != *mark) {
         return None;
-    };
-    let [y1, y2, y3, y4, b':', h1, h2, b':', mi1, mi2, b':', s1, s2] = y else {
-        return None;
-    };
-    let month = MONTHS.iter().position(|name| **name == [*m1, *m2, *m3])?;
-    let two = |tens: u8, ones: u8| {
+    }
+    let month = MONTHS.iter().position(|name| **name == text[3..6])?;
+    let two = |at: usize| {
+        let (tens, ones) = (text[at], text[at + 1]);
         let both = tens.is_ascii_digit() && ones.is_ascii_digit();
         both.then(|| i8::try_from((tens - b'0') * 10 + (ones - b'0')).unwrap_or(0))
     };
-    let year = i16::from(two(*y1, *y2)?) * 100 + i16::from(two(*y3, *y4)?);
+    let year = i16::from(two(7)?) * 100 + i16::from(two(9)?);
     let month = i8::try_from(month + 1).ok()?;
-    let (hour, minute, second) = (two(*h1, *h2)?, two(*mi1, *mi2)?, two(*s1, *s2)?);
-    let date = DateTime::new(year, month, two(*d1, *d2)?, hour, minute, second, 0).ok()?;
-    let ahead = i32::from(two(*oh1, *oh2)?) * 3600 + i32::from(two(*om1, *om2)?) * 60;
-    let ahead = match sign {
+    let date = DateTime::new(year, month, two(0)?, two(12)?, two(15)?, two(18)?, 0).ok()?;
+    let ahead = i32::from(two(22)?) * 3600 + i32::from(two(24)?) * 60;
+    let ahead = match text[21] {
         b'+' => ahead,
         b'-' => -ahead,
         _ => return None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Line, LineError, Recorded, canonical, combined, path_of, shown, time};
+use super::{Line, LineError, Recorded, address, combined, fields, shown, time};
 
 /// The fields of its JSON that are read.
 #[derive(Deserialize)]
@@ -60,36 +60,29 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
 }
 
 fn json(line: &str) -> Result<Line<'_>, LineError> {
-    let log: Traefik =
-        serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
+    let log: Traefik = fields(line)?;
     let (came, ahead) =
         time::any(&log.start_utc).ok_or_else(|| LineError::Time(shown(&log.start_utc)))?;
     let at_origin = Duration::from_nanos(log.origin_duration);
     let recorded = Recorded {
-        client: log.client_host.parse().ok().map(canonical),
+        client: address(&log.client_host),
         method: log.request_method,
         target: log.request_path,
         referer: log.referer,
         user_agent: log.user_agent,
-        keyed: None,
-        plan: None,
         took: Duration::from_nanos(log.duration),
         at_origin: (!at_origin.is_zero()).then_some(at_origin),
         ahead,
+        ..Recorded::default()
     };
-    Ok(Line {
-        time: came,
-        key: None,
-        path: path_of(&recorded.target).to_owned().into(),
-        cost: None,
-        recorded: Some(recorded),
-    })
+    Ok(Line::logged(came, recorded))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::replay::Form;
+    use crate::replay::line::tests::get_of_agent;
 
     const COMMON: &str = "192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" 17 \"app@docker\" \"http://198.51.100.1:80\" 250ms";
     const JSON: &str = "{\"ClientAddr\":\"192.0.2.7:58310\",\"ClientHost\":\"192.0.2.7\",\"DownstreamStatus\":200,\"Duration\":250000000,\"OriginDuration\":240000000,\"Overhead\":10000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a?b=1\",\"RouterName\":\"app@docker\",\"StartLocal\":\"2026-11-21T04:33:47.1+01:00\",\"StartUTC\":\"2026-11-21T03:33:47.1Z\",\"request_User-Agent\":\"curl/8\",\"level\":\"info\",\"msg\":\"\",\"time\":\"2026-11-21T03:33:47Z\"}";
@@ -99,15 +92,8 @@ mod tests {
         let whole = 1_795_232_027_000_000_000;
         for (text, nanos, at_origin) in [(COMMON, whole, 250), (JSON, whole + 100_000_000, 240)] {
             assert_eq!(Form::of(text), Form::Traefik, "{text}");
-            let line = Form::Traefik.read(text).unwrap();
-            assert_eq!(line.time.as_nanos(), nanos);
-            assert_eq!(line.path, "/a");
-            let recorded = line.recorded.unwrap();
-            assert_eq!(recorded.client, "192.0.2.7".parse().ok());
-            assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
-            assert_eq!(recorded.user_agent, "curl/8");
-            assert_eq!(recorded.took, Duration::from_millis(250));
-            assert_eq!(recorded.at_origin, Some(Duration::from_millis(at_origin)));
+            let expected = get_of_agent("curl/8", nanos, 250, at_origin);
+            assert_eq!(read(text), Ok(expected));
         }
     }
 

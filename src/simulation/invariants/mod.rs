@@ -123,11 +123,8 @@ impl Invariants {
     /// It was rejected.
     pub(super) fn rejected(&self, request: &Request, rejection: &Rejection) {
         self.note(request, format_args!("is rejected: {:?}", rejection.reason));
-        self.check(
-            self.answers
-                .borrow_mut()
-                .answered(request, self.world.now()),
-        );
+        let now = self.world.now();
+        self.check(self.answers.borrow_mut().answered(request, now));
         self.check(self.fallback.rejected(request, rejection.reason));
     }
 
@@ -191,11 +188,8 @@ impl Invariants {
                 return;
             };
             let (gate, now) = ((gateway.number, origin), self.world.now());
-            let seen = self
-                .gates
-                .borrow_mut()
-                .seen(gate, gateway.host, &sharing, now);
-            self.check(seen);
+            let mut gates = self.gates.borrow_mut();
+            self.check(gates.seen(gate, gateway.host, &sharing, now));
         }
     }
 
@@ -253,17 +247,12 @@ impl Invariants {
         }
     }
 
-    /// The store has lost data.
+    /// The store has lost data, or an operator has it forget a key.
     pub(super) fn store_forgot(&self) {
         self.world.note(format_args!("store: has forgotten"));
         self.places.borrow_mut().store_forgot();
         self.pace.borrow_mut().store_forgot(self.world.now());
         self.gates.borrow_mut().store_forgot();
-    }
-
-    /// An operator has the store forget a key.
-    pub(super) fn forgotten(&self) {
-        self.store_forgot();
     }
 
     /// The store's clock has jumped.
@@ -358,27 +347,16 @@ impl Invariants {
     }
 
     fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
-        let GateRequest {
-            id,
-            gateway,
-            origin,
-            key,
-            class,
-            ..
-        } = request;
+        let (id, gateway, origin) = (request.id, request.gateway, request.origin);
+        let (key, class) = (request.key, request.class);
         self.world.note(format_args!(
             "gateway {gateway}: request {id} of origin{origin}:{class}:{key} {what}"
         ));
     }
 
     fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {
-        let Request {
-            id,
-            gateway,
-            zone,
-            key,
-            ..
-        } = request;
+        let (id, gateway) = (request.id, request.gateway);
+        let (zone, key) = (request.zone, request.key);
         self.world.note(format_args!(
             "gateway {gateway}: request {id} of zone{zone}:{key} {what}"
         ));
@@ -390,13 +368,8 @@ struct Briefly<'a>(&'a Limit);
 
 impl std::fmt::Display for Briefly<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Limit {
-            burst,
-            delay,
-            max_wait,
-            cost,
-            ..
-        } = self.0;
+        let (burst, delay) = (self.0.burst, self.0.delay);
+        let (max_wait, cost) = (self.0.max_wait, self.0.cost);
         write!(
             f,
             "burst {burst}, delay {delay:?}, max_wait {max_wait:?}, cost {cost:?}"

@@ -137,38 +137,7 @@ impl Pace {
         let zone = &self.scenario.zones[index];
         let span = (to.saturating_sub(from) + self.error() + self.jumped).as_secs_f64();
         let rate = self.scenario.fastest(index, key);
-        let costs = zone.limits.iter().map(|limit| limit.cost.get());
-        let cost = f64::from(costs.max().unwrap_or(1));
-        let bursts = zone.limits.iter().map(|limit| limit.burst);
-        let burst = f64::from(bursts.max().unwrap_or(0));
-        let once = match zone.algorithm {
-            // A gateway that learns late of a higher rate lets those go whose time has passed.
-            Algorithm::LeakyBucket if self.scenario.retunes(index) > 0 => {
-                rate.per_second() * span + burst + 2.0 * cost
-            }
-            Algorithm::LeakyBucket => {
-                // Those who wait depart at the rate; where costs are mixed, in another order.
-                let delay = zone.limits.iter().map(|limit| match limit.delay {
-                    Delay::Above(delay) => delay,
-                    Delay::Never => limit.burst,
-                });
-                let delay = f64::from(delay.max().unwrap_or(0));
-                let ahead = if cost > 1.0 { 2.0 * cost } else { 1.0 };
-                rate.per_second() * span + delay + ahead
-            }
-            Algorithm::TokenBucket => rate.per_second() * span + burst + 1.0,
-            _ => {
-                let rates = || self.scenario.rates(index, key);
-                let period = rates().map(Rate::period).min().unwrap_or_default();
-                let count = rates().filter_map(Rate::whole_count).max();
-                let windows = span / period.as_secs_f64();
-                let touched = match zone.algorithm {
-                    Algorithm::SlidingWindowLog => windows.floor() + 1.0,
-                    _ => windows.floor() + 2.0,
-                };
-                f64::from(count.unwrap_or(0)) * touched
-            }
-        };
+        let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
         // What the store forgot is forgiven once, and what a gateway let in alone each time.
         let waits = self.scenario.longest_wait(index, key, 0) + self.scenario.timeout;
         let touches = |began: Duration, ended: Duration| {
@@ -192,16 +161,51 @@ impl Pace {
             times *= cost;
         }
         let alone = if zone.algorithm.has_windows() {
-            once
+            self.most_once(stream, span)
         } else {
             rate.per_second() * span + burst + cost
         };
         let most = if gateway.is_some() {
             alone * times
         } else {
-            once * times
+            self.most_once(stream, span) * times
         };
         most + 1e-6
+    }
+
+    /// How many requests may depart within a span, in seconds, by one schedule that loses nothing.
+    fn most_once(&self, (index, key, _): Stream, span: f64) -> f64 {
+        let zone = &self.scenario.zones[index];
+        let by_rate = self.scenario.fastest(index, key).per_second() * span;
+        let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
+        match zone.algorithm {
+            // A gateway that learns late of a higher rate lets those go whose time has passed.
+            Algorithm::LeakyBucket if self.scenario.retunes(index) > 0 => {
+                by_rate + burst + 2.0 * cost
+            }
+            Algorithm::LeakyBucket => {
+                // Those who wait depart at the rate; where costs are mixed, in another order.
+                let delay = zone.limits.iter().map(|limit| match limit.delay {
+                    Delay::Above(delay) => delay,
+                    Delay::Never => limit.burst,
+                });
+                let delay = f64::from(delay.max().unwrap_or(0));
+                let ahead = if cost > 1.0 { 2.0 * cost } else { 1.0 };
+                by_rate + delay + ahead
+            }
+            Algorithm::TokenBucket => by_rate + burst + 1.0,
+            _ => {
+                let rates = || self.scenario.rates(index, key);
+                let period = rates().map(Rate::period).min().unwrap_or_default();
+                let count = rates().filter_map(Rate::whole_count).max();
+                let windows = span / period.as_secs_f64();
+                let touched = match zone.algorithm {
+                    Algorithm::SlidingWindowLog => windows.floor() + 1.0,
+                    _ => windows.floor() + 2.0,
+                };
+                f64::from(count.unwrap_or(0)) * touched
+            }
+        }
     }
 
     /// How much nearer than on the schedule two departures may be: what the clocks are wrong by.

@@ -107,11 +107,7 @@ impl Fault {
     }
 
     fn new(kind: u64, random: &mut Random, gateways: usize, zones: usize) -> Self {
-        let mut below = |count: usize| {
-            let index = random.number(0..count as u64);
-            usize::try_from(index).unwrap_or(0)
-        };
-        let (gateway, zone) = (below(gateways), below(zones));
+        let (gateway, zone) = (random.index(gateways), random.index(zones));
         let lasts = random.millis(1..1500);
         match kind {
             0 => Self::Retune {
@@ -156,6 +152,22 @@ impl Fault {
     /// Whether all requests are decided by one store that forgets nothing.
     pub(super) fn is_harmless(&self) -> bool {
         matches!(self, Self::Retune { .. } | Self::RetuneOrigin { .. })
+    }
+
+    /// The rate that a zone has in a file from then on, if that changes.
+    pub(super) fn rate_of_zone(&self, of: usize) -> Option<Rate> {
+        match *self {
+            Self::Retune { zone, rate, .. } if zone == of => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// The rate that an origin has in a file from then on, if that changes.
+    pub(super) fn rate_of_origin(&self, of: usize) -> Option<Rate> {
+        match *self {
+            Self::RetuneOrigin { origin, rate, .. } if origin == of => Some(rate),
+            _ => None,
+        }
     }
 
     /// How long it lasts.

@@ -37,7 +37,7 @@ impl OriginPlan {
             1 => u32::try_from(gateways).ok(),
             _ => Some(random.small(1..6)),
         };
-        let keys = 1 + usize::try_from(random.number(0..4)).unwrap_or(0);
+        let keys = 1 + random.index(KEYS.len());
         let is_small = random.chance(25);
         Self {
             name: format!("origin{index}"),
@@ -87,18 +87,13 @@ impl OriginPlan {
 
     /// As a gateway's file has it, at this rate.
     pub(in crate::simulation) fn settings(&self, rate: Rate) -> config::Origin {
-        let Self {
-            queue,
-            max_queue,
-            queue_timeout,
-            ..
-        } = self;
+        let (queue, max_queue) = (self.queue, self.max_queue);
         let mut text = format!(
             "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\n\
              rate = \"1r/s\"\n[[routes]]\npath = \"/\"\norigin = \"a\"\n[origins.a]\n\
              servers = [\"http://127.0.0.1:1\"]\nrate = \"{rate}\"\nstore = \"redis\"\n\
              queue = {queue}\nmax_queue = {max_queue}\nqueue_timeout = \"{}us\"\n",
-            queue_timeout.as_micros()
+            self.queue_timeout.as_micros()
         );
         let mut add = |line: String| text.write_str(&line).expect("memory");
         if self.is_fair {

@@ -2,7 +2,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::config;
+use crate::config::OnStoreFailure::{Closed, Local, Open};
+use crate::config::{self, OnStoreFailure};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 use crate::simulation::random::Random;
 
@@ -19,23 +20,15 @@ pub(in crate::simulation) struct ZonePlan {
     pub(in crate::simulation) keys: &'static [&'static str],
     /// The limits of its routes.
     pub(in crate::simulation) limits: Vec<Limit>,
-    pub(in crate::simulation) on_store_failure: config::OnStoreFailure,
+    pub(in crate::simulation) on_store_failure: OnStoreFailure,
     /// How long places of busy keys are taken ahead; zero: not at all.
     pub(in crate::simulation) lease: Duration,
 }
 
 impl ZonePlan {
     pub(super) fn new(index: u64, random: &mut Random) -> Self {
-        let (_, algorithm) = random.pick(&[
-            Algorithm::NAMED[0],
-            Algorithm::NAMED[0],
-            Algorithm::NAMED[0],
-            Algorithm::NAMED[0],
-            Algorithm::NAMED[1],
-            Algorithm::NAMED[2],
-            Algorithm::NAMED[3],
-            Algorithm::NAMED[4],
-        ]);
+        // Half of all zones have the default.
+        let (_, algorithm) = Algorithm::NAMED[random.pick(&[0, 0, 0, 0, 1, 2, 3, 4])];
         let lease = lease(algorithm, random);
         let rate = if lease.is_zero() || random.chance(30) {
             rate(random)
@@ -56,14 +49,8 @@ impl ZonePlan {
             };
             limits.push(Limit { delay, ..other });
         }
-        let on_store_failure = random.pick(&[
-            config::OnStoreFailure::Local,
-            config::OnStoreFailure::Local,
-            config::OnStoreFailure::Local,
-            config::OnStoreFailure::Open,
-            config::OnStoreFailure::Closed,
-        ]);
-        let keys = 1 + usize::try_from(random.number(0..4)).unwrap_or(0);
+        let on_store_failure = random.pick(&[Local, Local, Local, Open, Closed]);
+        let keys = 1 + random.index(KEYS.len());
         Self {
             name: format!("zone{index}"),
             algorithm,
@@ -88,7 +75,7 @@ impl ZonePlan {
                 burst,
                 ..Limit::unlimited(Delay::Above(0), Cost::ONE)
             }],
-            on_store_failure: config::OnStoreFailure::Local,
+            on_store_failure: Local,
             lease: Duration::ZERO,
         }
     }
@@ -98,6 +85,16 @@ impl ZonePlan {
             Some(rate) if key == self.keys[0] => rate,
             _ => self.rate,
         }
+    }
+
+    pub(in crate::simulation) fn max_burst(&self) -> u32 {
+        let bursts = self.limits.iter().map(|limit| limit.burst);
+        bursts.max().unwrap_or(0)
+    }
+
+    pub(in crate::simulation) fn max_cost(&self) -> u32 {
+        let costs = self.limits.iter().map(|limit| limit.cost.get());
+        costs.max().unwrap_or(1)
     }
 
     /// Whether not all requests cost the same.

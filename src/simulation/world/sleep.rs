@@ -1,6 +1,5 @@
-use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -8,71 +7,45 @@ use std::time::Duration;
 
 use super::World;
 
-/// All who sleep, the first one first.
+/// How to wake one who sleeps, while it does.
+type WeakWaker = Weak<RefCell<Waker>>;
+
+/// All who sleep.
 #[derive(Default)]
 pub(super) struct Sleepers {
-    heap: RefCell<BinaryHeap<Reverse<Sleeper>>>,
-    count: RefCell<u64>,
-}
-
-/// Sleepers with the same time wake in the order in which they fell asleep.
-struct Sleeper {
-    due: Duration,
-    nth: u64,
-    waker: Weak<RefCell<Waker>>,
+    /// By their time. Those with the same time wake in the order in which they fell asleep.
+    wakers: RefCell<BTreeMap<(Duration, u64), WeakWaker>>,
+    count: Cell<u64>,
 }
 
 impl Sleepers {
     fn add(&self, due: Duration, waker: &Rc<RefCell<Waker>>) {
-        let mut count = self.count.borrow_mut();
-        *count += 1;
-        self.heap.borrow_mut().push(Reverse(Sleeper {
-            due,
-            nth: *count,
-            waker: Rc::downgrade(waker),
-        }));
+        let nth = self.count.get();
+        self.count.set(nth + 1);
+        let mut wakers = self.wakers.borrow_mut();
+        wakers.insert((due, nth), Rc::downgrade(waker));
     }
 
     /// When the first one is to be woken.
     pub(super) fn next(&self) -> Option<Duration> {
-        let mut heap = self.heap.borrow_mut();
-        while let Some(Reverse(first)) = heap.peek() {
-            if first.waker.strong_count() > 0 {
-                return Some(first.due);
+        let mut wakers = self.wakers.borrow_mut();
+        while let Some(first) = wakers.first_entry() {
+            if first.get().strong_count() > 0 {
+                return Some(first.key().0);
             }
-            heap.pop();
+            first.remove();
         }
         None
     }
 
     /// Wakes the first one.
     pub(super) fn wake_first(&self) {
-        let first = self.heap.borrow_mut().pop();
-        if let Some(waker) = first.and_then(|Reverse(first)| first.waker.upgrade()) {
+        let first = self.wakers.borrow_mut().pop_first();
+        if let Some(waker) = first.and_then(|(_, waker)| waker.upgrade()) {
             waker.borrow().wake_by_ref();
         }
     }
 }
-
-impl Ord for Sleeper {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.due, self.nth).cmp(&(other.due, other.nth))
-    }
-}
-
-impl PartialOrd for Sleeper {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Sleeper {
-    fn eq(&self, other: &Self) -> bool {
-        (self.due, self.nth) == (other.due, other.nth)
-    }
-}
-
-impl Eq for Sleeper {}
 
 /// Waits for a moment of the virtual time, to the nanosecond.
 pub(in crate::simulation) struct Sleep {

@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::Hasher;
+use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
 /// How many of the last steps are kept.
@@ -15,7 +15,8 @@ pub(in crate::simulation) struct Trace(RefCell<Steps>);
 struct Steps {
     last: VecDeque<String>,
     count: u64,
-    hash: Fnv,
+    /// Without random keys: the same steps have the same hash.
+    hash: DefaultHasher,
 }
 
 impl Trace {
@@ -41,26 +42,5 @@ impl Trace {
         let steps = self.0.borrow();
         let last = steps.last.iter().map(String::as_str);
         last.collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// The FNV-1a hash: the same in every process.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-        }
     }
 }

@@ -73,9 +73,7 @@ impl Advice {
     pub fn chosen(&self) -> Option<&Trial> {
         self.zone.as_ref().map(|zone| &zone.chosen)
     }
-}
 
-impl Advice {
     /// Who stands out, if anybody does; lines of text.
     pub(super) fn outliers_told(&self) -> String {
         let told = self.outliers.as_ref().zip(self.chosen());
@@ -101,13 +99,13 @@ impl ZoneAdvice {
             _ => None,
         };
         let candidates = neighbours(chosen.candidate, count, unit);
-        let trials = Trial::run_all(&group.spool, group.slots, &candidates)?;
+        let trials = Trial::run_all(&group.spool, &candidates)?;
         let reach = match bad {
             0 => Reach::NoneBad,
             _ if bad > good || bad_count.is_some_and(|bad| bad > count) => Reach::Below,
             _ => Reach::Above,
         };
-        let rejections = rejections(&group.spool, group.slots, chosen.candidate)?;
+        let rejections = rejections(&group.spool, chosen.candidate)?;
         let rejected = |key: &Peaks| rejections.get(key.slot? as usize).copied();
         Ok(Some(Self {
             rejected_of_heaviest: group.keys.most.iter().map(rejected).collect(),
@@ -130,7 +128,7 @@ fn neighbours(chosen: Candidate, count: u64, unit: char) -> Vec<Candidate> {
         per((count * 2).min(FASTEST), 1, unit),
     ];
     rates.dedup();
-    let mut bursts = vec![
+    let bursts = [
         0,
         b / 4,
         b / 2,
@@ -139,17 +137,12 @@ fn neighbours(chosen: Candidate, count: u64, unit: char) -> Vec<Candidate> {
         b + b.div_ceil(2).max(1),
         (b * 2).max(2),
     ];
-    let bursts = bursts
-        .drain(..)
-        .map(|burst| u32::try_from(burst).unwrap_or(u32::MAX));
-    let mut bursts: Vec<u32> = bursts.collect();
+    let bursts = bursts.map(|burst| u32::try_from(burst).unwrap_or(u32::MAX));
+    let mut bursts = Vec::from(bursts);
     bursts.dedup();
     let of_rate = |rate| {
-        let with = move |burst: &u32| Candidate {
-            rate,
-            burst: *burst,
-        };
-        bursts.iter().map(with).collect::<Vec<_>>()
+        let bursts = bursts.iter().copied();
+        bursts.map(move |burst| Candidate { rate, burst })
     };
     rates.into_iter().flat_map(of_rate).collect()
 }

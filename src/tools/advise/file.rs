@@ -23,31 +23,17 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> Option<String> {
     let survey = &advice.survey;
     let chosen = advice.chosen()?;
-    let (key, rate) = (
-        survey.template.to_string(),
-        chosen.candidate.rate.to_string(),
-    );
-    let of_keys = match survey.form {
+    let of_rate = origin_of_rate(advice);
+    let key = toml_string(&survey.facts.template.to_string());
+    let rate = toml_string(&chosen.candidate.rate.to_string());
+    let of_keys = match survey.facts.form {
         Some(Form::Csv) => {
             "# The log does not say what its keys are made of; address is assumed.\n"
         }
         _ => "",
     };
-    let outliers = advice.outliers_told();
-    let without = if outliers.is_empty() {
-        ""
-    } else {
-        ", without those that stand out"
-    };
-    let of_rate = match survey.rest.peak(Class::Good) {
-        1 => format!(
-            "# No key came twice in a second of the log: this is no less than the most in a minute, and no\n\
-             # request would have waited longer than {MAX_WAIT} s.\n"
-        ),
-        _ => format!("# The most that one key came in a second of the log{without}.\n"),
-    };
-    let gate = gate_fields(survey).unwrap_or_default();
     let caution = caution(survey);
+    let gate = gate_fields(survey).unwrap_or_default();
     let (gate, dry_run) = match caution {
         None => (
             gate,
@@ -58,7 +44,8 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
             "dry_run = true    # limits nobody, only counts and logs: remove it once the numbers are right\n",
         ),
     };
-    let [caution, outliers] = [caution.unwrap_or_default(), outliers].map(|text| comments(&text));
+    let [caution, outliers] =
+        [caution.unwrap_or_default(), advice.outliers_told()].map(|text| comments(&text));
     let unnamed = match origin {
         Some(_) => "",
         None => "    # the log does not name the backend: write its address here",
@@ -76,7 +63,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
          # The gate in front of the origin: what it gets from all clients together.\n\
          [origins.app]\n\
          servers = [{}]{unnamed}\n{gate}\n\
-         [zones.{}]\nkey = {}\n{of_keys}{of_rate}rate = {}\n\n\
+         [zones.{}]\nkey = {key}\n{of_keys}{of_rate}rate = {rate}\n\n\
          [[routes]]\n\
          path = \"/\"\n\
          origin = \"app\"\n\
@@ -84,10 +71,23 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         basis(survey),
         toml_string(origin.unwrap_or(ORIGIN)),
         title(&zone_of(survey)),
-        toml_string(&key),
-        toml_string(&rate),
         limit(survey, chosen),
     ))
+}
+
+/// Where the rate comes from, as a comment.
+fn origin_of_rate(advice: &Advice) -> String {
+    if advice.survey.rest.peak(Class::Good) == 1 {
+        return format!(
+            "# No key came twice in a second of the log: this is no less than the most in a minute, and no\n\
+             # request would have waited longer than {MAX_WAIT} s.\n"
+        );
+    }
+    let without = match advice.outliers {
+        Some(_) => ", without those that stand out",
+        None => "",
+    };
+    format!("# The most that one key came in a second of the log{without}.\n")
 }
 
 /// Lines as comments.

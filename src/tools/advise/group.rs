@@ -37,35 +37,25 @@ impl Resolution {
 pub(super) struct Group {
     keys: Keys,
     order: Order<(u32, Class)>,
-    tally: Tally,
+    counted: Counted,
 }
 
-/// Counts requests that are in order.
-struct Tally {
-    spool: Spool,
-    failure: Option<io::Error>,
-    of_all: Counts,
-    all: Spreads,
-    each: Spreads,
-    peaks: Timeline<2>,
-    resolution: Resolution,
-    first: Option<u64>,
-    last: u64,
-}
-
-/// What was counted of a group.
+/// What is counted of a group, of requests in order.
 pub(super) struct Counted {
     pub(super) spool: Spool,
-    pub(super) slots: usize,
+    failure: Option<io::Error>,
+    /// The keys, once all requests are counted.
     pub(super) keys: Ended,
+    /// The windows of all keys together that have not ended.
+    of_all: Counts,
     /// Windows of all keys together; `each` has those of each key.
     pub(super) all: Spreads,
     pub(super) each: Spreads,
     /// The highest counts within a second: of all keys together, and of one key.
     pub(super) peaks: Timeline<2>,
     pub(super) resolution: Resolution,
-    pub(super) first: Moment,
-    pub(super) last: Moment,
+    first: Option<u64>,
+    last: u64,
     /// How many requests could not be put into order.
     pub(super) late: u64,
     /// The most good requests a second of one key, where some keys were set aside.
@@ -82,9 +72,10 @@ impl Group {
         Ok(Self {
             keys: Keys::new(most_keys),
             order: Order::new(),
-            tally: Tally {
+            counted: Counted {
                 spool: Spool::new()?,
                 failure: None,
+                keys: Ended::default(),
                 of_all: Counts::default(),
                 all: Spreads::new(),
                 each: Spreads::new(),
@@ -92,18 +83,20 @@ impl Group {
                 resolution: Resolution::Second,
                 first: None,
                 last: 0,
+                late: 0,
+                peak: None,
             },
         })
     }
 
     /// The slot of a key, which becomes the most recently used one.
     pub(super) fn slot(&mut self, key: &[u8]) -> u32 {
-        self.keys.slot(key, |window| self.tally.end_of(window))
+        self.keys.slot(key, |window| self.counted.end_of(window))
     }
 
-    /// The number of slots.
-    pub(super) fn slots(&self) -> usize {
-        self.keys.slots()
+    /// Whether no request had one of its keys.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.slots() == 0
     }
 
     /// Counts a request of the key in `slot`.
@@ -112,55 +105,36 @@ impl Group {
     ///
     /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, slot: u32, class: Class) -> io::Result<()> {
-        let (tally, keys) = (&mut self.tally, &mut self.keys);
-        self.order
-            .put(time, (slot, class), |time, of| tally.count(time, of, keys));
-        self.tally.failure.take().map_or(Ok(()), Err)
+        let (counted, keys) = (&mut self.counted, &mut self.keys);
+        let count = |time, of| counted.count(time, of, keys);
+        self.order.put(time, (slot, class), count);
+        counted.failure.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn end(mut self) -> io::Result<Counted> {
-        let (tally, keys) = (&mut self.tally, &mut self.keys);
-        self.order.end(|time, of| tally.count(time, of, keys));
-        if let Some(failure) = tally.failure.take() {
+        let (counted, keys) = (&mut self.counted, &mut self.keys);
+        self.order.end(|time, of| counted.count(time, of, keys));
+        if let Some(failure) = counted.failure.take() {
             return Err(failure);
         }
-        let (all, peaks) = (&mut tally.all, &mut tally.peaks);
-        tally.of_all.end(|window| {
-            if window.width == 0 {
-                peaks.put(window.begin, 0, window.count.into());
-            }
-            all.add(window);
-        });
-        let slots = self.keys.slots();
-        let keys = self.keys.end(SHOWN, |window| tally.end_of(window));
-        tally.spool.end()?;
-        let Tally {
-            spool,
-            all,
-            each,
-            peaks,
-            resolution,
-            first,
-            last,
-            ..
-        } = self.tally;
-        Ok(Counted {
-            spool,
-            slots,
-            keys,
-            all,
-            each,
-            peaks,
-            resolution,
-            first: Moment::from_nanos(first.unwrap_or_default()),
-            last: Moment::from_nanos(last),
-            late: self.order.late(),
-            peak: None,
-        })
+        let (all, peaks) = (&mut counted.all, &mut counted.peaks);
+        counted.of_all.end(|window| end_of_all(window, all, peaks));
+        counted.spool.end(self.keys.slots())?;
+        counted.keys = self.keys.end(SHOWN, |window| counted.end_of(window));
+        counted.late = self.order.late();
+        Ok(self.counted)
     }
 }
 
-impl Tally {
+/// Records a window of all keys together that has ended.
+fn end_of_all(window: Window, all: &mut Spreads, peaks: &mut Timeline<2>) {
+    if window.width == 0 {
+        peaks.put(window.begin, 0, window.count.into());
+    }
+    all.add(window);
+}
+
+impl Counted {
     /// Records a key's window that has ended.
     fn end_of(&mut self, window: Window) {
         if window.width == 0 {
@@ -174,12 +148,8 @@ impl Tally {
         self.first.get_or_insert(time);
         self.last = time;
         let (all, peaks) = (&mut self.all, &mut self.peaks);
-        self.of_all.add(time, class, |window| {
-            if window.width == 0 {
-                peaks.put(window.begin, 0, window.count.into());
-            }
-            all.add(window);
-        });
+        let over = |window| end_of_all(window, all, peaks);
+        self.of_all.add(time, class, over);
         let is_first = keys.count(slot, time, class, |window| self.end_of(window));
         let event = Event {
             time,
@@ -191,9 +161,13 @@ impl Tally {
             self.failure.get_or_insert(failure);
         }
     }
-}
 
-impl Counted {
+    /// The time of the first request, and of the last one.
+    pub(super) fn span(&self) -> (Moment, Moment) {
+        let [first, last] = [self.first.unwrap_or_default(), self.last].map(Moment::from_nanos);
+        (first, last)
+    }
+
     /// The number of requests.
     pub(super) fn requests(&self) -> u64 {
         self.spool.len()

@@ -3,14 +3,11 @@ use lru::LruCache;
 
 use super::hours::Class;
 use super::windows::{Counts, Window};
-use crate::observe::escape::escape;
 use crate::replay::Spread;
+use crate::tools::shown;
 
 /// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;
-
-/// Maximum number of characters shown of a key.
-const MAX_KEY: usize = 39;
 
 /// The keys of a log in bounded memory.
 ///
@@ -56,7 +53,7 @@ pub struct Peaks {
 impl Peaks {
     /// The key as it is shown: escaped, and its start if it is long.
     pub(super) fn shown(&self) -> String {
-        escape(&self.key).chars().take(MAX_KEY).collect()
+        shown::key(&self.key)
     }
 }
 
@@ -178,7 +175,7 @@ impl Keys {
 }
 
 /// The results for all keys at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ended {
     /// The number of keys. A key that was dropped and came again counts each time.
     pub(super) count: u64,

@@ -50,12 +50,12 @@ pub(super) fn recommend(group: &Counted) -> io::Result<Option<Pace>> {
 /// The search starts from the most requests of one key in a minute. `None` if the result is 60 a
 /// minute.
 pub(super) fn slowest(group: &Counted, class: Class) -> io::Result<Option<u64>> {
-    let most = most_in_a_minute(&group.spool, group.slots, class)?;
+    let most = most_in_a_minute(&group.spool, class)?;
     let (mut too_slow, mut enough) = (u64::from(most).saturating_sub(1), 60u64);
     while enough.saturating_sub(too_slow) > 1 {
         let middle = u64::midpoint(too_slow, enough);
         let rate = per(middle, 1, 'm');
-        let level = level(&group.spool, group.slots, rate, Some(class))?;
+        let level = level(&group.spool, rate, Some(class))?;
         if level / rate.per_second() > f64::from(MAX_WAIT) {
             too_slow = middle;
         } else {
@@ -67,17 +67,17 @@ pub(super) fn slowest(group: &Counted, class: Class) -> io::Result<Option<u64>> 
 
 /// The smallest burst that rejects none of the good requests at this rate.
 fn choose(group: &Counted, rate: Rate) -> io::Result<Trial> {
-    let (spool, slots) = (&group.spool, group.slots);
-    let try_burst = |burst| Trial::run(spool, slots, Candidate { rate, burst });
+    let spool = &group.spool;
+    let try_burst = |burst| Trial::run(spool, Candidate { rate, burst });
     let rejects = |trial: &Trial| trial.rejected[Class::Good as usize] > 0;
-    let mut too_small = whole(level(spool, slots, rate, Some(Class::Good))?);
+    let mut too_small = whole(level(spool, rate, Some(Class::Good))?);
     let first = try_burst(too_small)?;
     if !rejects(&first) {
         return Ok(first);
     }
     // Buckets may hold earlier requests when the good hours begin. The level of all requests is
     // certainly enough. Adding one covers the tolerance for floating point in `whole`.
-    let all = whole(level(spool, slots, rate, None)?);
+    let all = whole(level(spool, rate, None)?);
     let mut enough = try_burst(all.saturating_add(1))?;
     while enough.candidate.burst.saturating_sub(too_small) > 1 {
         let middle = try_burst(u32::midpoint(too_small, enough.candidate.burst))?;

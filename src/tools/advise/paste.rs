@@ -5,8 +5,9 @@ use super::gate::GateAdvice;
 use super::group::Resolution;
 use super::plans::title;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent};
+use super::trial::Trial;
 use crate::config::{KeyTemplate, Part, Variable, toml_string};
+use crate::tools::shown::percent;
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
 ///
@@ -19,7 +20,7 @@ pub fn toml(advice: &Advice) -> Option<String> {
         "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
         limit(survey, chosen),
         title(&zone_of(survey)),
-        toml_string(&survey.template.to_string()),
+        toml_string(&survey.facts.template.to_string()),
         toml_string(&chosen.candidate.rate.to_string()),
     ))
 }
@@ -72,8 +73,8 @@ pub(super) fn guessed_waits(survey: &Surveyed, chosen: &Trial) -> Option<String>
 
 /// The name of the zone that is advised.
 pub(super) fn zone_of(survey: &Surveyed) -> String {
-    let zone = survey.zone.clone();
-    zone.unwrap_or_else(|| zone_name(&survey.template))
+    let zone = survey.facts.zone.clone();
+    zone.unwrap_or_else(|| zone_name(&survey.facts.template))
 }
 
 /// The lines for the origin's table that put a gate in front of it.
@@ -83,9 +84,9 @@ pub(super) fn gate(survey: &Surveyed) -> Option<String> {
 
 /// The same lines without the title of the table.
 pub(super) fn gate_fields(survey: &Surveyed) -> Option<String> {
-    let gate = GateAdvice::new(&survey.load, survey.is_for_all())?;
+    let gate = GateAdvice::new(&survey.facts.load, survey.is_for_all())?;
     let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
-    let has_keys = survey.template.parts().iter().any(is_of_keys);
+    let has_keys = survey.facts.template.parts().iter().any(is_of_keys);
     let zone = has_keys.then(|| toml_string(&zone_of(survey)));
     Some(gate.fields(zone.as_deref()))
 }

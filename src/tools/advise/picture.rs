@@ -1,9 +1,9 @@
 //! The advice as a chart.
 
-use super::advice::Advice;
+use super::advice::{Advice, ZoneAdvice};
 use super::hours::Class;
 use super::trial::Trial;
-use crate::tools::plot::{Chart, Panel, number, seconds};
+use crate::tools::plot::{Chart, Panel, number, seconds, stairs};
 
 /// Units of an axis of time, in seconds.
 const UNITS: [(f64, &str); 4] = [
@@ -22,74 +22,64 @@ pub fn picture(advice: &Advice) -> Option<Chart> {
     let chosen = zone.chosen.candidate;
     let (survey, rest) = (&advice.survey, &advice.survey.rest);
     let begin = rest.peaks.begin();
-    let whole = seconds(rest.last.as_nanos().saturating_sub(begin));
+    let (_, last) = rest.span();
+    let whole = seconds(last.as_nanos().saturating_sub(begin));
     let (unit, unit_name) = UNITS
         .into_iter()
         .find(|(unit, _)| whole >= 3.0 * unit)
         .unwrap_or((1.0, "seconds"));
-    let mut panels = [
-        Panel::new("requests a second, all together"),
-        Panel::new("requests a second, the busiest key"),
-    ];
-    for (row, panel) in panels.iter_mut().enumerate() {
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        let mut at = 0.0;
-        let width = seconds(rest.peaks.width()) / unit;
-        for column in rest.peaks.columns() {
-            points.push((at, number(column[row])));
-            at += width;
-        }
-        // The last value holds to the end of its column.
-        points.extend(points.last().map(|last| (at, last.1)));
-        let mut filled = panel
-            .clone()
+    let timeline = |label: &str, row: usize| {
+        let columns = rest.peaks.columns().iter();
+        let counts = columns.map(|column| number(column[row]));
+        let points = stairs(counts, seconds(rest.peaks.width()) / unit);
+        let mut panel = Panel::new(label)
             .x_label(unit_name)
             .step("", &points)
             .height(130);
-        for (from, to, class) in survey.hours.spans() {
+        for (from, to, class) in survey.facts.hours.spans() {
             let name = if class == Class::Bad { "bad" } else { "good" };
             for (edge, name) in [(from, name), (to, "")] {
                 let at = seconds(edge.as_nanos().saturating_sub(begin)) / unit;
                 if edge.as_nanos() >= begin && at <= whole / unit {
-                    filled = filled.mark_x(name, at);
+                    panel = panel.mark_x(name, at);
                 }
             }
         }
-        if row == 1 {
-            let rate = chosen.rate;
-            filled = filled.mark_y(format!("rate {rate}"), rate.per_second());
-        }
-        *panel = filled;
-    }
-    let of_bursts = |label: &str, value: fn(&Trial) -> f64| {
-        let mut panel = Panel::new(label).x_label("burst");
-        for trials in zone
-            .trials
-            .chunk_by(|one, other| one.candidate.rate == other.candidate.rate)
-        {
-            let at = |trial: &Trial| (f64::from(trial.candidate.burst), value(trial));
-            let points: Vec<(f64, f64)> = trials.iter().map(at).collect();
-            let rate = trials.first().map(|trial| trial.candidate.rate.to_string());
-            panel = panel.line(rate.unwrap_or_default(), &points);
-        }
         panel
-            .mark_x("recommended", f64::from(chosen.burst))
-            .height(140)
     };
-    let [all, one] = panels;
+    let rate = chosen.rate;
+    let of_busiest = timeline("requests a second, the busiest key", 1)
+        .mark_y(format!("rate {rate}"), rate.per_second());
     let chart = Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
         .subtitle(format!(
             "{} requests of {} keys by {}; the most in a second over time, and the verdicts at other rates and bursts",
             rest.requests(),
             rest.keys.count,
-            survey.template
+            survey.facts.template
         ))
-        .panel(all)
-        .panel(one)
-        .panel(of_bursts("% rejected", |trial| trial.share_rejected() * 100.0))
-        .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
-        .panel(of_bursts("wait in seconds, p99 of requests that wait", |trial| {
+        .panel(timeline("requests a second, all together", 0))
+        .panel(of_busiest)
+        .panel(of_bursts(zone, "% rejected", |trial| trial.share_rejected() * 100.0))
+        .panel(of_bursts(zone, "% delayed", |trial| trial.share_delayed() * 100.0))
+        .panel(of_bursts(zone, "wait in seconds, p99 of requests that wait", |trial| {
             trial.wait(0.99).as_secs_f64()
         }));
     Some(chart)
+}
+
+/// A panel of what the trials do at each burst, with a line for each rate.
+fn of_bursts(zone: &ZoneAdvice, label: &str, value: fn(&Trial) -> f64) -> Panel {
+    let mut panel = Panel::new(label).x_label("burst");
+    let rate_of = |trial: &Trial| trial.candidate.rate;
+    for trials in zone
+        .trials
+        .chunk_by(|one, other| rate_of(one) == rate_of(other))
+    {
+        let at = |trial: &Trial| (f64::from(trial.candidate.burst), value(trial));
+        let points: Vec<(f64, f64)> = trials.iter().map(at).collect();
+        let rate = trials.first().map(|trial| rate_of(trial).to_string());
+        panel = panel.line(rate.unwrap_or_default(), &points);
+    }
+    let chosen = f64::from(zone.chosen.candidate.burst);
+    panel.mark_x("recommended", chosen).height(140)
 }

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 use std::io;
 
-use super::group::{Counted, Resolution};
+use super::group::Counted;
 use super::pace::recommend;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent};
-use super::windows::WIDTHS;
+use super::trial::Trial;
+use super::windows::headings;
 use crate::config::toml_string;
+use crate::tools::shown::percent;
 
 /// The recommended rate and burst of the keys of a plan.
 pub(super) struct PlanAdvice {
@@ -46,19 +47,14 @@ pub(super) fn table(text: &mut String, survey: &Surveyed, advice: &[PlanAdvice])
     }
     // Writing to a String cannot fail, here and below.
     let _ = write!(text, "\n{:<24}{:>8}{:>10}", "by plan", "keys", "requests");
-    for (_, width) in WIDTHS {
-        let _ = write!(text, "{width:>8}");
-    }
+    text.push_str(&headings());
     let _ = writeln!(text, "{:>12}{:>8}{:>10}", "rate", "burst", "delayed");
     for PlanAdvice { plan, chosen } in advice {
         let (name, counted) = &survey.plans[*plan];
         let (keys, requests) = (counted.keys.count, counted.requests());
         let _ = write!(text, "{name:<24}{keys:>8}{requests:>10}");
-        for (width, spread) in counted.keys.spreads.iter().enumerate() {
-            let is_known = width == 0 || survey.resolution() > Resolution::Second;
-            let peak = spread.peak().to_string();
-            let _ = write!(text, "{:>8}", if is_known { &*peak } else { "?" });
-        }
+        let peaks = std::array::from_fn(|width| counted.keys.spreads[width].peak());
+        text.push_str(&survey.peaks(peaks));
         let _ = match chosen {
             Some(trial) => {
                 let (rate, burst) = (trial.candidate.rate.to_string(), trial.candidate.burst);

@@ -17,10 +17,11 @@ use super::pace::MAX_WAIT;
 use super::paste::{gate, guessed_waits, toml, zone_of};
 use super::plans;
 use super::survey::Surveyed;
-use super::trial::{Trial, percent, share};
+use super::trial::Trial;
 use super::windows::WIDTHS;
 use crate::limit::Moment;
 use crate::replay::{Form, Spread};
+use crate::tools::shown::{percent, share};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
@@ -44,11 +45,13 @@ pub fn report(advice: &Advice) -> String {
         text.push_str(&guessed_waits(survey, &zone.chosen).unwrap_or_default());
     }
     plans::table(&mut text, survey, &advice.plans);
-    if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file {
+    if (survey.facts.form == Some(Form::Csv) || survey.facts.zone.is_some())
+        && !survey.facts.is_of_file
+    {
         let _ = writeln!(
             text,
             "\nThe log does not say what its keys are made of: the key below is what --key says, {}.",
-            survey.template
+            survey.facts.template
         );
     }
     if let Some(lines) = gate(survey) {
@@ -78,14 +81,14 @@ pub(super) fn basis(survey: &Surveyed) -> String {
         " without a plan"
     };
     let (first, last) = survey.span();
-    let is_trace = survey.form == Some(Form::Csv);
+    let is_trace = survey.facts.form == Some(Form::Csv);
     let from = shown(first, survey.ahead[0], is_trace);
     let to = shown(last, survey.ahead[1], is_trace);
-    let by = match (&survey.zone, survey.form) {
+    let by = match (&survey.facts.zone, survey.facts.form) {
         (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
-        (Some(zone), _) if survey.is_of_file => format!("of zone {zone}"),
+        (Some(zone), _) if survey.facts.is_of_file => format!("of zone {zone}"),
         (Some(zone), _) => format!("as zone {zone} logged them"),
-        _ => format!("by {}", survey.template),
+        _ => format!("by {}", survey.facts.template),
     };
     format!("{count} requests of {keys} keys{without} {by}, {from} to {to}")
 }
@@ -118,21 +121,29 @@ fn head(text: &mut String, survey: &Surveyed) {
              once, so the burst may be larger than necessary."
         );
     }
-    if survey.form.is_some_and(Form::is_of_ends) {
+    notes(text, survey);
+}
+
+/// What is special in the log, and what is left out.
+fn notes(text: &mut String, survey: &Surveyed) {
+    if survey.facts.form.is_some_and(Form::is_of_ends) {
         text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
     }
-    if survey.form == Some(Form::Haproxy) {
+    if survey.facts.form == Some(Form::Haproxy) {
         text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
-    let keyless = match survey.zone {
-        Some(_) if survey.is_of_file => "requests are not limited by this zone, and are left out",
+    let keyless = match survey.facts.zone {
+        Some(_) if survey.facts.is_of_file => {
+            "requests are not limited by this zone, and are left out"
+        }
         Some(_) => "requests were not decided on by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
+    let late: u64 = survey.groups().map(|group| group.late).sum();
     let notes = [
-        (survey.keyless, keyless),
+        (survey.facts.keyless, keyless),
         (
-            survey.groups().map(|group| group.late).sum(),
+            late,
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
         ),
         (
@@ -141,7 +152,7 @@ fn head(text: &mut String, survey: &Surveyed) {
              peaks are still right, the number of keys is not",
         ),
         (
-            survey.unplanned,
+            survey.facts.unplanned,
             "requests were of more plans than are judged on their own, and count as without one",
         ),
     ];
@@ -151,20 +162,19 @@ fn head(text: &mut String, survey: &Surveyed) {
         }
     }
     let all: u64 = survey.groups().map(Counted::requests).sum();
-    let late: u64 = survey.groups().map(|group| group.late).sum();
     if late > all / 100 {
         text.push_str(
             "That is too many for the numbers below to be right: put the log into order first. If it begins with the\n\
              newest line, use tac.\n",
         );
     }
-    if survey.has_unasked_plans {
+    if survey.facts.has_unasked_plans {
         text.push_str("The log names plans: with --zone, each is judged on its own.\n");
     }
-    for span in survey.hours.unmet() {
+    for span in survey.facts.hours.unmet() {
         let _ = writeln!(text, "No request came in {span}.");
     }
-    for variable in &survey.untold {
+    for variable in &survey.facts.untold {
         let _ = writeln!(
             text,
             "The log does not have ${variable}; keys are made without it."
@@ -204,7 +214,7 @@ fn windows(text: &mut String, survey: &Surveyed) {
             if spreads.of(class, 0).count() > 0 {
                 let _ = write!(text, "{:<26}", format!("{of}{name}"));
                 for width in 0..WIDTHS.len() {
-                    spread(text, spreads.of(class, width), is_known(survey, width));
+                    spread(text, spreads.of(class, width), survey.knows(width));
                 }
                 text.push('\n');
             }
@@ -212,14 +222,9 @@ fn windows(text: &mut String, survey: &Surveyed) {
     }
     let _ = write!(text, "{:<26}", "the keys, by their peaks");
     for (width, peaks) in survey.rest.keys.spreads.iter().enumerate() {
-        spread(text, peaks, is_known(survey, width));
+        spread(text, peaks, survey.knows(width));
     }
     text.push_str("\n(Of windows with any request; they are cut at whole seconds.)\n");
-}
-
-/// Whether the log's resolution is enough for windows of this width.
-fn is_known(survey: &Surveyed, width: usize) -> bool {
-    width == 0 || survey.resolution() > Resolution::Second
 }
 
 fn spread(text: &mut String, spread: &Spread, is_known: bool) {
@@ -234,7 +239,7 @@ fn spread(text: &mut String, spread: &Spread, is_known: bool) {
 
 /// The classes that are reported separately, and their names.
 fn named(survey: &Surveyed) -> Vec<(Class, &'static str)> {
-    let hours = &survey.hours;
+    let hours = &survey.facts.hours;
     match (hours.names_good(), hours.names_bad()) {
         (false, false) => vec![(Class::Good, "")],
         (false, true) => vec![(Class::Good, ", not bad"), (Class::Bad, ", bad hours")],
@@ -248,7 +253,7 @@ fn named(survey: &Surveyed) -> Vec<(Class, &'static str)> {
 
 fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outliers: bool) {
     let candidate = advice.chosen.candidate;
-    let hours = &survey.hours;
+    let hours = &survey.facts.hours;
     let good = match (hours.names_good(), hours.names_bad()) {
         (true, _) => "of the good hours",
         (false, true) => "that is not in the bad hours",
@@ -293,7 +298,7 @@ fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outlier
 
 fn table(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
     let chosen = advice.chosen.candidate;
-    let hours = &survey.hours;
+    let hours = &survey.facts.hours;
     let of = [
         (
             Class::Good,

@@ -15,6 +15,8 @@ const AT_ONCE: usize = RECORD << 16;
 pub(super) struct Spool {
     file: BufWriter<File>,
     bytes: u64,
+    /// How many slots there are, once all requests are there.
+    pub(super) slots: usize,
     /// Slots whose requests are read as of [`Class::Other`]. They are few.
     aside: Vec<u32>,
 }
@@ -44,6 +46,7 @@ impl Spool {
                 tempfile::tempfile().map_err(|error| told(&error))?,
             ),
             bytes: 0,
+            slots: 0,
             aside: Vec::new(),
         })
     }
@@ -54,11 +57,7 @@ impl Spool {
     }
 
     pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
-        let class = match event.class {
-            Class::Good => 0,
-            Class::Bad => 1,
-            Class::Other => 2,
-        };
+        let class = event.class as u64;
         let rest = u64::from(event.slot) << 8 | u64::from(event.is_first) << 2 | class;
         let mut record = [0; RECORD];
         record[..8].copy_from_slice(&event.time.to_le_bytes());
@@ -68,8 +67,9 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes out what is buffered. Nothing is added afterwards.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    /// Writes out what is buffered: requests of so many slots. Nothing is added afterwards.
+    pub(super) fn end(&mut self, slots: usize) -> io::Result<()> {
+        self.slots = slots;
         self.file.flush().map_err(|error| told(&error))
     }
 
@@ -133,7 +133,7 @@ mod tests {
         for number in 0..100_000 {
             spool.put(event(number)).unwrap();
         }
-        spool.end().unwrap();
+        spool.end(1).unwrap();
         for _ in 0..2 {
             let mut number = 0;
             spool

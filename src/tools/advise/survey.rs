@@ -17,33 +17,41 @@ const MAX_PLANS: usize = 32;
 
 /// Reads requests and counts them.
 pub struct Survey {
-    hours: Hours,
-    template: KeyTemplate,
-    zone: Option<String>,
+    facts: Facts,
     plan_source: PlanSource,
     most_keys: usize,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
-    untold: BTreeSet<String>,
-    keyless: u64,
     /// The keys without a plan.
     rest: Group,
     /// The plans that were met, with their names.
     plans: Vec<(String, Group)>,
-    /// How many requests were of plans beyond [`MAX_PLANS`].
-    unplanned: u64,
-    /// Whether the log names plans, and nobody has asked for them.
-    has_unasked_plans: bool,
-    /// Whether the numbers are made for outliers, too.
-    has_outliers: bool,
     failure: Option<io::Error>,
-    load: OriginLoad,
     /// How many seconds the clock of the first line is ahead of UTC.
     ///
     /// `clock` is that of the last line: it changes with daylight saving time.
     ahead: Option<i32>,
     clock: i32,
-    form: Option<Form>,
+}
+
+/// What is asked of a survey, and what it finds beside the groups of keys.
+pub(super) struct Facts {
+    pub(super) hours: Hours,
+    pub(super) template: KeyTemplate,
+    pub(super) zone: Option<String>,
+    /// Whether the zone is one of a file.
+    pub(super) is_of_file: bool,
+    /// Whether the numbers are made for outliers, too.
+    pub(super) has_outliers: bool,
+    /// How many requests were of plans beyond [`MAX_PLANS`], and count as without one.
+    pub(super) unplanned: u64,
+    /// Whether the log names plans, and nobody has asked for them.
+    pub(super) has_unasked_plans: bool,
+    /// What all requests of the good hours are to the origin, with a key or without.
+    pub(super) load: OriginLoad,
+    pub(super) untold: BTreeSet<String>,
+    pub(super) keyless: u64,
+    pub(super) form: Option<Form>,
     /// The resolution of the coarsest log.
     coarsest: Option<Resolution>,
 }
@@ -59,30 +67,13 @@ pub(super) struct Item {
 
 /// The results of a survey.
 pub(super) struct Surveyed {
-    pub(super) hours: Hours,
-    pub(super) template: KeyTemplate,
-    pub(super) zone: Option<String>,
-    /// Whether the zone is one of a file.
-    pub(super) is_of_file: bool,
+    pub(super) facts: Facts,
     /// The keys without a plan.
     pub(super) rest: Counted,
     /// The keys of each plan that was met, sorted by its name.
     pub(super) plans: Vec<(String, Counted)>,
-    /// How many requests were of one plan too many, and count as without one.
-    pub(super) unplanned: u64,
-    /// Whether the log names plans, and nobody has asked for them.
-    pub(super) has_unasked_plans: bool,
-    /// Whether the numbers are made for outliers, too.
-    pub(super) has_outliers: bool,
-    /// What all requests of the good hours are to the origin, with a key or without.
-    pub(super) load: OriginLoad,
-    pub(super) untold: BTreeSet<String>,
-    pub(super) keyless: u64,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
-    pub(super) form: Option<Form>,
-    /// The resolution of the coarsest log.
-    coarsest: Option<Resolution>,
 }
 
 impl Survey {
@@ -94,33 +85,37 @@ impl Survey {
     ///
     /// Returns an error if there is no room for temporary files.
     pub fn new(template: KeyTemplate, hours: Hours, most_keys: usize) -> io::Result<Self> {
-        Ok(Self {
+        let facts = Facts {
             hours,
             template,
             zone: None,
+            is_of_file: false,
+            has_outliers: false,
+            unplanned: 0,
+            has_unasked_plans: false,
+            load: OriginLoad::default(),
+            untold: BTreeSet::new(),
+            keyless: 0,
+            form: None,
+            coarsest: None,
+        };
+        Ok(Self {
+            facts,
             plan_source: PlanSource::Nowhere,
             most_keys,
             key: Vec::new(),
-            untold: BTreeSet::new(),
-            keyless: 0,
             rest: Group::new(most_keys)?,
             plans: Vec::new(),
-            unplanned: 0,
-            has_unasked_plans: false,
-            has_outliers: false,
             failure: None,
-            load: OriginLoad::default(),
             ahead: None,
             clock: 0,
-            form: None,
-            coarsest: None,
         })
     }
 
     /// Makes the numbers for keys that stand out, too.
     #[must_use]
     pub fn with_outliers(mut self) -> Self {
-        self.has_outliers = true;
+        self.facts.has_outliers = true;
         self
     }
 
@@ -129,7 +124,7 @@ impl Survey {
     /// Requests that another zone decided are left out.
     #[must_use]
     pub fn of_zone(mut self, zone: String) -> Self {
-        self.zone = Some(zone);
+        self.facts.zone = Some(zone);
         self.plan_source = PlanSource::Log;
         self
     }
@@ -140,8 +135,9 @@ impl Survey {
     /// as the zone says.
     #[must_use]
     pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
-        self.zone = Some(zone.name.clone());
-        self.template = zone.key.clone();
+        self.facts.zone = Some(zone.name.clone());
+        self.facts.template = zone.key.clone();
+        self.facts.is_of_file = true;
         self.plan_source = PlanSource::File(Box::new(zone));
         self
     }
@@ -149,19 +145,23 @@ impl Survey {
     /// The variables of the key that the logs do not contain.
     #[must_use]
     pub fn untold(&self) -> Vec<String> {
-        self.untold.iter().map(|name| format!("${name}")).collect()
+        self.facts
+            .untold
+            .iter()
+            .map(|name| format!("${name}"))
+            .collect()
     }
 
     /// The format of the first log that could be read.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
-        self.form
+        self.facts.form
     }
 
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.rest.slots() == 0 && self.plans.is_empty()
+        self.rest.is_empty() && self.plans.is_empty()
     }
 
     /// The time of a request and what to count, or `None` if it has no key and so is not limited.
@@ -171,18 +171,18 @@ impl Survey {
         let clock = ahead.or(self.ahead).unwrap_or_default();
         if self.clock != clock {
             self.clock = clock;
-            self.hours.set_clock(clock);
+            self.facts.hours.set_clock(clock);
         }
-        if self.hours.class(line.time) == Class::Good {
-            self.load.add(line);
+        if self.facts.hours.class(line.time) == Class::Good {
+            self.facts.load.add(line);
         }
         self.make_key(line);
         if self.key.is_empty() {
-            self.keyless += 1;
+            self.facts.keyless += 1;
             return None;
         }
         let recorded = line.recorded.as_ref();
-        self.has_unasked_plans |= matches!(self.plan_source, PlanSource::Nowhere)
+        self.facts.has_unasked_plans |= matches!(self.plan_source, PlanSource::Nowhere)
             && recorded.is_some_and(|recorded| recorded.plan.is_some());
         let plan = self.plan(line);
         let key = short_key(&self.key);
@@ -190,7 +190,7 @@ impl Survey {
             Some((_, group)) => group.slot(&key),
             None => self.rest.slot(&key),
         };
-        let class = self.hours.meet(line.time);
+        let class = self.facts.hours.meet(line.time);
         Some((line.time.as_nanos(), Item { plan, slot, class }))
     }
 
@@ -202,7 +202,7 @@ impl Survey {
         };
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
-            (None, Some(recorded)) => match (&self.zone, &recorded.keyed) {
+            (None, Some(recorded)) => match (&self.facts.zone, &recorded.keyed) {
                 (Some(wanted), Some((zone, key))) => {
                     if wanted == zone {
                         self.key.extend_from_slice(key.as_bytes());
@@ -214,14 +214,11 @@ impl Survey {
                     if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
                         return;
                     }
-                    let untold = &mut self.untold;
+                    let (template, untold) = (&self.facts.template, &mut self.facts.untold);
                     let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
-                    self.template.fill_into(&mut self.key, |variable, key| {
+                    template.fill_into(&mut self.key, |variable, key| {
                         if !add_to_key(key, variable, prefix, line, recorded) {
-                            let name = variable.to_string();
-                            if !untold.contains(&name) {
-                                untold.insert(name);
-                            }
+                            untold.insert(variable.to_string());
                         }
                     });
                 }
@@ -239,7 +236,7 @@ impl Survey {
         }
         let name = name.into_owned();
         if self.plans.len() == MAX_PLANS {
-            self.unplanned += 1;
+            self.facts.unplanned += 1;
             return None;
         }
         match Group::new(self.most_keys) {
@@ -254,12 +251,12 @@ impl Survey {
 
     /// Sets the format of the lines. Only the first known format is kept.
     pub(super) fn set_form(&mut self, form: Option<Form>) {
-        self.form = self.form.or(form);
+        self.facts.form = self.facts.form.or(form);
     }
 
     /// Notes that a log has ended, whose times are as fine as this.
     pub(super) fn end_of_log(&mut self, resolution: Option<Resolution>) {
-        self.coarsest = match (self.coarsest, resolution) {
+        self.facts.coarsest = match (self.facts.coarsest, resolution) {
             (Some(known), Some(new)) => Some(known.min(new)),
             (known, new) => known.or(new),
         };
@@ -274,36 +271,25 @@ impl Survey {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        self.load.pass(time);
+        self.facts.load.pass(time);
         let plan = item.plan.and_then(|plan| self.plans.get_mut(plan));
         let group = plan.map_or(&mut self.rest, |(_, group)| group);
         group.count(time, item.slot, item.class)
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
-        self.load.end();
+        self.facts.load.end();
         let plans = self.plans.into_iter();
         let plans = plans.map(|(name, group)| Ok((name, group.end()?)));
         let mut plans: Vec<_> = plans.collect::<io::Result<_>>()?;
         plans.sort_by(|one, other| one.0.cmp(&other.0));
         let begin = self.ahead.unwrap_or_default();
-        self.hours.set_clock(begin);
+        self.facts.hours.set_clock(begin);
         Ok(Surveyed {
-            hours: self.hours,
-            template: self.template,
-            zone: self.zone,
-            is_of_file: matches!(self.plan_source, PlanSource::File(_)),
+            facts: self.facts,
             rest: self.rest.end()?,
             plans,
-            unplanned: self.unplanned,
-            has_unasked_plans: self.has_unasked_plans,
-            has_outliers: self.has_outliers,
-            load: self.load,
-            untold: self.untold,
-            keyless: self.keyless,
             ahead: [begin, self.clock],
-            form: self.form,
-            coarsest: self.coarsest,
         })
     }
 }
@@ -317,20 +303,34 @@ impl Surveyed {
     /// Whether the user has said what the numbers are to be made for, so that no key and no second
     /// is an outlier.
     pub(super) fn is_for_all(&self) -> bool {
-        self.has_outliers || self.hours.names_good() || self.hours.names_bad()
+        self.facts.has_outliers || self.facts.hours.names_good() || self.facts.hours.names_bad()
     }
 
     /// The times of the first and the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
-        let met = || self.groups().filter(|group| group.requests() > 0);
-        let first = met().map(|group| group.first).min();
-        let last = met().map(|group| group.last).max();
+        let met = self.groups().filter(|group| group.requests() > 0);
+        let (first, last): (Vec<_>, Vec<_>) = met.map(Counted::span).unzip();
+        let (first, last) = (first.into_iter().min(), last.into_iter().max());
         (first.unwrap_or_default(), last.unwrap_or_default())
     }
 
     /// The resolution of the coarsest log, if it is coarser than that of the finest.
     pub(super) fn coarser(&self) -> Option<Resolution> {
-        self.coarsest.filter(|it| *it < self.resolution())
+        self.facts.coarsest.filter(|it| *it < self.resolution())
+    }
+
+    /// Whether the log's resolution is enough for windows of this width.
+    pub(super) fn knows(&self, width: usize) -> bool {
+        width == 0 || self.resolution() > Resolution::Second
+    }
+
+    /// Columns with the most requests in a window of each width, as far as they are known.
+    pub(super) fn peaks(&self, peaks: [u64; 3]) -> String {
+        let column = |(width, peak): (usize, u64)| {
+            let known = self.knows(width).then(|| peak.to_string());
+            format!("{:>8}", known.as_deref().unwrap_or("?"))
+        };
+        peaks.into_iter().enumerate().map(column).collect()
     }
 
     /// The resolution of the finest times.

@@ -7,6 +7,7 @@ use super::hours::Class;
 use super::spool::Spool;
 use crate::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 use crate::replay::Spread;
+use crate::tools::shown::share;
 
 /// Maximum number of replays at once: each replay has a bucket for every key.
 const AT_ONCE: usize = 4;
@@ -44,17 +45,13 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn new(slots: usize, candidate: Candidate) -> Self {
+    fn new(spool: &Spool, candidate: Candidate) -> Self {
         Self {
-            of_slots: vec![Bucket::new(); slots],
+            of_slots: vec![Bucket::new(); spool.slots],
             rate: candidate.rate,
             limit: Limit {
                 burst: candidate.burst,
-                delay: Delay::Above(0),
-                max_wait: None,
-                cost: Cost::ONE,
-                in_flight: None,
-                above_burst: 0,
+                ..Limit::unlimited(Delay::Above(0), Cost::ONE)
             },
         }
     }
@@ -70,8 +67,8 @@ impl Buckets {
 
 impl Trial {
     /// Replays the log through the gateway's own decision function.
-    pub(super) fn run(spool: &Spool, slots: usize, candidate: Candidate) -> io::Result<Self> {
-        let mut buckets = Buckets::new(slots, candidate);
+    pub(super) fn run(spool: &Spool, candidate: Candidate) -> io::Result<Self> {
+        let mut buckets = Buckets::new(spool, candidate);
         let mut trial = Self {
             candidate,
             requests: [0; 3],
@@ -102,11 +99,7 @@ impl Trial {
     }
 
     /// Replays the log under each of `candidates`, several at once.
-    pub(super) fn run_all(
-        spool: &Spool,
-        slots: usize,
-        candidates: &[Candidate],
-    ) -> io::Result<Vec<Self>> {
+    pub(super) fn run_all(spool: &Spool, candidates: &[Candidate]) -> io::Result<Vec<Self>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let workers = cores.min(AT_ONCE).min(candidates.len());
         let next = AtomicUsize::new(0);
@@ -117,7 +110,7 @@ impl Trial {
                 let Some(candidate) = candidates.get(index) else {
                     return Ok(done);
                 };
-                done.push((index, Self::run(spool, slots, *candidate)?));
+                done.push((index, Self::run(spool, *candidate)?));
             }
         };
         let parts: Vec<io::Result<Vec<(usize, Self)>>> = thread::scope(|scope| {
@@ -181,39 +174,16 @@ fn thousandths(level: f64) -> u64 {
     (level * 1000.0).round().max(0.0) as u64
 }
 
-/// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
-#[must_use]
-#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
-pub(super) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
-}
-
-/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if share > 0.0 && percent < 0.1 {
-        "< 0.1 %".to_owned()
-    } else if share < 1.0 && percent > 99.9 {
-        "> 99.9 %".to_owned()
-    } else {
-        format!("{percent:.1} %")
-    }
-}
-
 /// The highest level that requests of one class, or of all, would reach if none were rejected.
-pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) -> io::Result<f64> {
+pub(super) fn level(spool: &Spool, rate: Rate, of: Option<Class>) -> io::Result<f64> {
     let candidate = Candidate {
         rate,
         burst: u32::MAX,
     };
-    let mut buckets = Buckets::new(slots, candidate);
+    let mut buckets = Buckets::new(spool, candidate);
     let mut highest: f64 = 0.0;
     // A request that is left out may be the first of its key.
-    let mut unused = vec![false; slots];
+    let mut unused = vec![false; spool.slots];
     spool.each(|event| {
         let Some(is_unused) = unused.get_mut(event.slot as usize) else {
             return;
@@ -234,13 +204,9 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) 
 }
 
 /// How many requests of the key in each slot would be rejected under a rate and burst.
-pub(super) fn rejections(
-    spool: &Spool,
-    slots: usize,
-    candidate: Candidate,
-) -> io::Result<Vec<u64>> {
-    let mut buckets = Buckets::new(slots, candidate);
-    let mut rejected = vec![0; slots];
+pub(super) fn rejections(spool: &Spool, candidate: Candidate) -> io::Result<Vec<u64>> {
+    let mut buckets = Buckets::new(spool, candidate);
+    let mut rejected = vec![0; spool.slots];
     spool.each(|event| {
         let Some(count) = rejected.get_mut(event.slot as usize) else {
             return;
@@ -256,8 +222,8 @@ pub(super) fn rejections(
 }
 
 /// The most requests of one key in a clock minute, in hours of this class.
-pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io::Result<u32> {
-    let mut counts = vec![(0, 0); slots];
+pub(super) fn most_in_a_minute(spool: &Spool, class: Class) -> io::Result<u32> {
+    let mut counts = vec![(0, 0); spool.slots];
     let mut most = 0;
     spool.each(|event| {
         let Some((minute, count)) = counts.get_mut(event.slot as usize) else {
@@ -271,18 +237,4 @@ pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io:
         most = most.max(*count);
     })?;
     Ok(most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearly_nothing_is_not_nothing() {
-        let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
-        assert_eq!(
-            shares,
-            ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
-        );
-    }
 }

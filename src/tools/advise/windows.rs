@@ -9,6 +9,12 @@ pub(super) const WIDTHS: [(u64, &str); 3] = [
 ];
 const FINEST: u64 = WIDTHS[2].0;
 
+/// The widths as the headings of columns.
+pub(super) fn headings() -> String {
+    let headings = WIDTHS.iter().map(|(_, width)| format!("{width:>8}"));
+    headings.collect()
+}
+
 /// How many of the finest windows make a window of each width.
 const FINEST_IN: [u64; 3] = [100, 10, 1];
 

@@ -4,17 +4,15 @@ use std::io;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 
 use super::aim::Aim;
 use super::crowd::Crowd;
 use super::origin;
 use super::screen::Screen;
-use super::stage::{self, InForce, nearest_tenth};
-use super::tally::{TENTH, TENTHS, Tally};
+use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
+use super::tally::Tally;
 use crate::limit::Moment;
 use crate::server::Loaded;
-use crate::time::clock;
 
 /// Plays the scene on a file until it is interrupted.
 pub(super) async fn play(loaded: Loaded) -> io::Result<()> {
@@ -38,39 +36,27 @@ async fn show(
     tally: &Tally,
     screen: &mut Screen<'_>,
 ) -> io::Result<()> {
-    if told.wait_for(Option::is_some).await.is_err() {
-        // The gateway has ended, and reports the reason itself.
-        return std::future::pending().await;
-    }
+    wait_for_gateway(&mut told).await;
     let crowd = Crowd::new(tally.clone());
     screen.introduction(&aim)?;
-    let mut ticks = interval(TENTH);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    ticks.tick().await;
-    let began = clock::now();
+    let mut beat = Beat::start().await;
     tally.with(|counts| {
         counts.retune(aim.rate.interval());
-        counts.next_second(began)
+        counts.next_second(beat.began)
     });
     crowd.come(&aim, 0);
-    let mut seconds = 0;
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                // Rounded to the nearest, because ticks come up to a millisecond late.
-                let tenth = nearest_tenth(began, clock::now());
-                let second = tenth / TENTHS as u64;
-                if second > seconds {
-                    seconds = second;
-                    let next = began + Duration::from_secs(seconds);
+            (tenth, has_second_ended) = beat.next() => {
+                if has_second_ended {
+                    let next = beat.began + Duration::from_secs(beat.seconds);
                     let ended = tally.with(|counts| counts.next_second(next));
                     screen.line(&ended, &aim)?;
                 }
                 crowd.come(&aim, tenth);
             }
-            changed = told.changed() => {
-                let gateway = told.borrow_and_update().clone();
-                let (Ok(()), Some(gateway)) = (changed, gateway) else {
+            gateway = next_gateway(&mut told) => {
+                let Some(gateway) = gateway else {
                     return std::future::pending().await;
                 };
                 match Aim::of(gateway.settings()) {

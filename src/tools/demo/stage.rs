@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::tally::TENTH;
+use super::tally::{TENTH, TENTHS};
 use crate::config::{Level, Log};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::log::Logging;
 use crate::server::signals::{SignalRequest, Signals};
 use crate::server::{self, Loaded};
+use crate::time::clock;
 
 /// Receives each gateway that comes into force.
 pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
@@ -63,8 +65,49 @@ fn remedy(error: io::Error, file: &Path) -> io::Error {
     )
 }
 
-/// The tenths of a second from `began` to `now`, rounded to the nearest.
-pub(super) fn nearest_tenth(began: Moment, now: Moment) -> u64 {
-    let passed = (now + TENTH / 2).since(began);
-    u64::try_from(passed.as_nanos() / TENTH.as_nanos()).unwrap_or(u64::MAX)
+/// Waits until the gateway is in force.
+pub(super) async fn wait_for_gateway(in_force: &mut InForce) {
+    if in_force.wait_for(Option::is_some).await.is_err() {
+        // The gateway has ended, and reports the reason itself.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Waits for the next gateway that comes into force; `None` if the gateway has ended.
+pub(super) async fn next_gateway(in_force: &mut InForce) -> Option<Arc<Gateway>> {
+    in_force.changed().await.ok()?;
+    in_force.borrow_and_update().clone()
+}
+
+/// The clock of a scene: its tenths of a second, counted from the start.
+pub(super) struct Beat {
+    ticks: Interval,
+    pub(super) began: Moment,
+    /// How many seconds have ended.
+    pub(super) seconds: u64,
+}
+
+impl Beat {
+    pub(super) async fn start() -> Self {
+        let mut ticks = interval(TENTH);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        ticks.tick().await;
+        Self {
+            ticks,
+            began: clock::now(),
+            seconds: 0,
+        }
+    }
+
+    /// Waits for the next tenth. Returns it, and whether a second has ended.
+    pub(super) async fn next(&mut self) -> (u64, bool) {
+        self.ticks.tick().await;
+        // Rounded to the nearest, because ticks come up to a millisecond late.
+        let passed = (clock::now() + TENTH / 2).since(self.began);
+        let tenth = u64::try_from(passed.as_nanos() / TENTH.as_nanos()).unwrap_or(u64::MAX);
+        let second = tenth / TENTHS as u64;
+        let has_ended = second > self.seconds;
+        self.seconds = self.seconds.max(second);
+        (tenth, has_ended)
+    }
 }

@@ -58,19 +58,13 @@ fn promise(aim: &Aim) -> String {
 
 /// The summary at the end.
 pub(super) fn summary(seconds: u64, total: &Total) -> String {
-    let Total {
-        came,
-        left,
-        rejected,
-        failed,
-        ..
-    } = total;
+    let (came, left, rejected) = (total.came, total.left, total.rejected);
     let mut line = format!(
         "{seconds} s: {came} arrived, {left} left, {rejected} rejected, {} still waiting",
         total.waiting
     );
-    if *failed > 0 {
-        let _ = write!(line, ", {failed} failed");
+    if total.failed > 0 {
+        let _ = write!(line, ", {} failed", total.failed);
     }
     if let Some((_, off)) = total.gaps.evenness() {
         let off = milliseconds(off, 2);

@@ -127,20 +127,10 @@ impl Notes {
     /// A place as text: file name and line number.
     pub(super) fn name(&self, place: Place) -> String {
         let file = self.files.get(place.file);
-        let mut name = String::new();
-        for c in file
-            .into_iter()
-            .flat_map(|file| file.to_string_lossy().chars().collect::<Vec<_>>())
-        {
-            if c.is_control() {
-                name.extend(c.escape_default());
-            } else {
-                name.push(c);
-            }
-        }
-        // Writing to a string does not fail.
-        let _ = write!(name, ":{}", place.line);
-        name
+        let name = file.map_or(String::new(), |file| {
+            on_one_line(&file.to_string_lossy(), usize::MAX)
+        });
+        format!("{name}:{}", place.line)
     }
 
     fn show(&self, note: &Note) -> String {
@@ -150,8 +140,13 @@ impl Notes {
 
 /// A text on one line, cut off if it is too long.
 fn printable(text: &str) -> String {
+    on_one_line(text, MAX_CHARACTERS)
+}
+
+/// The first characters of a text, with those that control a terminal escaped.
+fn on_one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
-    for c in text.chars().take(MAX_CHARACTERS) {
+    for c in text.chars().take(most) {
         if c.is_control() {
             line.extend(c.escape_default());
         } else {

@@ -16,6 +16,18 @@ pub(super) struct Directive {
     pub(super) place: Place,
 }
 
+impl Directive {
+    /// What is in its block; empty if it has none.
+    pub(super) fn inside(&self) -> &[Self] {
+        self.block.as_deref().unwrap_or_default()
+    }
+
+    /// An argument, from 0 on; empty if it is not there.
+    pub(super) fn arg(&self, index: usize) -> &str {
+        self.args.get(index).map_or("", String::as_str)
+    }
+}
+
 /// Maximum depth of nested blocks. Deeper blocks are left out.
 const DEEPEST: usize = 50;
 /// Maximum depth of nested includes. Deeper includes are left out.
@@ -34,7 +46,11 @@ pub(super) struct Reader<'f> {
     pub(super) notes: Notes,
 }
 
+/// The words of a directive so far, with their places.
+type Words = Vec<(String, Place)>;
+
 /// A block that is not closed yet. The file itself is the outermost.
+#[derive(Default)]
 struct Opened {
     head: Option<Directive>,
     inside: Vec<Directive>,
@@ -59,12 +75,9 @@ impl<'f> Reader<'f> {
         self.bytes += text.len();
         self.open.push(path.to_owned());
         let mut lexer = Lexer::new(text);
-        let mut blocks = vec![Opened {
-            head: None,
-            inside: Vec::new(),
-        }];
+        let mut blocks = vec![Opened::default()];
         let mut beyond = 0usize;
-        let mut words: Vec<(String, Place)> = Vec::new();
+        let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
             let place = Place { file, line };
             if let Some(complaint) = lexer.complaint {
@@ -78,46 +91,31 @@ impl<'f> Reader<'f> {
                     Some(simple) => self.put(&mut blocks, simple),
                 },
                 Token::Open => {
-                    let head = directive(&mut words).unwrap_or_else(|| {
-                        self.notes.add(place, "a { without a directive before it");
-                        Directive {
-                            name: String::new(),
-                            args: Vec::new(),
-                            block: None,
-                            place,
-                        }
-                    });
+                    let head = self.head(&mut words, place);
                     if head.name.ends_with("_by_lua_block") {
                         if !lexer.skip_lua() {
-                            self.notes.add(
-                                head.place,
-                                format!("the block of {} is never closed", head.name),
-                            );
+                            self.never_closed(&head);
                         }
                         let block = Some(Vec::new());
                         self.put(&mut blocks, Directive { block, ..head });
-                    } else if beyond > 0 || blocks.len() > DEEPEST {
+                    } else if beyond == 0 && blocks.len() <= DEEPEST {
+                        blocks.push(Opened {
+                            head: Some(head),
+                            inside: Vec::new(),
+                        });
+                    } else {
                         if beyond == 0 {
                             self.notes
                                 .add(place, "blocks are nested too deeply; this one is left out");
                         }
                         beyond += 1;
-                    } else {
-                        blocks.push(Opened {
-                            head: Some(head),
-                            inside: Vec::new(),
-                        });
                     }
                 }
                 Token::Close => {
-                    if let Some(unended) = directive(&mut words) {
-                        self.notes.add(
-                            unended.place,
-                            format!("{} is not ended by a ;", unended.name),
-                        );
-                        if beyond == 0 {
-                            self.put(&mut blocks, unended);
-                        }
+                    if let Some(unended) = self.unended(&mut words)
+                        && beyond == 0
+                    {
+                        self.put(&mut blocks, unended);
                     }
                     if beyond > 0 {
                         beyond -= 1;
@@ -127,22 +125,49 @@ impl<'f> Reader<'f> {
                 }
             }
         }
-        if let Some(unended) = directive(&mut words) {
-            self.notes.add(
-                unended.place,
-                format!("{} is not ended by a ;", unended.name),
-            );
+        let inside = self.end(words, blocks);
+        self.open.pop();
+        inside
+    }
+
+    /// What is in a file that has ended, with these words and blocks left open.
+    fn end(&mut self, mut words: Words, mut blocks: Vec<Opened>) -> Vec<Directive> {
+        if let Some(unended) = self.unended(&mut words) {
             self.put(&mut blocks, unended);
         }
         while blocks.len() > 1 {
             if let Some(head) = blocks.last().and_then(|block| block.head.as_ref()) {
-                let message = format!("the block of {} is never closed", head.name);
-                self.notes.add(head.place, message);
+                self.never_closed(head);
             }
             close(&mut blocks);
         }
-        self.open.pop();
         blocks.pop().map(|file| file.inside).unwrap_or_default()
+    }
+
+    /// The directive of the words before a `{`.
+    fn head(&mut self, words: &mut Words, place: Place) -> Directive {
+        directive(words).unwrap_or_else(|| {
+            self.notes.add(place, "a { without a directive before it");
+            Directive {
+                name: String::new(),
+                args: Vec::new(),
+                block: None,
+                place,
+            }
+        })
+    }
+
+    /// A directive of the words so far, which has no `;`.
+    fn unended(&mut self, words: &mut Words) -> Option<Directive> {
+        let unended = directive(words)?;
+        let message = format!("{} is not ended by a ;", unended.name);
+        self.notes.add(unended.place, message);
+        Some(unended)
+    }
+
+    fn never_closed(&mut self, head: &Directive) {
+        let message = format!("the block of {} is never closed", head.name);
+        self.notes.add(head.place, message);
     }
 
     fn put(&mut self, blocks: &mut [Opened], simple: Directive) {
@@ -199,7 +224,7 @@ impl<'f> Reader<'f> {
 }
 
 /// Makes a directive of the words so far.
-fn directive(words: &mut Vec<(String, Place)>) -> Option<Directive> {
+fn directive(words: &mut Words) -> Option<Directive> {
     let mut words = words.drain(..);
     let (name, place) = words.next()?;
     let args = words.map(|(word, _)| word).collect();

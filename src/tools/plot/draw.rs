@@ -7,7 +7,7 @@ use svg::node::Text;
 use svg::node::element::Element;
 
 use super::panel::{Kind, Panel, Series};
-use super::scale::{Range, Scale, count, written};
+use super::scale::{Range, Scale, count, without_zeros, written};
 
 /// Approximate width of a letter, in pixels: the reader's font is not known.
 const LETTER: f64 = 6.6;
@@ -86,16 +86,11 @@ fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
             x = begin;
             y += ROW;
         }
-        let mut square = Element::new("rect");
-        square.assign("x", number(x));
-        square.assign("y", number(y - 9.0));
-        square.assign("width", 12);
-        square.assign("height", if series.kind == Kind::Bars { 10 } else { 3 });
-        if series.kind != Kind::Bars {
-            square.assign("y", number(y - 5.5));
-        }
-        square.assign("class", filled(index));
-        body.push(square);
+        let (top, high) = match series.kind {
+            Kind::Bars => (y - 9.0, 10.0),
+            Kind::Line | Kind::Step => (y - 5.5, 3.0),
+        };
+        body.push(filled(index, (x, top), (12.0, high)));
         body.push(text("sub", x + 18.0, y, "start", &series.name));
         x += needed;
     }
@@ -213,13 +208,9 @@ impl Axes<'_> {
             };
             let wide = place / count(beside);
             let base = self.y.base();
-            let mut bar = Element::new("rect");
-            bar.assign("x", number(middle - place / 2.0 + wide * count(before)));
-            bar.assign("y", number(y.min(base)));
-            bar.assign("width", number(wide.max(0.5)));
-            bar.assign("height", number((y - base).abs()));
-            bar.assign("class", filled(index));
-            body.push(bar);
+            let left = middle - place / 2.0 + wide * count(before);
+            let size = (wide.max(0.5), (y - base).abs());
+            body.push(filled(index, (left, y.min(base)), size));
         }
     }
 
@@ -278,13 +269,8 @@ pub(super) fn words(content: &str, wide: f64) -> Vec<String> {
 fn rule(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
     let mut element = Element::new("path");
     element.assign("class", class);
-    let path = format!(
-        "M{} {}L{} {}",
-        number(x1),
-        number(y1),
-        number(x2),
-        number(y2)
-    );
+    let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(number);
+    let path = format!("M{x1} {y1}L{x2} {y2}");
     element.assign("d", path);
     element
 }
@@ -293,13 +279,18 @@ fn width(text: &str) -> f64 {
     count(text.chars().count()) * LETTER
 }
 
-fn filled(index: usize) -> String {
-    format!("f{}", index % COLOURS)
+/// A rectangle in the colour of a series.
+fn filled(index: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Element {
+    let mut rectangle = Element::new("rect");
+    rectangle.assign("x", number(x));
+    rectangle.assign("y", number(y));
+    rectangle.assign("width", number(width));
+    rectangle.assign("height", number(height));
+    rectangle.assign("class", format!("f{}", index % COLOURS));
+    rectangle
 }
 
 /// A number with at most two decimals: a hundredth of a pixel is fine enough.
 pub(super) fn number(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0" } else { text }.to_owned()
+    without_zeros(&format!("{value:.2}")).to_owned()
 }

@@ -23,4 +23,5 @@ mod values;
 
 pub use chart::Chart;
 pub use panel::Panel;
+pub(crate) use values::stairs;
 pub use values::{number, seconds};

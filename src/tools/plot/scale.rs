@@ -52,14 +52,8 @@ impl Scale {
     /// An axis that covers `range`, with its ends at `from` and `to`.
     pub(super) fn new(range: Range, log: bool, from: f64, to: f64) -> Self {
         let range = match (range.is_none(), log) {
-            (true, true) => Range {
-                low: 1.0,
-                high: 10.0,
-            },
-            (true, false) => Range {
-                low: 0.0,
-                high: 1.0,
-            },
+            (true, true) => range.with(1.0).with(10.0),
+            (true, false) => range.with(0.0).with(1.0),
             _ => range,
         };
         let (mut low, mut high) = if log {
@@ -182,14 +176,19 @@ pub(super) fn written(value: f64) -> String {
         _ if size >= 1e4 => (value / 1e3, "k"),
         _ => (value, ""),
     };
-    let text = if size > 0.0 && size < 1e-4 {
+    if size > 0.0 && size < 1e-4 {
         return format!("{value:.0e}");
-    } else {
-        format!("{scaled:.5}")
-    };
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    let text = if text == "-0" { "0" } else { text };
-    format!("{text}{unit}")
+    }
+    let text = format!("{scaled:.5}");
+    format!("{}{unit}", without_zeros(&text))
+}
+
+/// A number with decimals without the last ones that are zero.
+pub(super) fn without_zeros(text: &str) -> &str {
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0",
+        text => text,
+    }
 }
 
 #[expect(
@@ -231,15 +230,8 @@ mod tests {
 
     #[test]
     fn what_has_no_place_has_none() {
-        let scale = Scale::new(
-            Range {
-                low: 1.0,
-                high: 100.0,
-            },
-            true,
-            0.0,
-            100.0,
-        );
+        let range = Range::NONE.with(1.0).with(100.0);
+        let scale = Scale::new(range, true, 0.0, 100.0);
         assert_eq!(scale.place(10.0), Some(50.0));
         assert_eq!(scale.place(0.0), None);
         assert_eq!(scale.place(f64::NAN), None);

@@ -17,23 +17,14 @@ pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     let mut kept = Vec::with_capacity(DRAWN);
     for column in points.chunks(points.len().div_ceil(COLUMNS)) {
-        let by_height = |one: &&(usize, f64), other: &&(usize, f64)| one.1.total_cmp(&other.1);
-        let heights: Vec<(usize, f64)> = column
-            .iter()
-            .enumerate()
-            .map(|(index, (_, height))| (index, *height))
-            .collect();
-        let mut seen = [0, 0, 0, column.len() - 1];
-        seen[1] = heights.iter().min_by(by_height).map_or(0, |(at, _)| *at);
-        seen[2] = heights.iter().max_by(by_height).map_or(0, |(at, _)| *at);
+        let by_height = |one: &(usize, f64), other: &(usize, f64)| one.1.total_cmp(&other.1);
+        let heights = || column.iter().map(|(_, height)| *height).enumerate();
+        let lowest = heights().min_by(by_height).map_or(0, |(at, _)| at);
+        let highest = heights().max_by(by_height).map_or(0, |(at, _)| at);
+        let mut seen = vec![0, lowest, highest, column.len() - 1];
         seen.sort_unstable();
-        let mut last = None;
-        for index in seen {
-            if last != Some(index) {
-                kept.push(column[index]);
-            }
-            last = Some(index);
-        }
+        seen.dedup();
+        kept.extend(seen.into_iter().map(|index| column[index]));
     }
     kept
 }

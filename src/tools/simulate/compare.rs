@@ -7,8 +7,8 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use crate::config::short_key;
-use crate::observe::escape::escape;
 use crate::replay::{Outcome, Spread};
+use crate::tools::shown;
 
 /// Maximum number of keys that are followed one by one.
 ///
@@ -18,6 +18,7 @@ const MAX_KEYS: usize = 1 << 20;
 const SHOWN: usize = 10;
 
 /// The outcome of all requests under one file.
+#[derive(Default)]
 pub(super) struct Total {
     requests: u64,
     passed: u64,
@@ -47,18 +48,6 @@ pub(super) struct Keys {
 }
 
 impl Total {
-    pub(super) fn new() -> Self {
-        Self {
-            requests: 0,
-            passed: 0,
-            delayed: 0,
-            rejected: 0,
-            by_gate: None,
-            unrouted: 0,
-            waits: Spread::default(),
-        }
-    }
-
     pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
         self.requests += 1;
         if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
@@ -129,7 +118,7 @@ impl Keys {
             )
         };
         for (key, fate) in limited.iter().take(SHOWN) {
-            let key: String = escape(key).chars().take(39).collect();
+            let key = shown::key(key);
             let waited = seconds(fate.waited);
             let _ = writeln!(text, "  {key:<40}{:>10}{waited:>16}", fate.rejected);
         }
@@ -175,7 +164,7 @@ impl Keys {
                 "rejected", "now", "waited in all", "now"
             );
             for (key, before, after) in keys.iter().take(SHOWN) {
-                let key: String = escape(key).chars().take(39).collect();
+                let key = shown::key(key);
                 let _ = writeln!(
                     text,
                     "  {key:<40}{:>10}{:>10}{:>16}{:>12}",

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::replay::{Join, Outcome, Timeline};
-use crate::tools::plot::{Chart, Panel, number, seconds};
+use crate::tools::plot::{Chart, Panel, number, seconds, stairs};
 
 /// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;
@@ -111,18 +111,6 @@ impl Flow {
         points.extend(points.last().map(|last| (last.0, 0.0)));
         points
     }
-}
-
-/// Turns column values into points of a step line. The last value is held to the end of its column.
-fn stairs(values: impl Iterator<Item = f64>, width: f64) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    let mut at = 0.0;
-    for value in values {
-        points.push((at, value));
-        at += width;
-    }
-    points.extend(points.last().map(|last| (at, last.1)));
-    points
 }
 
 /// A chart of what happened under each file, by its name.

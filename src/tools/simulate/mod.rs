@@ -78,7 +78,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         runs,
         keys: Keys::new(all.len()),
         rows: wanted.has_rows().then(|| Rows::new(has_gate)),
-        pending: is_eventual.then(Pending::new),
+        pending: is_eventual.then(Pending::default),
         is_drawn: wanted.plot.is_some(),
         read: 0,
         bad: 0,

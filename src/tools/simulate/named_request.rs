@@ -24,6 +24,7 @@ pub(super) enum Name<'a> {
 /// The requests whose outcome is not known yet, and those that came after the first of them.
 ///
 /// The output is in the order of the lines.
+#[derive(Default)]
 pub(super) struct Pending {
     /// The number of the first of them.
     first: u64,
@@ -67,13 +68,6 @@ impl<'a> NamedRequest<'a> {
 }
 
 impl Pending {
-    pub(super) fn new() -> Self {
-        Self {
-            first: 0,
-            requests: VecDeque::new(),
-        }
-    }
-
     /// The number of the next request.
     pub(super) fn next_number(&self) -> u64 {
         self.first + self.requests.len() as u64

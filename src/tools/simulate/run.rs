@@ -35,7 +35,7 @@ impl<'a> Run<'a> {
         Self {
             simulator,
             has_gate,
-            total: Total::new(),
+            total: Total::default(),
             flow: Flow::new(),
         }
     }

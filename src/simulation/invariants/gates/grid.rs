@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::Checked;
+use super::{Checked, nanos};
 use crate::limit::Rate;
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
@@ -158,8 +158,7 @@ impl State {
     }
 
     fn check_slots(&mut self, call: &ClaimCall) -> Checked {
-        let interval = call.in_force.interval() * call.pieces;
-        let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+        let interval = nanos(call.in_force.interval() * call.pieces);
         #[allow(clippy::cast_possible_truncation)]
         let micros = |micros: f64| (micros * 1000.0) as i64;
         let first = call.now + micros(call.lead.min(100_000.0)) - EXACT;

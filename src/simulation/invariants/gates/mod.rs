@@ -231,3 +231,8 @@ impl Gates {
         [in_slots, alone, self.fairness.checks()]
     }
 }
+
+/// Nanoseconds since the simulation began, or of a span.
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -3,7 +3,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::alone::Mode;
-use super::{Checked, GateId, GateRequest};
+use super::{Checked, GateId, GateRequest, nanos};
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
 
@@ -314,8 +314,4 @@ impl Gate {
         });
         fastest / 2 + drifts + unnoticed
     }
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Checked, GateId, GateRequest};
+use super::{Checked, GateId, GateRequest, nanos};
 use crate::limit::Rate;
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
@@ -177,8 +177,4 @@ impl Work {
         let has_one_rate = self.scenario.origin_rates(origin).count() == 1;
         has_one_rate && self.scenario.is_plain(origin)
     }
-}
-
-fn nanos(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }

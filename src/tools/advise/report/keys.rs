@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::is_known;
 use crate::tools::advise::advice::ZoneAdvice;
 use crate::tools::advise::survey::Surveyed;
-use crate::tools::advise::trial::{percent, share};
-use crate::tools::advise::windows::WIDTHS;
+use crate::tools::advise::windows::headings;
+use crate::tools::shown::{percent, share};
 
 pub(super) fn keys(text: &mut String, survey: &Surveyed) {
     let _ = write!(
@@ -14,20 +13,11 @@ pub(super) fn keys(text: &mut String, survey: &Surveyed) {
         "\n{:<40}{:>10}",
         "keys with the highest peaks", "requests"
     );
-    for (_, width) in WIDTHS {
-        let _ = write!(text, "{width:>8}");
-    }
+    text.push_str(&headings());
     text.push('\n');
     for key in &survey.rest.keys.top {
         let _ = write!(text, "{:<40}{:>10}", key.shown(), key.requests);
-        for (width, peak) in key.peaks.iter().enumerate() {
-            let _ = if is_known(survey, width) {
-                write!(text, "{peak:>8}")
-            } else {
-                write!(text, "{:>8}", "?")
-            };
-        }
-        text.push('\n');
+        let _ = writeln!(text, "{}", survey.peaks(key.peaks.map(u64::from)));
     }
 }
 

@@ -18,33 +18,22 @@ pub(super) const QUEUE_TIMEOUT: &str = "2s";
 #[derive(Debug)]
 pub(super) struct SceneFile {
     file: OwnFile,
-    addresses: Addresses,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Addresses {
-    gateway: SocketAddr,
-    admin: SocketAddr,
-    origin: SocketAddr,
+    /// Of the gateway, its admin port, and the origin.
+    addresses: [SocketAddr; 3],
 }
 
 impl SceneFile {
     /// Writes the file of the first part, with free ports.
     pub(super) fn create() -> io::Result<Self> {
-        let [gateway, admin, origin] = addresses::free()?;
-        let addresses = Addresses {
-            gateway,
-            admin,
-            origin,
-        };
-        let file = OwnFile::create(&text(&addresses, ""))?;
+        let addresses = addresses::free()?;
+        let file = OwnFile::create(&text(addresses, ""))?;
         Ok(Self { file, addresses })
     }
 
     /// Saves the file with `share`, as a user does while the gateway runs.
     pub(super) fn share(&self) -> io::Result<()> {
         let share = format!("{SHARE}\n");
-        self.file.save(&text(&self.addresses, &share))
+        self.file.save(&text(self.addresses, &share))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -53,21 +42,16 @@ impl SceneFile {
 
     /// The address that the gateway listens on.
     pub(super) fn gateway(&self) -> SocketAddr {
-        self.addresses.gateway
+        self.addresses[0]
     }
 
     /// The address of the live page.
     pub(super) fn admin(&self) -> SocketAddr {
-        self.addresses.admin
+        self.addresses[1]
     }
 }
 
-fn text(addresses: &Addresses, share: &str) -> String {
-    let Addresses {
-        gateway,
-        admin,
-        origin,
-    } = addresses;
+fn text([gateway, admin, origin]: [SocketAddr; 3], share: &str) -> String {
     format!(
         "[server]\nlisten = [\"{gateway}\"]\nadmin = \"{admin}\"\n\n\
          [origins.app]\nservers = [\"http://{origin}\"]\n\

@@ -11,14 +11,13 @@ mod screen;
 use std::io;
 
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 
 use self::clients::Clients;
 use self::file::SceneFile;
 use self::score::Score;
 use super::origin;
-use super::stage::{self, InForce, nearest_tenth};
-use super::tally::{TENTH, TENTHS, Tally};
+use super::stage::{self, Beat, InForce, next_gateway, wait_for_gateway};
+use super::tally::Tally;
 use crate::server;
 use crate::time::clock;
 
@@ -51,29 +50,20 @@ async fn show(
     reached: &Tally,
     [without, with]: [&Score; 2],
 ) -> io::Result<()> {
-    if in_force.wait_for(Option::is_some).await.is_err() {
-        // The gateway has ended, and reports the reason itself.
-        return std::future::pending().await;
-    }
+    wait_for_gateway(&mut in_force).await;
     let clients = Clients::new(file.gateway());
     screen::introduction(file)?;
-    let mut ticks = interval(TENTH);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    ticks.tick().await;
-    let began = clock::now();
-    let (mut seconds, mut end) = (0, SECONDS);
+    let mut beat = Beat::start().await;
+    let mut end = SECONDS;
     let (mut score, mut is_shared) = (without, false);
     clients.send(0, score);
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                let tenth = nearest_tenth(began, clock::now());
-                let second = tenth / TENTHS as u64;
-                if second > seconds {
-                    seconds = second;
+            (tenth, has_second_ended) = beat.next() => {
+                if has_second_ended {
                     let left = reached.with(|counts| counts.next_second(clock::now()).left);
-                    screen::line(seconds, &score.next_second(), left.iter().sum())?;
-                    match (seconds >= end, is_shared) {
+                    screen::line(beat.seconds, &score.next_second(), left.iter().sum())?;
+                    match (beat.seconds >= end, is_shared) {
                         (true, true) => return Ok(()),
                         (true, false) => file.share()?,
                         (false, _) => {}
@@ -81,15 +71,14 @@ async fn show(
                 }
                 clients.send(tenth, score);
             }
-            changed = in_force.changed() => {
-                let gateway = in_force.borrow_and_update().clone();
-                let (Ok(()), Some(gateway)) = (changed, gateway) else {
+            gateway = next_gateway(&mut in_force) => {
+                let Some(gateway) = gateway else {
                     return std::future::pending().await;
                 };
                 let mut origins = gateway.settings().origins.iter();
                 if !is_shared && origins.any(|origin| origin.share.is_some()) {
                     (score, is_shared) = (with, true);
-                    end = seconds + SECONDS;
+                    end = beat.seconds + SECONDS;
                     screen::shared(file)?;
                 }
             }

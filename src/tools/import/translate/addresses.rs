@@ -40,44 +40,10 @@ struct Map<'s> {
 ///
 /// Returns `None` if no address is safe.
 pub(super) fn served(servers: &[Server], order: &[usize], tls: bool) -> Option<Served> {
-    let mut at: Vec<(String, Vec<usize>)> = Vec::new();
-    let mut index_of: HashMap<String, usize> = HashMap::new();
-    // The addresses with TLS come first, as the others are not listened on beside them.
-    for with_tls in [true, false] {
-        for (index, server) in servers.iter().enumerate() {
-            let mut add = |address: String| {
-                let known = *index_of.entry(address.clone()).or_insert(at.len());
-                if known == at.len() {
-                    at.push((address, Vec::new()));
-                }
-                if !at[known].1.contains(&index) {
-                    at[known].1.push(index);
-                }
-            };
-            for listen in &server.listens {
-                if (listen.tls || !tls) == with_tls {
-                    add(listen.address.clone());
-                }
-            }
-            if server.listens.is_empty() && !with_tls {
-                // An address that cannot be written.
-                add(format!("?{index}"));
-            }
-        }
-    }
-    for (_, of_address) in &mut at {
-        of_address.sort_unstable();
-    }
+    let at = by_address(servers, tls);
     if at.is_empty() {
         return Some(Served::default());
     }
-    // Of those that are listened on, the ones for the network first: others are left out beside
-    // them.
-    at.sort_by_key(|(address, of_address)| {
-        let has_tls = |listen: &Listen| listen.address == *address && (listen.tls || !tls);
-        let mut listens = of_address.iter().flat_map(|it| &servers[*it].listens);
-        (!listens.any(has_tls), listen::is_local(address))
-    });
     let map = Map { servers, order, at };
     let exposes = servers
         .iter()
@@ -115,6 +81,47 @@ pub(super) fn served(servers: &[Server], order: &[usize], tls: bool) -> Option<S
         dropped: dropped.map(|address| map.at[address].0.clone()).collect(),
         left_out: (0..servers.len()).filter(|it| !kept.contains(it)).collect(),
     })
+}
+
+/// The addresses, and the servers at each of them in the order of the file.
+///
+/// Those that are listened on come first, and of these the ones for the network: others are left
+/// out beside them.
+fn by_address(servers: &[Server], tls: bool) -> Vec<(String, Vec<usize>)> {
+    let mut at: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut index_of: HashMap<String, usize> = HashMap::new();
+    // The addresses with TLS come first, as the others are not listened on beside them.
+    for with_tls in [true, false] {
+        for (index, server) in servers.iter().enumerate() {
+            let mut add = |address: String| {
+                let known = *index_of.entry(address.clone()).or_insert(at.len());
+                if known == at.len() {
+                    at.push((address, Vec::new()));
+                }
+                if !at[known].1.contains(&index) {
+                    at[known].1.push(index);
+                }
+            };
+            for listen in &server.listens {
+                if (listen.tls || !tls) == with_tls {
+                    add(listen.address.clone());
+                }
+            }
+            if server.listens.is_empty() && !with_tls {
+                // An address that cannot be written.
+                add(format!("?{index}"));
+            }
+        }
+    }
+    for (_, of_address) in &mut at {
+        of_address.sort_unstable();
+    }
+    at.sort_by_key(|(address, of_address)| {
+        let has_tls = |listen: &Listen| listen.address == *address && (listen.tls || !tls);
+        let mut listens = of_address.iter().flat_map(|it| &servers[*it].listens);
+        (!listens.any(has_tls), listen::is_local(address))
+    });
+    at
 }
 
 impl Map<'_> {

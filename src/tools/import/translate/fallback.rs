@@ -26,7 +26,7 @@ impl Translation<'_> {
         let name = files.args.last().filter(|last| last.starts_with('@'))?;
         let mut named_locations = named(around.block, "location");
         let target = named_locations.find(|location| location.args.first() == Some(name))?;
-        let inside = target.block.as_deref().unwrap_or_default();
+        let inside = target.inside();
         let pass = Pass::of(inside)?;
         self.notes.add(
             files.place,

@@ -8,7 +8,6 @@ use super::listen::{self, Listen};
 use super::page::{Section, list};
 use super::server::Server;
 use crate::config::{show_size, toml_string};
-use crate::limit::show_duration;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
 
@@ -16,10 +15,7 @@ impl Translation<'_> {
     /// The sections `[server]` and `[server.tls]`.
     pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
         let before = self.notes.count();
-        let mut section = Section {
-            title: "[server]".to_owned(),
-            ..Section::default()
-        };
+        let mut section = Section::new("[server]");
         let mut tls = self.tls(http);
         self.listens(servers, tls.is_some(), &mut section);
         self.trusted(http, &mut section);
@@ -30,9 +26,7 @@ impl Translation<'_> {
         ] {
             let read = |text: &str| values::time(text).filter(|span| zero || !span.is_zero());
             if let Some(span) = self.one_for_all(http, theirs, read) {
-                section
-                    .fields
-                    .push((ours, toml_string(&show_duration(span))));
+                section.span(ours, span);
             }
         }
         let read = |text: &str| match text {
@@ -141,7 +135,7 @@ impl Translation<'_> {
         }
         let mut networks: Vec<String> = Vec::new();
         for directive in &from {
-            let text = directive.args.first().map_or("", String::as_str);
+            let text = directive.arg(0);
             let network = text
                 .parse::<IpNet>()
                 .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
@@ -202,10 +196,7 @@ impl Translation<'_> {
         if certs.is_empty() {
             return None;
         }
-        let mut section = Section {
-            title: "[server.tls]".to_owned(),
-            ..Section::default()
-        };
+        let mut section = Section::new("[server.tls]");
         section.fields.push(("cert", list(&certs)));
         section.fields.push(("key", list(&keys)));
         Some(section)
@@ -220,7 +211,7 @@ impl Translation<'_> {
     ) -> Option<T> {
         let mut taken = None;
         for directive in everywhere(http, name) {
-            let text = directive.args.first().map_or("", String::as_str);
+            let text = directive.arg(0);
             match read(text) {
                 None => self.notes.add(
                     directive.place,
@@ -247,10 +238,7 @@ fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
             found.push(directive);
         }
         if ["server", "location"].contains(&&*directive.name) {
-            found.extend(everywhere(
-                directive.block.as_deref().unwrap_or_default(),
-                name,
-            ));
+            found.extend(everywhere(directive.inside(), name));
         }
     }
     found

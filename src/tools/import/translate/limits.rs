@@ -149,7 +149,7 @@ pub(super) fn status(scope: &Scope, name: &str, notes: &mut Notes) -> u32 {
     let Some(directive) = scope.get(name) else {
         return STATUS;
     };
-    let text = directive.args.first().map_or("", String::as_str);
+    let text = directive.arg(0);
     let status = values::whole(text).filter(|status| (400..=599).contains(status));
     status.unwrap_or_else(|| {
         notes.add(

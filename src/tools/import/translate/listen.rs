@@ -1,4 +1,4 @@
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::probe;
 use crate::tools::import::notes::Notes;
@@ -111,10 +111,7 @@ pub(super) fn is_local(address: &str) -> bool {
 
 /// Whether the kernel would refuse to bind one because of the other.
 pub(super) fn meet(one: &str, other: &str) -> bool {
-    let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
-        return false;
-    };
-    one.port() == other.port() && (wide(one.ip(), other.ip()) || wide(other.ip(), one.ip()))
+    covers(one, other) || covers(other, one)
 }
 
 /// Whether requests to `other` arrive at a socket of `one`, if `other` has none.
@@ -122,9 +119,7 @@ pub(super) fn covers(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;
     };
-    one.port() == other.port() && wide(one.ip(), other.ip())
-}
-
-fn wide(a: IpAddr, b: IpAddr) -> bool {
-    a == b || a.is_unspecified() && (a.is_ipv6() || b.is_ipv4())
+    let (a, b) = (one.ip(), other.ip());
+    let is_wide = a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
+    one.port() == other.port() && (a == b || is_wide)
 }

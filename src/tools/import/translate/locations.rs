@@ -1,5 +1,4 @@
 use super::connections::Connections;
-use super::fallback::Fallback;
 use super::hints;
 use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
@@ -23,7 +22,7 @@ impl Translation<'_> {
         found: &mut Vec<Location>,
     ) {
         for directive in named(block, "location") {
-            let inside = directive.block.as_deref().unwrap_or_default();
+            let inside = directive.inside();
             let scope = scope.inside(inside);
             let before = self.notes.count();
             hints::unhandled(inside, &mut self.notes);
@@ -69,83 +68,62 @@ impl Translation<'_> {
         found: &mut Vec<Location>,
     ) {
         let place = one.directive.place;
-        let shown = one.shown();
         if readable(path) != path {
-            let Some(protection) = &one.protection else {
-                return self.not_a_path(one);
-            };
-            protection.tell(&format!("location {shown}"), &mut self.notes);
-            self.notes.add(place, format!("location {shown} cannot be written exactly; drip refuses all paths that begin with {}", readable(path)));
-            let pattern = Pattern::Regex {
-                text: pcre::prefix(readable(path)),
-                within: None,
-            };
-            let route = one.route(pattern, Action::Refuse(protection.status), &self.notes);
-            return found.insert(0, route);
+            return self.unreadable(one, readable(path), found);
         }
-        let pattern = match (probe::path(path), mark, &one.protection) {
-            (true, Mark::Exact, _) => Pattern::Exact(path.to_owned()),
-            (true, Mark::None | Mark::Stops, _) => Pattern::Prefix {
-                path: path.to_owned(),
-                stops: mark == Mark::Stops,
-            },
-            (false, _, None) => return self.not_a_path(one),
-            (false, _, Some(_)) => Pattern::Regex {
-                text: if mark == Mark::Exact {
-                    pcre::whole(path)
-                } else {
-                    pcre::prefix(path)
-                },
-                within: None,
-            },
+        let Some(pattern) = one.pattern(mark, path) else {
+            return self.not_a_path(one);
         };
+        let shown = one.shown();
         let is_same = |known: &Pattern| match (known, &pattern) {
             (Pattern::Prefix { path: known, .. }, Pattern::Prefix { path, .. }) => known == path,
             (known, pattern) => known == pattern,
         };
         if found.iter().any(|known| is_same(&known.pattern)) {
-            return self.notes.add(
-                place,
-                format!("location {shown} is defined already; this one is left out"),
-            );
+            let message = format!("location {shown} is defined already; this one is left out");
+            return self.notes.add(place, message);
         }
+        let bare = redirected(beside, path);
+        let refused = |bare: &str, status| Location {
+            pattern: Pattern::Exact(bare.to_owned()),
+            action: Action::Refuse(status),
+            comments: Vec::new(),
+            place,
+        };
         let action = if let Some(protection) = &one.protection {
             protection.tell(&format!("location {shown}"), &mut self.notes);
-            let forwards = Pass::of(one.inside()).is_some();
-            if let Some(bare) = redirected(beside, path).filter(|_| forwards) {
+            if let Some(bare) = bare.filter(|_| Pass::of(one.inside()).is_some()) {
                 // nginx answers it with a redirect to a path that is refused.
-                let pattern = Pattern::Exact(bare.to_owned());
-                found.push(Location {
-                    pattern,
-                    action: Action::Refuse(protection.status),
-                    comments: Vec::new(),
-                    place,
-                });
+                found.push(refused(bare, protection.status));
             }
             Action::Refuse(protection.status)
         } else {
             let Some(action) = self.forwarded(one, Some(path)) else {
                 return;
             };
-            let bare = redirected(beside, path);
-            if let (Some(bare), Action::Forward(forward)) = (bare, &action)
-                && let Some((_, status)) = &forward.methods
-            {
-                found.push(Location {
-                    pattern: Pattern::Exact(bare.to_owned()),
-                    action: Action::Refuse(*status),
-                    comments: Vec::new(),
-                    place,
-                });
-            } else if let Some(bare) = bare
-                && mark != Mark::Exact
-                && matches!(action, Action::Forward(_))
-            {
-                self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+            if let (Some(bare), Action::Forward(forward)) = (bare, &action) {
+                if let Some((_, status)) = &forward.methods {
+                    found.push(refused(bare, *status));
+                } else if mark != Mark::Exact {
+                    self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+                }
             }
             action
         };
         found.push(one.route(pattern, action, &self.notes));
+    }
+
+    /// Refuses the paths that begin with `start`, which is what can be read of a protected path.
+    fn unreadable(&mut self, one: &One, start: &str, found: &mut Vec<Location>) {
+        let Some(protection) = &one.protection else {
+            return self.not_a_path(one);
+        };
+        let shown = one.shown();
+        protection.tell(&format!("location {shown}"), &mut self.notes);
+        self.notes.add(one.directive.place, format!("location {shown} cannot be written exactly; drip refuses all paths that begin with {start}"));
+        let pattern = Pattern::regex(pcre::prefix(start));
+        let route = one.route(pattern, Action::Refuse(protection.status), &self.notes);
+        found.insert(0, route);
     }
 
     /// Adds a location of a regular expression; `translated`: in drip's syntax, if it can be.
@@ -213,44 +191,46 @@ impl Translation<'_> {
     ///
     /// `path`: what a URI of `proxy_pass` replaces.
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
-        let (own_scope, around) = (one.scope, one.around);
-        let place = one.directive.place;
-        let block = one.inside();
-        let own = Pass::of(block);
-        let fallback = if own.is_none() {
-            self.fallback(block, own_scope, around)
-        } else {
-            None
+        if let Some(pass) = Pass::of(one.inside()) {
+            return self.passed(one, path, pass, one.scope, None);
+        }
+        let Some(fallback) = self.fallback(one.inside(), one.scope, one.around) else {
+            return self.unforwarded(one, path);
         };
-        let (pass, scope, base) = match (own, &fallback) {
-            (Some(pass), _) => (pass, own_scope, None),
-            (
-                None,
-                Some(Fallback {
-                    protection: Some(protection),
-                    name,
-                    ..
-                }),
-            ) => {
-                protection.tell(&format!("location {name}"), &mut self.notes);
-                return Some(Action::Refuse(protection.status));
-            }
-            (None, Some(Fallback { pass, scope, .. })) => (*pass, scope, Some(own_scope)),
-            (None, None) => {
-                let shown = one.shown();
-                if path == Some("/") && redirects(block) {
-                    self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
-                    return None;
-                }
-                self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass: nginx answers it itself, and drip refuses its requests with 404"));
-                return Some(Action::Absent);
-            }
-        };
+        if let Some(protection) = &fallback.protection {
+            protection.tell(&format!("location {}", fallback.name), &mut self.notes);
+            return Some(Action::Refuse(protection.status));
+        }
+        self.passed(one, path, fallback.pass, &fallback.scope, Some(one.scope))
+    }
+
+    /// What becomes of requests that nginx does not forward.
+    fn unforwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
+        let (place, shown) = (one.directive.place, one.shown());
+        if path == Some("/") && redirects(one.inside()) {
+            self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
+            return None;
+        }
+        self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass: nginx answers it itself, and drip refuses its requests with 404"));
+        Some(Action::Absent)
+    }
+
+    /// Where requests go that `pass` forwards, with the settings of `scope`.
+    ///
+    /// `base`: the scope of the location that passes them to a named one.
+    fn passed(
+        &mut self,
+        one: &One,
+        path: Option<&str>,
+        pass: Pass,
+        scope: &Scope,
+        base: Option<&Scope>,
+    ) -> Option<Action> {
         let spot = Spot {
             scope,
-            server: around.server,
+            server: one.around.server,
             path,
-            server_name: around.name,
+            server_name: one.around.name,
         };
         // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
@@ -267,7 +247,7 @@ impl Translation<'_> {
             .filter(|requests| !requests.list.is_empty());
         let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
         let limits_origin = connections.most.is_some();
-        let limits = Limits::together(requests, connections.of_keys, place, notes);
+        let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.shown_with_host());
         }
@@ -293,7 +273,7 @@ struct One<'t> {
 
 impl One<'_> {
     fn inside(&self) -> &[Directive] {
-        self.directive.block.as_deref().unwrap_or_default()
+        self.directive.inside()
     }
 
     fn shown(&self) -> String {
@@ -310,13 +290,29 @@ impl One<'_> {
         }
     }
 
+    /// The paths of a location of a path; `None` if no route can have them.
+    fn pattern(&self, mark: Mark, path: &str) -> Option<Pattern> {
+        let is_exact = mark == Mark::Exact;
+        if probe::path(path) {
+            let (path, stops) = (path.to_owned(), mark == Mark::Stops);
+            return Some(if is_exact {
+                Pattern::Exact(path)
+            } else {
+                Pattern::Prefix { path, stops }
+            });
+        }
+        let expression = if is_exact { pcre::whole } else { pcre::prefix };
+        self.protection.as_ref()?;
+        Some(Pattern::regex(expression(path)))
+    }
+
     /// Whether a location within this one is refused.
     fn refuses_within(&self) -> bool {
         let mut is_refused = false;
         let mut blocks = vec![(self.inside(), self.scope.clone())];
         while let Some((block, scope)) = blocks.pop() {
             for directive in named(block, "location") {
-                let inside = directive.block.as_deref().unwrap_or_default();
+                let inside = directive.inside();
                 let scope = scope.inside(inside);
                 is_refused |= Protection::of(inside, &[], &scope).is_some();
                 blocks.push((inside, scope));
@@ -347,7 +343,7 @@ fn redirected<'p>(beside: &[Directive], path: &'p str) -> Option<&'p str> {
 /// Whether a block answers with a redirect.
 pub(super) fn redirects(block: &[Directive]) -> bool {
     named(block, "return").next().is_some_and(|it| {
-        let code = it.args.first().map_or("", String::as_str);
+        let code = it.arg(0);
         code.starts_with('3') || code.contains("://")
     })
 }
@@ -360,7 +356,7 @@ fn readable(text: &str) -> &str {
 /// The methods that are not protected, and the status of the others.
 fn methods(one: &One, notes: &mut Notes) -> Option<(Vec<String>, u16)> {
     let except = named(one.inside(), "limit_except").next()?;
-    let inside = except.block.as_deref().unwrap_or_default();
+    let inside = except.inside();
     let protection = Protection::of_other_methods(inside, one.scope)?;
     let mut methods: Vec<String> = Vec::new();
     let mut named: Vec<String> = except
@@ -385,7 +381,7 @@ fn methods(one: &One, notes: &mut Notes) -> Option<(Vec<String>, u16)> {
 /// The value of `client_max_body_size` in bytes. 0 means no limit.
 fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     let directive = scope.get("client_max_body_size")?;
-    let text = directive.args.first().map_or("", String::as_str);
+    let text = directive.arg(0);
     let size = values::size(text);
     if size.is_none() {
         let message =

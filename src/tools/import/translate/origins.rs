@@ -6,8 +6,6 @@ use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
 use super::upstreams::{Upstream, url};
-use crate::config::toml_string;
-use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::values;
 
@@ -41,10 +39,19 @@ impl Origins {
         connections: &Connections,
         notes: &mut Notes,
     ) -> Option<(String, Option<String>)> {
-        let Some((scheme, rest)) = pass.scheme() else {
-            pass.note("only http:// and https:// are translated, and grpc:// and grpcs:// of grpc_pass; this location is left out", notes);
-            return None;
-        };
+        let found = self.find(pass, spot, connections, notes);
+        found.map_err(|why| pass.note(&why, notes)).ok()
+    }
+
+    /// The same, or why a location is left out.
+    fn find(
+        &mut self,
+        pass: Pass,
+        spot: &Spot,
+        connections: &Connections,
+        notes: &mut Notes,
+    ) -> Result<(String, Option<String>), String> {
+        let (scheme, rest) = pass.scheme().ok_or("only http:// and https:// are translated, and grpc:// and grpcs:// of grpc_pass; this location is left out")?;
         // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
         let rest = rest
             .strip_suffix("$request_uri")
@@ -52,33 +59,11 @@ impl Origins {
             .unwrap_or(rest);
         let (authority, uri) = split(rest);
         if rest.contains('$') {
-            pass.note(
-                "drip's origins have no variables; this location is left out",
-                notes,
-            );
-            return None;
+            return Err("drip's origins have no variables; this location is left out".to_owned());
         }
-        let prefix = match spot.path {
-            _ if uri.is_empty() => None,
-            Some(path) if path == uri => None,
-            Some(path) if probe::rewrite(path, uri) => {
-                if uri.ends_with('/') && !path.ends_with('/') {
-                    pass.note(
-                        &format!(
-                            "nginx sends // where {path} meets the rest of a path, and drip sends /"
-                        ),
-                        notes,
-                    );
-                }
-                Some(uri.to_owned())
-            }
-            _ => {
-                pass.note(&format!("{uri} is no prefix that drip can put before a path; this location is left out"), notes);
-                return None;
-            }
-        };
+        let prefix = prefix(pass, spot.path, uri, notes)?;
         let upstream = self.upstreams.get(authority).cloned();
-        let is_group = upstream.is_some();
+        let group = upstream.is_some().then_some(authority);
         let upstream = upstream.unwrap_or_else(|| Upstream {
             servers: vec![authority.to_owned()],
             ..Upstream::default()
@@ -90,11 +75,9 @@ impl Origins {
             .filter(|server| is_spoken(server) && probe::server(server))
             .collect::<Vec<_>>();
         if servers.is_empty() {
-            pass.note(
-                "there is no server that drip can use; this location is left out",
-                notes,
+            return Err(
+                "there is no server that drip can use; this location is left out".to_owned(),
             );
-            return None;
         }
         if scheme == "https" {
             pass.note(
@@ -108,25 +91,17 @@ impl Origins {
         };
         section.fields.push(("servers", list(&servers)));
         timeouts(&mut section, pass, spot.scope, notes);
-        let most = [upstream.most, connections.most]
-            .into_iter()
-            .flatten()
-            .min();
+        let most = upstream.most.into_iter().chain(connections.most).min();
         if let Some(most) = most {
             let most = most.min(MAX_IN_FLIGHT);
             section.fields.push(("max_in_flight", most.to_string()));
         }
         let owner = connections.is_by_server.then_some(spot.server);
         section.fields.extend(upstream.fields);
-        if let Some(host) = host(
-            pass,
-            if is_group { Some(authority) } else { None },
-            spot,
-            notes,
-        ) {
+        if let Some(host) = host(pass, group, spot, notes) {
             section.text("host", &host);
         }
-        Some((self.named(section, owner, authority), prefix))
+        Ok((self.named(section, owner, authority), prefix))
     }
 
     fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {
@@ -153,6 +128,31 @@ impl Origins {
     }
 }
 
+/// What replaces the path of a location, where `uri` is that of `proxy_pass`; or what is wrong.
+fn prefix(
+    pass: Pass,
+    path: Option<&str>,
+    uri: &str,
+    notes: &mut Notes,
+) -> Result<Option<String>, String> {
+    match path {
+        _ if uri.is_empty() => Ok(None),
+        Some(path) if path == uri => Ok(None),
+        Some(path) if probe::rewrite(path, uri) => {
+            if uri.ends_with('/') && !path.ends_with('/') {
+                let what = format!(
+                    "nginx sends // where {path} meets the rest of a path, and drip sends /"
+                );
+                pass.note(&what, notes);
+            }
+            Ok(Some(uri.to_owned()))
+        }
+        _ => Err(format!(
+            "{uri} is no prefix that drip can put before a path; this location is left out"
+        )),
+    }
+}
+
 /// Splits a target into the address and the URI.
 fn split(rest: &str) -> (&str, &str) {
     if let Some(socket) = rest.strip_prefix("unix:") {
@@ -172,11 +172,9 @@ fn timeouts(section: &mut Section, pass: Pass, scope: &Scope, notes: &mut Notes)
         let Some(directive) = scope.get(&theirs) else {
             continue;
         };
-        let text = directive.args.first().map_or("", String::as_str);
+        let text = directive.arg(0);
         match values::time(text).filter(|span| !span.is_zero()) {
-            Some(span) => section
-                .fields
-                .push((ours, toml_string(&show_duration(span)))),
+            Some(span) => section.span(ours, span),
             None => notes.add(
                 directive.place,
                 format!(
@@ -204,7 +202,7 @@ fn host(pass: Pass, group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Opti
     let Some(field) = field else {
         return Some(own());
     };
-    let value = field.args.get(1).map_or("", String::as_str);
+    let value = field.arg(1);
     match value {
         "$host" | "$http_host" => None,
         "$proxy_host" => Some(own()),

@@ -1,7 +1,9 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::config::{toml_string, toml_text};
+use crate::limit::show_duration;
 
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +15,14 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// A table without fields.
+    pub(super) fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn text(&mut self, name: &'static str, value: &str) {
         // A key has variables of its own, and none of the environment.
         let quoted = if name == "key" {
@@ -21,6 +31,10 @@ impl Section {
             toml_text
         };
         self.fields.push((name, quoted(value)));
+    }
+
+    pub(super) fn span(&mut self, name: &'static str, span: Duration) {
+        self.fields.push((name, toml_string(&show_duration(span))));
     }
 
     pub(super) fn write(&self, page: &mut String) {

@@ -21,7 +21,7 @@ impl<'t> Pass<'t> {
 
     /// Where the requests go, as it is written.
     pub(super) fn target(self) -> &'t str {
-        self.directive.args.first().map_or("", String::as_str)
+        self.directive.arg(0)
     }
 
     /// The scheme that drip has for the target's, and the rest; `None` if it has none.

@@ -96,10 +96,7 @@ impl Plan<'_> {
             return None;
         }
         let rate = self.definition.rate().ok()?;
-        let mut section = Section {
-            title: format!("[zones.{zone}.plans.{}]", names.unique(name)),
-            ..Section::default()
-        };
+        let mut section = Section::new(format!("[zones.{zone}.plans.{}]", names.unique(name)));
         let keys: Vec<String> = self.keys.iter().map(|key| (*key).to_owned()).collect();
         section.fields.push(("keys", list(&keys)));
         section.text("rate", &self.definition.noted(rate, notes));

@@ -83,10 +83,7 @@ fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
 fn as_regex(location: &Location) -> Location {
     let mut location = location.clone();
     if let Pattern::Prefix { path, .. } = &location.pattern {
-        location.pattern = Pattern::Regex {
-            text: pcre::prefix(path),
-            within: None,
-        };
+        location.pattern = Pattern::regex(pcre::prefix(path));
     }
     location
 }

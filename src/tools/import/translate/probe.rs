@@ -4,64 +4,51 @@ use std::path::Path;
 
 use crate::config::{parse, toml_string, toml_text};
 
+/// The fields of an origin, and of a route, where others are tried out.
+const SERVERS: &str = "servers = [\"http://a\"]";
+const PATH: &str = "path = \"/\"";
+
 pub(super) fn server(url: &str) -> bool {
-    takes("", url, "", "/", "")
+    let servers = format!("servers = [{}]", toml_string(url));
+    takes("", &servers, PATH)
 }
 
 pub(super) fn listen(address: &str) -> bool {
-    takes(
-        &format!("listen = [{}]", toml_string(address)),
-        "http://a",
-        "",
-        "/",
-        "",
-    )
+    let listen = format!("listen = [{}]", toml_string(address));
+    takes(&listen, SERVERS, PATH)
 }
 
 pub(super) fn origin_host(host: &str) -> bool {
-    takes(
-        "",
-        "http://a",
-        &format!("host = {}", toml_string(host)),
-        "/",
-        "",
-    )
+    let origin = format!("{SERVERS}\nhost = {}", toml_string(host));
+    takes("", &origin, PATH)
 }
 
 pub(super) fn path(path: &str) -> bool {
-    takes("", "http://a", "", path, "")
+    takes("", SERVERS, &format!("path = {}", toml_string(path)))
 }
 
 /// Whether a route can put `add` in place of `strip`.
 pub(super) fn rewrite(strip: &str, add: &str) -> bool {
-    let fields = format!(
-        "strip_prefix = {}\nadd_prefix = {}",
-        toml_text(strip),
-        toml_text(add)
-    );
-    takes("", "http://a", "", strip, &fields)
+    let (path, strip, add) = (toml_string(strip), toml_text(strip), toml_text(add));
+    let route = format!("path = {path}\nstrip_prefix = {strip}\nadd_prefix = {add}");
+    takes("", SERVERS, &route)
 }
 
 pub(super) fn method(method: &str) -> bool {
-    let field = format!("methods = [{}]", toml_text(method));
-    takes("", "http://a", "", "/", &field)
+    let route = format!("{PATH}\nmethods = [{}]", toml_text(method));
+    takes("", SERVERS, &route)
 }
 
 pub(super) fn host(host: &str) -> bool {
-    takes(
-        "",
-        "http://a",
-        "",
-        "/",
-        &format!("host = {}", toml_string(host)),
-    )
+    let route = format!("{PATH}\nhost = {}", toml_string(host));
+    takes("", SERVERS, &route)
 }
 
-fn takes(server: &str, url: &str, origin: &str, path: &str, route: &str) -> bool {
-    let (url, path) = (toml_string(url), toml_string(path));
+/// Whether a file with these fields in its tables is right.
+fn takes(server: &str, origin: &str, route: &str) -> bool {
     let text = format!(
-        "[server]\nadmin = \"off\"\n{server}\n[origins.a]\nservers = [{url}]\n{origin}\n\
-         [[routes]]\norigin = \"a\"\npath = {path}\n{route}\n"
+        "[server]\nadmin = \"off\"\n{server}\n[origins.a]\n{origin}\n\
+         [[routes]]\norigin = \"a\"\n{route}\n"
     );
     parse(&text, Path::new("gateway.toml"), false).is_ok()
 }

@@ -128,14 +128,14 @@ impl Protection {
     /// Protection by an `if` that answers by itself, other than with a redirect to HTTPS.
     fn by_condition(block: &[Directive]) -> Option<Self> {
         named(block, "if").find_map(|condition| {
-            let inside = condition.block.as_deref().unwrap_or_default();
+            let inside = condition.inside();
             let by = format!("if {}", condition.args.join(" "));
             if let Some(refused) = Self::by_return(inside) {
                 return Some(Self::new(refused.status, condition, &by));
             }
             let returned = named(inside, "return").next();
             let target = if let Some(returned) = returned {
-                let code = returned.args.first().map_or("", String::as_str);
+                let code = returned.arg(0);
                 if code.starts_with('2') {
                     return None;
                 }
@@ -190,12 +190,12 @@ impl<'t> Protected<'t> {
         let mut blocks = vec![(server, scope.clone())];
         while let Some((block, scope)) = blocks.pop() {
             for location in named(block, "location") {
-                let inside = location.block.as_deref().unwrap_or_default();
+                let inside = location.inside();
                 let scope = scope.inside(inside);
                 let mut excepts = named(inside, "limit_except");
                 let is_protected = Protection::of(inside, server, &scope).is_some()
                     || excepts.any(|except| {
-                        let inside = except.block.as_deref().unwrap_or_default();
+                        let inside = except.inside();
                         Protection::of_other_methods(inside, &scope).is_some()
                     });
                 match kind(&location.args) {
@@ -211,7 +211,7 @@ impl<'t> Protected<'t> {
 
     /// Whether the path that a `rewrite` makes may be one of these.
     fn may_take(&self, rewrite: &Directive) -> bool {
-        let target = rewrite.args.get(1).map_or("", String::as_str);
+        let target = rewrite.arg(1);
         let (fixed, is_open) = match target.split_once('$') {
             Some((fixed, _)) => (fixed, true),
             None => (target.split('?').next().unwrap_or_default(), false),
@@ -223,7 +223,7 @@ impl<'t> Protected<'t> {
 
 /// The `rewrite` of a block and of each `if` in it after which nginx looks for a location again.
 fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
-    let inside = named(block, "if").flat_map(|it| it.block.as_deref().unwrap_or_default());
+    let inside = named(block, "if").flat_map(Directive::inside);
     let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
     let stays = |it: &Directive| !is_server && it.args.last().is_some_and(|flag| flag == "break");
     all.filter(|it| !is_redirect(it) && !stays(it)).collect()
@@ -231,15 +231,15 @@ fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
 
 /// Whether a `rewrite` answers with a redirect.
 fn is_redirect(rewrite: &Directive) -> bool {
-    let flag = rewrite.args.get(2).map_or("", String::as_str);
-    let target = rewrite.args.get(1).map_or("", String::as_str);
+    let flag = rewrite.arg(2);
+    let target = rewrite.arg(1);
     let starts = ["http://", "https://", "$scheme"];
     ["redirect", "permanent"].contains(&flag) || starts.iter().any(|it| target.starts_with(it))
 }
 
 /// Whether the condition of an `if` asks only how and under which name the client came.
 fn is_of_address(condition: &Directive) -> bool {
-    let asked = condition.args.first().map_or("", String::as_str);
+    let asked = condition.arg(0);
     let asked = asked.trim_start_matches('(').trim_end_matches(')');
     let known = [
         "$host",

@@ -27,6 +27,13 @@ pub(super) enum Pattern {
     },
 }
 
+impl Pattern {
+    /// The paths of an expression that stands in no other location.
+    pub(super) fn regex(text: String) -> Self {
+        Self::Regex { text, within: None }
+    }
+}
+
 /// What happens to the requests of a location.
 #[derive(Clone, Debug)]
 pub(super) enum Action {

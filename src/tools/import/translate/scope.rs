@@ -68,7 +68,7 @@ pub(super) fn each_location<'t>(
     for directive in block {
         let is_location = directive.name == "location";
         if is_location || directive.name == "server" {
-            let inside = directive.block.as_deref().unwrap_or_default();
+            let inside = directive.inside();
             let scope = scope.inside(inside);
             if is_location {
                 visit(directive.place, &scope);

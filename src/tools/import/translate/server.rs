@@ -23,7 +23,7 @@ pub(super) struct Server<'t> {
 
 impl<'t> Server<'t> {
     pub(super) fn read(directive: &'t Directive, http: &Scope, notes: &mut Notes) -> Self {
-        let block = directive.block.as_deref().unwrap_or_default();
+        let block = directive.inside();
         hints::unhandled(block, notes);
         let mut listens = named(block, "listen")
             .filter_map(|listen| Listen::read(listen, notes))
@@ -90,6 +90,5 @@ pub(super) fn answers_all(block: &[Directive]) -> bool {
 
 /// Whether a block has a location that forwards.
 fn forwards(block: &[Directive]) -> bool {
-    Pass::of(block).is_some()
-        || named(block, "location").any(|it| forwards(it.block.as_deref().unwrap_or_default()))
+    Pass::of(block).is_some() || named(block, "location").any(|it| forwards(it.inside()))
 }

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+use super::addresses::Served;
 use super::locations;
 use super::page::{Section, list};
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
@@ -27,36 +28,7 @@ impl Translation<'_> {
             return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "drip has no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         order.retain(|index| !choice.left_out.contains(index));
-        let mut all = Vec::new();
-        for (index, server) in servers.iter().enumerate() {
-            let scope = http.inside(server.block);
-            let around = Around {
-                server: index,
-                name: server.names.first().map(String::as_str),
-                has_others: servers.len() > 1,
-                block: server.block,
-                scope: &scope,
-                within: None,
-            };
-            let mut found = Vec::new();
-            if choice.left_out.contains(&index) && server.is_local() {
-                self.notes.add(server.place, "this server is left out: only this machine reaches it, and drip has no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
-            } else if choice.left_out.contains(&index) {
-                self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
-            } else if server::answers_all(server.block) {
-                self.notes.add(
-                    server.place,
-                    "nginx answers all requests of this server itself; its locations are left out",
-                );
-            } else {
-                self.locations(server.block, &scope, around, &mut found);
-            }
-            let is_unused = |it: &Location| matches!(it.action, Action::Absent);
-            if redirects(server.block) && found.iter().all(is_unused) {
-                found.clear();
-            }
-            all.push(found);
-        }
+        let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
         if let Some(index) = default.filter(|_| choice.is_closed) {
             self.notes.add(servers[index].place, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
@@ -98,19 +70,72 @@ impl Translation<'_> {
                 own.push(self.rest(server, protection.as_ref()));
             }
             let own = ordered(&own, alone, &mut self.notes);
-            if server.names.is_empty() {
-                self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
+            self.hosts(server, &own, &any, &mut taken);
+        }
+    }
+
+    /// The locations of each server. Those of a server that is left out are empty.
+    fn locations_of_all(
+        &mut self,
+        servers: &[Server],
+        http: &Scope,
+        choice: &Served,
+    ) -> Vec<Vec<Location>> {
+        let mut all = Vec::new();
+        for (index, server) in servers.iter().enumerate() {
+            let scope = http.inside(server.block);
+            let around = Around {
+                server: index,
+                name: server.names.first().map(String::as_str),
+                has_others: servers.len() > 1,
+                block: server.block,
+                scope: &scope,
+                within: None,
+            };
+            let mut found = Vec::new();
+            let is_left_out = choice.left_out.contains(&index);
+            if is_left_out && server.is_local() {
+                self.notes.add(server.place, "this server is left out: only this machine reaches it, and drip has no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
+            } else if is_left_out {
+                self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
+            } else if server::answers_all(server.block) {
+                let message =
+                    "nginx answers all requests of this server itself; its locations are left out";
+                self.notes.add(server.place, message);
+            } else {
+                self.locations(server.block, &scope, around, &mut found);
             }
-            for (number, name) in server.names.iter().enumerate() {
-                if !taken.insert(name) {
-                    self.notes.add(server.place, format!("{name} has a server already, and drip has no routes by listen address; this one is left out for it"));
-                    continue;
-                }
-                let comment = (number == 0)
-                    .then(|| format!("{}: server {name}", self.notes.name(server.place)));
-                self.routes(&own, Some(name), comment.as_deref());
-                self.fill(&own, &any, name);
+            let is_unused = |it: &Location| matches!(it.action, Action::Absent);
+            if redirects(server.block) && found.iter().all(is_unused) {
+                found.clear();
             }
+            all.push(found);
+        }
+        all
+    }
+
+    /// Makes routes of the locations of a server, `own`, for each of its names that is not taken.
+    ///
+    /// `any`: the locations of hosts that have no server.
+    fn hosts<'s>(
+        &mut self,
+        server: &'s Server,
+        own: &[Location],
+        any: &[Location],
+        taken: &mut HashSet<&'s str>,
+    ) {
+        if server.names.is_empty() {
+            self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
+        }
+        for (number, name) in server.names.iter().enumerate() {
+            if !taken.insert(name) {
+                self.notes.add(server.place, format!("{name} has a server already, and drip has no routes by listen address; this one is left out for it"));
+                continue;
+            }
+            let comment =
+                (number == 0).then(|| format!("{}: server {name}", self.notes.name(server.place)));
+            self.routes(own, Some(name), comment.as_deref());
+            self.fill(own, any, name);
         }
     }
 
@@ -176,10 +201,7 @@ impl Translation<'_> {
                     format!("there are more than {MAX_ROUTES} routes; the rest is left out"),
                 );
             }
-            let mut section = Section {
-                title: "[[routes]]".to_owned(),
-                ..Section::default()
-            };
+            let mut section = Section::new("[[routes]]");
             section
                 .comments
                 .extend(comment.filter(|_| number == 0).map(str::to_owned));
@@ -213,7 +235,7 @@ impl Translation<'_> {
 /// Whether a server redirects what it does not forward.
 fn redirects(block: &[Directive]) -> bool {
     let is_redirect = |location: &Directive| {
-        let inside = location.block.as_deref().unwrap_or_default();
+        let inside = location.inside();
         location.args.last().is_some_and(|path| path == "/") && locations::redirects(inside)
     };
     server::answers_all(block) || named(block, "location").any(is_redirect)

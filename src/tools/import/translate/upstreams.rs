@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::time::Duration;
 
 use super::hints;
 use super::probe;
@@ -26,7 +27,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
     let mut upstreams = HashMap::new();
     for directive in named(http, "upstream") {
         let name = directive.args.first().cloned().unwrap_or_default();
-        let block = directive.block.as_deref().unwrap_or_default();
+        let block = directive.inside();
         if name.is_empty() {
             notes.add(directive.place, "upstream has no name; it is left out");
             continue;
@@ -47,46 +48,74 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
     upstreams
 }
 
+/// A server of a group.
+#[derive(Default)]
+struct Member {
+    address: String,
+    is_backup: bool,
+    is_down: bool,
+    /// Maximum number of its connections.
+    most: Option<u32>,
+}
+
+/// What nginx has for each server, and drip for all servers of an origin.
+#[derive(Default)]
+struct OfAll {
+    fails: Option<u32>,
+    timeout: Option<Duration>,
+}
+
+/// Reads a server of a group; `None` if it has no address.
+fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Option<Member> {
+    let place = directive.place;
+    let Some((address, args)) = directive.args.split_first() else {
+        notes.add(place, "server has no address; it is left out");
+        return None;
+    };
+    let address = address
+        .strip_prefix("unix:")
+        .map_or_else(|| with_port(address), |path| format!("unix:{path}"));
+    let mut member = Member {
+        address,
+        ..Member::default()
+    };
+    for arg in args {
+        let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
+        match (name, values::whole(value), values::time(value)) {
+            ("weight", Some(1), _) | ("resolve", ..) => {}
+            ("weight", ..) => notes.add(
+                place,
+                format!("{arg}: drip picks the server with the fewest requests in flight"),
+            ),
+            ("max_fails", Some(count), _) => pick(&mut of_all.fails, count, arg, directive, notes),
+            ("fail_timeout", _, Some(span)) if !span.is_zero() => {
+                pick(&mut of_all.timeout, span, arg, directive, notes);
+            }
+            ("max_conns", Some(count), _) => member.most = Some(count),
+            ("backup", ..) => member.is_backup = true,
+            ("down", ..) => member.is_down = true,
+            _ => notes.add(place, format!("server: {arg} is not translated")),
+        }
+    }
+    Some(member)
+}
+
 fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     let before = notes.count();
     let mut upstream = Upstream::default();
     let mut spare = Vec::new();
-    let (mut fails, mut timeout, mut most) = (None, None, Some(0u32));
+    let (mut of_all, mut most) = (OfAll::default(), Some(0u32));
     for directive in named(block, "server") {
         let place = directive.place;
-        let Some((address, args)) = directive.args.split_first() else {
-            notes.add(place, "server has no address; it is left out");
+        let Some(member) = member(directive, &mut of_all, notes) else {
             continue;
         };
-        let mut backup = false;
-        let mut down = false;
-        let mut own = None;
-        for arg in args {
-            let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
-            match (name, values::whole(value), values::time(value)) {
-                ("weight", Some(1), _) | ("resolve", ..) => {}
-                ("weight", ..) => notes.add(
-                    place,
-                    format!("{arg}: drip picks the server with the fewest requests in flight"),
-                ),
-                ("max_fails", Some(count), _) => pick(&mut fails, count, arg, directive, notes),
-                ("fail_timeout", _, Some(span)) if !span.is_zero() => {
-                    pick(&mut timeout, span, arg, directive, notes);
-                }
-                ("max_conns", Some(count), _) => own = Some(count),
-                ("backup", ..) => backup = true,
-                ("down", ..) => down = true,
-                _ => notes.add(place, format!("server: {arg} is not translated")),
-            }
-        }
         most = most
-            .zip(own)
+            .zip(member.most)
             .and_then(|(most, own)| most.checked_add(own))
-            .filter(|_| own != Some(0));
-        let address = address
-            .strip_prefix("unix:")
-            .map_or_else(|| with_port(address), |path| format!("unix:{path}"));
-        if down {
+            .filter(|_| member.most != Some(0));
+        let address = member.address;
+        if member.is_down {
             notes.add(place, "a server that is down is left out");
         } else if !probe::server(&url("http", &address)) {
             notes.add(
@@ -95,7 +124,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
             );
         } else if upstream.servers.contains(&address) || spare.contains(&address) {
             notes.add(place, format!("{address} is listed already"));
-        } else if backup {
+        } else if member.is_backup {
             notes.add(place, "drip has no backup servers; it is left out");
             spare.push(address);
         } else {
@@ -106,12 +135,12 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
         upstream.servers = spare;
     }
     upstream.most = most.filter(|most| *most > 0);
-    if let Some(count) = fails {
+    if let Some(count) = of_all.fails {
         // In nginx 0 means never.
         let count = if count == 0 { u32::MAX } else { count };
         upstream.fields.push(("max_fails", count.to_string()));
     }
-    if let Some(span) = timeout {
+    if let Some(span) = of_all.timeout {
         upstream
             .fields
             .push(("fail_timeout", toml_string(&show_duration(span))));

@@ -143,10 +143,7 @@ impl Zones {
             return None;
         };
         let name = self.names.unique(definition.name);
-        let mut section = Section {
-            title: format!("[zones.{name}]"),
-            ..Section::default()
-        };
+        let mut section = Section::new(format!("[zones.{name}]"));
         section.text("key", &key.to_string());
         section.text("rate", &definition.noted(rate, notes));
         let plans = new.tiered.map_or(&[][..], |tiered| &tiered.plans);

@@ -1,0 +1,47 @@
+//! Numbers and keys as the offline commands show them.
+
+use crate::observe::escape::escape;
+
+/// Maximum number of characters shown of a key.
+const MAX_KEY: usize = 39;
+
+/// A key: escaped, and its start if it is long.
+pub(crate) fn key(key: &[u8]) -> String {
+    escape(key).chars().take(MAX_KEY).collect()
+}
+
+/// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
+#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.1 {
+        "< 0.1 %".to_owned()
+    } else if share < 1.0 && percent > 99.9 {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearly_nothing_is_not_nothing() {
+        let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
+        assert_eq!(
+            shares,
+            ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
+        );
+    }
+}
