@@ -23,7 +23,7 @@ use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::observe::connections::ClientConnections;
-use crate::status::{Live, Recorder};
+use crate::status::{RecentStatus, Recorder};
 use crate::time::clock;
 
 /// Time that connections get to receive their last answer after all waiters were rejected.
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
             file_state,
             history: history.clone(),
             reload: ask,
-            live: Live::default(),
+            recent: RecentStatus::default(),
             connections: connections.clone(),
             token: config::admin_token(),
         };
