@@ -40,9 +40,8 @@ use self::reply::Refusal;
 use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
-use crate::status::exposition::Exposition;
 use crate::status::sampler::Sampler;
-use crate::status::{RecentStatus, Recorder};
+use crate::status::{RecentStatus, Recorder, exposition};
 use crate::time::clock;
 
 pub use health::Health;
@@ -163,7 +162,7 @@ async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
     admin.connections.show();
     let text = match admin.gateway() {
-        Some(gateway) => Exposition::of(&gateway).await.render(&admin.recorder),
+        Some(gateway) => exposition::render(&gateway, &admin.recorder).await,
         None => admin.recorder.render(),
     };
     HttpResponse::Ok().insert_header(format).body(text)

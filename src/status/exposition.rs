@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::fmt::{Display, Write as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::formatting::sanitize_label_value;
@@ -25,137 +24,117 @@ pub(crate) const TOP_KEYS: usize = 10;
 /// How long the workers may take to report the state of their zones.
 const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The current state of a gateway's zones.
-pub(crate) struct Exposition {
-    gateway: Arc<Gateway>,
-    /// Those that answered in time, by their indices.
-    zones: Vec<(usize, ZoneStats)>,
+/// All metrics, in the text format of Prometheus.
+pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
+    gateway.show_metrics();
+    let mut text = CurrentNames::of(gateway).select(&recorder.render());
+    // A reload may change the name, and the recorder would keep the former one.
+    let mut info = Family::gauge("drip_gateway_info", "1, with the name of this gateway.");
+    info.add(&[("name", &gateway.settings().server.name)], 1);
+    text.push_str(&info.text);
+    write_zones(&mut text, gateway).await;
+    write_gates(&mut text, gateway);
+    text
 }
 
-impl Exposition {
-    pub(crate) async fn of(gateway: &Arc<Gateway>) -> Self {
-        let mut zones = Vec::new();
-        for (index, zone) in gateway.zones().iter().enumerate() {
-            if let Some(stats) = stats(zone).await {
-                zones.push((index, stats));
+/// Writes what the zones report, as far as their workers answer in time.
+async fn write_zones(out: &mut String, gateway: &Gateway) {
+    let mut depths = Family::gauge(
+        "drip_zone_queue_depth_max",
+        "Requests waiting at the zone's deepest key.",
+    );
+    let mut waits = Family::gauge(
+        "drip_zone_oldest_wait_seconds",
+        "How long the oldest waiting request of the zone has waited.",
+    );
+    let mut proxies = Family::gauge(
+        "drip_zone_untrusted_proxy",
+        "1 while a peer that is not in trusted_proxies names different clients in limited requests, else 0.",
+    );
+    let mut keys = Family::gauge(
+        "drip_zone_top_key_queue_depth",
+        "Requests waiting at each of the zone's deepest keys, at most ten.",
+    );
+    for (index, zone) in gateway.zones().iter().enumerate() {
+        let settings = zone.settings();
+        let name = ("zone", settings.name.as_str());
+        let is_there = untrusted_proxies(gateway, index).next().is_some();
+        proxies.add(&[name], u8::from(is_there));
+        let Some(stats) = stats(zone).await else {
+            continue;
+        };
+        depths.add(&[name], stats.depth_max);
+        waits.add(&[name], stats.oldest_wait.as_secs_f64());
+        // Two keys may have the same name after it is cut off. The deeper key comes first.
+        let mut seen = HashSet::new();
+        for state in &stats.deepest {
+            let key = KeyNames::of(settings).short(&state.key);
+            if seen.insert(key.clone()) {
+                keys.add(&[name, ("key", &key)], state.depth);
             }
         }
-        Self {
-            gateway: Arc::clone(gateway),
-            zones,
-        }
     }
+    for family in [depths, waits, proxies, keys] {
+        out.push_str(&family.text);
+    }
+}
 
-    /// All metrics, in the text format of Prometheus.
-    pub(crate) fn render(&self, recorder: &Recorder) -> String {
-        self.gateway.show_metrics();
-        let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
-        // A reload may change the name, and the recorder would keep the former one.
-        let mut info = Family::gauge("drip_gateway_info", "1, with the name of this gateway.");
-        info.add(&[("name", &self.gateway.settings().server.name)], 1);
-        text.push_str(&info.text);
-        self.write_zones(&mut text);
-        self.write_gates(&mut text);
-        text
+fn write_gates(out: &mut String, gateway: &Gateway) {
+    let origins = gateway.origins().iter();
+    let gates = origins.filter_map(|origin| Some((origin.settings(), origin.gate()?.state(0))));
+    let gates: Vec<_> = gates.collect();
+    if gates.is_empty() {
+        return;
     }
-
-    fn write_zones(&self, out: &mut String) {
-        let mut depths = Family::gauge(
-            "drip_zone_queue_depth_max",
-            "Requests waiting at the zone's deepest key.",
-        );
-        let mut waits = Family::gauge(
-            "drip_zone_oldest_wait_seconds",
-            "How long the oldest waiting request of the zone has waited.",
-        );
-        let mut proxies = Family::gauge(
-            "drip_zone_untrusted_proxy",
-            "1 while a peer that is not in trusted_proxies names different clients in limited requests, else 0.",
-        );
-        let mut keys = Family::gauge(
-            "drip_zone_top_key_queue_depth",
-            "Requests waiting at each of the zone's deepest keys, at most ten.",
-        );
-        for (index, zone) in self.gateway.zones().iter().enumerate() {
-            let is_there = untrusted_proxies(&self.gateway, index).next().is_some();
-            proxies.add(&[("zone", &zone.settings().name)], u8::from(is_there));
+    let mut depths = Family::gauge(
+        "drip_origin_queue_depth",
+        "Requests waiting at the origin's gate.",
+    );
+    let mut classes = Family::gauge(
+        "drip_origin_class_queue_depth",
+        "Requests of a class waiting at the origin's gate.",
+    );
+    let mut rates = Family::gauge(
+        "drip_origin_rate",
+        "The rate of the origin's gate in requests a second: of the file, and now in force.",
+    );
+    let mut places = Family::gauge(
+        "drip_origin_in_flight_limit",
+        "Most requests at the origin at once: of the file, and now in force.",
+    );
+    let mut blocked = Family::counter(
+        "drip_origin_blocked_seconds_total",
+        "How long any request waited at the origin's gate, by what the first one waited for.",
+    );
+    for (origin, gate) in &gates {
+        let name = ("origin", origin.name.as_str());
+        depths.add(&[name], gate.depth);
+        for (class, depth) in &gate.classes {
+            classes.add(&[name, ("class", &class.name)], depth);
         }
-        for (index, stats) in &self.zones {
-            let zone = self.gateway.zone(*index).settings();
-            let name = ("zone", zone.name.as_str());
-            depths.add(&[name], stats.depth_max);
-            waits.add(&[name], stats.oldest_wait.as_secs_f64());
-            // Two keys may have the same name after it is cut off. The deeper key comes first.
-            let mut seen = HashSet::new();
-            for state in &stats.deepest {
-                let key = KeyNames::of(zone).short(&state.key);
-                if seen.insert(key.clone()) {
-                    keys.add(&[name, ("key", &key)], state.depth);
-                }
-            }
-        }
-        for family in [depths, waits, proxies, keys] {
-            out.push_str(&family.text);
+        let rate = gates::rate(origin, gate, Rate::per_second);
+        let most = gates::max_in_flight(origin, gate);
+        rates.add_file_and_now(name, rate);
+        places.add_file_and_now(name, most);
+        for (by, time) in BlockedBy::ALL.into_iter().zip(gate.blocked) {
+            blocked.add(&[name, ("by", by.label())], time.as_secs_f64());
         }
     }
-
-    fn write_gates(&self, out: &mut String) {
-        let origins = self.gateway.origins().iter();
-        let gates = origins.filter_map(|origin| Some((origin.settings(), origin.gate()?.state(0))));
-        let gates: Vec<_> = gates.collect();
-        if gates.is_empty() {
-            return;
-        }
-        let mut depths = Family::gauge(
-            "drip_origin_queue_depth",
-            "Requests waiting at the origin's gate.",
-        );
-        let mut classes = Family::gauge(
-            "drip_origin_class_queue_depth",
-            "Requests of a class waiting at the origin's gate.",
-        );
-        let mut rates = Family::gauge(
-            "drip_origin_rate",
-            "The rate of the origin's gate in requests a second: of the file, and now in force.",
-        );
-        let mut places = Family::gauge(
-            "drip_origin_in_flight_limit",
-            "Most requests at the origin at once: of the file, and now in force.",
-        );
-        let mut blocked = Family::counter(
-            "drip_origin_blocked_seconds_total",
-            "How long any request waited at the origin's gate, by what the first one waited for.",
-        );
-        for (origin, gate) in &gates {
-            let name = ("origin", origin.name.as_str());
-            depths.add(&[name], gate.depth);
-            for (class, depth) in &gate.classes {
-                classes.add(&[name, ("class", &class.name)], depth);
-            }
-            let rate = gates::rate(origin, gate, Rate::per_second);
-            let most = gates::max_in_flight(origin, gate);
-            rates.add_file_and_now(name, rate);
-            places.add_file_and_now(name, most);
-            for (by, time) in BlockedBy::ALL.into_iter().zip(gate.blocked) {
-                blocked.add(&[name, ("by", by.label())], time.as_secs_f64());
-            }
-        }
-        let has_classes = gates.iter().any(|(_, gate)| !gate.classes.is_empty());
-        let classes = has_classes.then_some(classes);
-        let families = [
-            Some(depths),
-            classes,
-            Some(rates),
-            Some(places),
-            Some(blocked),
-        ];
-        for family in families.into_iter().flatten() {
-            out.push_str(&family.text);
-        }
-        let shared = gates.iter();
-        let shared = shared.filter_map(|(origin, it)| Some((&*origin.name, it.sharing.as_ref()?)));
-        write_sharing(out, &shared.collect::<Vec<_>>());
+    let has_classes = gates.iter().any(|(_, gate)| !gate.classes.is_empty());
+    let classes = has_classes.then_some(classes);
+    let families = [
+        Some(depths),
+        classes,
+        Some(rates),
+        Some(places),
+        Some(blocked),
+    ];
+    for family in families.into_iter().flatten() {
+        out.push_str(&family.text);
     }
+    let shared = gates.iter();
+    let shared = shared.filter_map(|(origin, it)| Some((&*origin.name, it.sharing.as_ref()?)));
+    write_sharing(out, &shared.collect::<Vec<_>>());
 }
 
 /// Writes how gateways share the rates of origins; nothing if they share none.
