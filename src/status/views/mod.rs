@@ -24,7 +24,7 @@ pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
 pub use plain::Plain;
 pub use route::{Codes, Latency, Route, RouteSample, Routes};
-pub use sample::{ConnectionsSample, DescriptorSample, History, LogSample, Sample};
+pub use sample::{DescriptorSample, History, LogSample, Sample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
 pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, StoreSample, ZoneSample,
 };
+use crate::observe::connections::ConnectionCounts;
 
 /// The event `history` of `/api/live`: its first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,7 +34,7 @@ pub struct Sample {
     pub routes: Vec<RouteSample>,
     /// `None` if no zone is shared.
     pub store: Option<StoreSample>,
-    pub connections: ConnectionsSample,
+    pub connections: ConnectionCounts,
     pub descriptors: DescriptorSample,
     pub log: LogSample,
     /// What matters most now, and why.
@@ -52,22 +53,6 @@ impl Sample {
     pub fn origin(&self, name: &Plain) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.name == *name)
     }
-}
-
-/// The client connections in one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ConnectionsSample {
-    pub open: u64,
-    pub max: u64,
-    /// Whether `max` is less than `max_connections`, because the limit of descriptors is low.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub few_descriptors: bool,
-    /// Whether new clients waited, because all were in use.
-    pub is_full: bool,
-    /// How many of them the kernel had; left out if nobody knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<u64>,
 }
 
 /// What waited for a file descriptor in one second.
