@@ -66,7 +66,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # Most tests wait for timeouts and departures, so more of them run at once than there are processors.
-export RUST_TEST_THREADS="${RUST_TEST_THREADS:-12}"
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}"
 
 if [ "$quick" ]; then
     # Without simulations and properties, which compute for a minute.
@@ -85,8 +85,8 @@ loads=(
     gateway::hold:: gateway::pacing gateway::servers gateway::state:: goldens::run http2::beside nginx::differential
     nginx::import shared:: store::grid streams::waiting tls::streams
 )
-# Tests that nothing at all runs beside: several gateways are a machine full.
-whole_machine=(shared::ten_gateways shared::stream)
+# Tests that nothing at all runs beside: several gateways are a machine full, and 20,000 connections a process full.
+whole_machine=(abuse::connections shared::ten_gateways shared::stream)
 failed=''
 cargo test --locked --no-fail-fast --lib --bins || failed=1
 cargo test --locked --doc || failed=1

@@ -8,7 +8,8 @@ use actix_web::web::{Data, Query};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 
-use super::{Admin, reply};
+use super::Admin;
+use super::reply::{self, Answer};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -17,11 +18,9 @@ struct Since {
     since: Option<u64>,
 }
 
-pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
-    let query = match Query::<Since>::from_query(request.query_string()) {
-        Ok(query) => query,
-        Err(error) => return reply::bad_query(format!("since must be a sample number: {error}")),
-    };
+pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
+    let query = Query::<Since>::from_query(request.query_string())
+        .map_err(|error| reply::bad_query(format!("since must be a sample number: {error}")))?;
     let last = request.headers().get(LAST_EVENT_ID);
     let last = last.and_then(|id| id.to_str().ok()?.trim().parse().ok());
     let mut response = HttpResponse::Ok();
@@ -29,7 +28,7 @@ pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpRespon
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"));
     if request.method() == Method::HEAD {
-        return response.finish();
+        return Ok(response.finish());
     }
-    response.body(admin.live.listen(last.or(query.since)))
+    Ok(response.body(admin.recent.live.listen(last.or(query.since))))
 }

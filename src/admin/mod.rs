@@ -36,15 +36,12 @@ use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::own_names::OwnNames;
+use self::reply::Refusal;
 use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
-use crate::status::exposition::Exposition;
-use crate::status::headline::Headlines;
-use crate::status::minute::Minute;
-use crate::status::outcomes::Outcomes;
 use crate::status::sampler::Sampler;
-use crate::status::{Live, Recorder};
+use crate::status::{RecentStatus, Recorder, exposition};
 use crate::time::clock;
 
 pub use health::Health;
@@ -65,8 +62,8 @@ pub struct Admin {
     pub history: History,
     /// Sends requests to read the file now.
     pub reload: mpsc::Sender<Read>,
-    /// The last samples, and the clients that listen.
-    pub live: Live,
+    /// What is known of the last minutes.
+    pub recent: RecentStatus,
     /// The client connections.
     pub connections: ClientConnections,
     /// The token that a request must show to change something; `None`: no token is needed.
@@ -84,6 +81,11 @@ impl Admin {
     fn gateway(&self) -> Option<Arc<Gateway>> {
         self.gateway.borrow().as_ref().map(Arc::clone)
     }
+
+    /// The gateway in force, if it serves.
+    fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
+        self.gateway().ok_or_else(reply::not_now)
+    }
 }
 
 /// Serves the admin port at `address`, and takes a sample each second from now on.
@@ -92,28 +94,18 @@ impl Admin {
 ///
 /// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
-    let headlines = Headlines::default();
-    let (minute, outcomes) = (Minute::default(), Outcomes::default());
     let sampler = Sampler::new(
         admin.gateway.clone(),
         admin.file_state.clone(),
-        admin.live.clone(),
-        headlines.clone(),
-        minute.clone(),
-        outcomes.clone(),
+        admin.recent.clone(),
         admin.connections.clone(),
     );
     let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
-    let (headlines, minute) = (Data::new(headlines), Data::new(minute));
-    let outcomes = Data::new(outcomes);
     let names = Data::new(OwnNames::of_this_host());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
-            .app_data(Data::clone(&headlines))
-            .app_data(Data::clone(&minute))
-            .app_data(Data::clone(&outcomes))
             .app_data(Data::clone(&names))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
@@ -170,7 +162,7 @@ async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
     admin.connections.show();
     let text = match admin.gateway() {
-        Some(gateway) => Exposition::of(&gateway).await.render(&admin.recorder),
+        Some(gateway) => exposition::render(&gateway, &admin.recorder).await,
         None => admin.recorder.render(),
     };
     HttpResponse::Ok().insert_header(format).body(text)

@@ -2,13 +2,34 @@
 
 use std::fmt::Display;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
+use thiserror::Error;
+
+/// What a handler answers: a response, or why it refuses the request.
+pub(super) type Answer = Result<HttpResponse, Refusal>;
+
+/// A refusal: its status, and what was found and would be right.
+#[derive(Debug, Error)]
+#[error("{1}")]
+pub(super) struct Refusal(StatusCode, String);
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self(status, message.into())
+    }
+}
+
+impl ResponseError for Refusal {
+    fn error_response(&self) -> HttpResponse {
+        error(self.0, self)
+    }
+}
 
 #[derive(Serialize)]
-struct Error {
+struct ErrorBody {
     error: String,
 }
 
@@ -29,11 +50,11 @@ pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
 /// An error: what was found, and what would be right.
 pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
     let error = message.to_string();
-    json(status, &Error { error })
+    json(status, &ErrorBody { error })
 }
 
-pub(super) fn bad_query(message: impl Display) -> HttpResponse {
-    error(StatusCode::BAD_REQUEST, message)
+pub(super) fn bad_query(message: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, message)
 }
 
 pub(super) fn no_such_path() -> HttpResponse {
@@ -52,8 +73,8 @@ pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// For the time before the gateway serves, and after it ends.
-pub(super) fn not_now() -> HttpResponse {
-    error(
+pub(super) fn not_now() -> Refusal {
+    Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "the gateway is starting or stopping; try again when /readyz answers 200",
     )

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::metrics::gauge;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::metrics::{CONNECTIONS, MAX_CONNECTIONS};
@@ -31,19 +32,22 @@ struct State {
 
 const UNKNOWN: usize = usize::MAX;
 
-/// The connections at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The connections at one moment, as samples have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ConnectionCounts {
     /// Connections that are open.
-    pub open: usize,
+    pub open: u64,
     /// The most that may be open: `max_connections`, or as many as the descriptors allow.
-    pub max: usize,
+    pub max: u64,
     /// Whether `max` is less than `max_connections`, because the limit of descriptors is low.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub few_descriptors: bool,
     /// Whether new clients wait, because all places are taken.
     pub is_full: bool,
-    /// How many of them wait in the kernel; `None` if that is not known.
-    pub waiting: Option<usize>,
+    /// How many of them wait in the kernel; left out if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
 }
 
 /// The place of one connection, until it is dropped.
@@ -136,11 +140,11 @@ impl ClientConnections {
     pub fn counts(&self) -> ConnectionCounts {
         let waiting = self.0.waiting.load(Ordering::Relaxed);
         ConnectionCounts {
-            open: self.0.open.load(Ordering::Relaxed),
-            max: self.0.max.load(Ordering::Relaxed),
+            open: self.0.open.load(Ordering::Relaxed) as u64,
+            max: self.0.max.load(Ordering::Relaxed) as u64,
             few_descriptors: self.0.few_descriptors.load(Ordering::Relaxed),
             is_full: self.0.is_full.load(Ordering::Relaxed),
-            waiting: (waiting != UNKNOWN).then_some(waiting),
+            waiting: (waiting != UNKNOWN).then_some(waiting as u64),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::admin::{self, Admin, Health, Read};
 use crate::config::{self, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
-use crate::status::{Live, Recorder};
+use crate::status::{RecentStatus, Recorder};
 use crate::time::clock;
 
 /// Serves until the process is told to stop and all requests have been answered.
@@ -56,7 +56,7 @@ pub(crate) async fn serve(
             file_state,
             history: history.clone(),
             reload: ask,
-            live: Live::default(),
+            recent: RecentStatus::default(),
             connections: connections.clone(),
             token: config::admin_token(),
         };

@@ -41,17 +41,17 @@ pub(crate) fn left(route: &RouteMetrics) -> u64 {
     left.map(|(_, count)| count).sum()
 }
 
-/// Requests of a zone, by outcome.
-pub(crate) fn totals(zone: &ZoneMetrics) -> Totals {
+/// Requests of a zone, by outcome, of which there are so many.
+pub(crate) fn totals(count: impl Fn(LimitStatus) -> u64) -> Totals {
     Totals {
-        passed: zone.counted(LimitStatus::Passed),
-        delayed: zone.counted(LimitStatus::Delayed),
-        rejected: zone.counted(LimitStatus::Rejected),
-        cancelled: zone.counted(LimitStatus::Cancelled),
-        rejected_elsewhere: zone.counted(LimitStatus::RejectedElsewhere),
-        no_key: zone.counted(LimitStatus::NoKey),
-        delayed_dry_run: zone.counted(LimitStatus::DelayedDryRun),
-        rejected_dry_run: zone.counted(LimitStatus::RejectedDryRun),
+        passed: count(LimitStatus::Passed),
+        delayed: count(LimitStatus::Delayed),
+        rejected: count(LimitStatus::Rejected),
+        cancelled: count(LimitStatus::Cancelled),
+        rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
+        no_key: count(LimitStatus::NoKey),
+        delayed_dry_run: count(LimitStatus::DelayedDryRun),
+        rejected_dry_run: count(LimitStatus::RejectedDryRun),
     }
 }
 

@@ -4,8 +4,6 @@
 
 use std::collections::HashSet;
 use std::fmt::{Display, Write as _};
-use std::iter;
-use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::formatting::sanitize_label_value;
@@ -14,20 +12,11 @@ use tokio::time::timeout;
 use super::sampler::shared_key::untrusted_proxies;
 use super::views::FileAndNow;
 use super::{Recorder, gates};
-use crate::config;
-use crate::gate::BlockedBy;
+use crate::gate::{BlockedBy, GateSharing};
 use crate::http::gateway::Gateway;
 use crate::limit::Rate;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{
-    GATEWAY, GATEWAY_HELP, NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH,
-    ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_GATEWAYS,
-    ORIGIN_GATEWAYS_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_PART,
-    ORIGIN_PART_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ORIGIN_SHARED, ORIGIN_SHARED_HELP,
-    ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT,
-    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP, ZONE_UNTRUSTED_PROXY,
-    ZONE_UNTRUSTED_PROXY_HELP,
-};
+use crate::observe::metrics::NO_ROUTE;
 use crate::zone::{Zone, ZoneStats};
 
 /// How many keys of a zone have a series of their own.
@@ -35,127 +24,152 @@ pub(crate) const TOP_KEYS: usize = 10;
 /// How long the workers may take to report the state of their zones.
 const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The current state of a gateway's zones.
-pub(crate) struct Exposition {
-    gateway: Arc<Gateway>,
-    /// Those that answered in time, by their indices.
-    zones: Vec<(usize, ZoneStats)>,
+/// All metrics, in the text format of Prometheus.
+pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
+    gateway.show_metrics();
+    let mut text = CurrentNames::of(gateway).select(&recorder.render());
+    // A reload may change the name, and the recorder would keep the former one.
+    let mut info = Family::gauge("drip_gateway_info", "1, with the name of this gateway.");
+    info.add(&[("name", &gateway.settings().server.name)], 1);
+    text.push_str(&info.text);
+    write_zones(&mut text, gateway).await;
+    write_gates(&mut text, gateway);
+    text
 }
 
-impl Exposition {
-    pub(crate) async fn of(gateway: &Arc<Gateway>) -> Self {
-        let mut zones = Vec::new();
-        for (index, zone) in gateway.zones().iter().enumerate() {
-            if let Some(stats) = stats(zone).await {
-                zones.push((index, stats));
+/// Writes what the zones report, as far as their workers answer in time.
+async fn write_zones(out: &mut String, gateway: &Gateway) {
+    let mut depths = Family::gauge(
+        "drip_zone_queue_depth_max",
+        "Requests waiting at the zone's deepest key.",
+    );
+    let mut waits = Family::gauge(
+        "drip_zone_oldest_wait_seconds",
+        "How long the oldest waiting request of the zone has waited.",
+    );
+    let mut proxies = Family::gauge(
+        "drip_zone_untrusted_proxy",
+        "1 while a peer that is not in trusted_proxies names different clients in limited requests, else 0.",
+    );
+    let mut keys = Family::gauge(
+        "drip_zone_top_key_queue_depth",
+        "Requests waiting at each of the zone's deepest keys, at most ten.",
+    );
+    for (index, zone) in gateway.zones().iter().enumerate() {
+        let settings = zone.settings();
+        let name = ("zone", settings.name.as_str());
+        let is_there = untrusted_proxies(gateway, index).next().is_some();
+        proxies.add(&[name], u8::from(is_there));
+        let Some(stats) = stats(zone).await else {
+            continue;
+        };
+        depths.add(&[name], stats.depth_max);
+        waits.add(&[name], stats.oldest_wait.as_secs_f64());
+        // Two keys may have the same name after it is cut off. The deeper key comes first.
+        let mut seen = HashSet::new();
+        for state in &stats.deepest {
+            let key = KeyNames::of(settings).short(&state.key);
+            if seen.insert(key.clone()) {
+                keys.add(&[name, ("key", &key)], state.depth);
             }
         }
-        Self {
-            gateway: Arc::clone(gateway),
-            zones,
+    }
+    for family in [depths, waits, proxies, keys] {
+        out.push_str(&family.text);
+    }
+}
+
+fn write_gates(out: &mut String, gateway: &Gateway) {
+    let origins = gateway.origins().iter();
+    let gates = origins.filter_map(|origin| Some((origin.settings(), origin.gate()?.state(0))));
+    let gates: Vec<_> = gates.collect();
+    if gates.is_empty() {
+        return;
+    }
+    let mut depths = Family::gauge(
+        "drip_origin_queue_depth",
+        "Requests waiting at the origin's gate.",
+    );
+    let mut classes = Family::gauge(
+        "drip_origin_class_queue_depth",
+        "Requests of a class waiting at the origin's gate.",
+    );
+    let mut rates = Family::gauge(
+        "drip_origin_rate",
+        "The rate of the origin's gate in requests a second: of the file, and now in force.",
+    );
+    let mut places = Family::gauge(
+        "drip_origin_in_flight_limit",
+        "Most requests at the origin at once: of the file, and now in force.",
+    );
+    let mut blocked = Family::counter(
+        "drip_origin_blocked_seconds_total",
+        "How long any request waited at the origin's gate, by what the first one waited for.",
+    );
+    for (origin, gate) in &gates {
+        let name = ("origin", origin.name.as_str());
+        depths.add(&[name], gate.depth);
+        for (class, depth) in &gate.classes {
+            classes.add(&[name, ("class", &class.name)], depth);
+        }
+        let rate = gates::rate(origin, gate, Rate::per_second);
+        let most = gates::max_in_flight(origin, gate);
+        rates.add_file_and_now(name, rate);
+        places.add_file_and_now(name, most);
+        for (by, time) in BlockedBy::ALL.into_iter().zip(gate.blocked) {
+            blocked.add(&[name, ("by", by.label())], time.as_secs_f64());
         }
     }
-
-    /// All metrics, in the text format of Prometheus.
-    pub(crate) fn render(&self, recorder: &Recorder) -> String {
-        self.gateway.show_metrics();
-        let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
-        let name = self.gateway.settings().server.name.clone();
-        let info = iter::once((vec![("name", name)], 1));
-        gauge(&mut text, GATEWAY, GATEWAY_HELP, info);
-        self.write_zones(&mut text);
-        self.write_gates(&mut text);
-        text
+    let has_classes = gates.iter().any(|(_, gate)| !gate.classes.is_empty());
+    let classes = has_classes.then_some(classes);
+    let families = [
+        Some(depths),
+        classes,
+        Some(rates),
+        Some(places),
+        Some(blocked),
+    ];
+    for family in families.into_iter().flatten() {
+        out.push_str(&family.text);
     }
+    let shared = gates.iter();
+    let shared = shared.filter_map(|(origin, it)| Some((&*origin.name, it.sharing.as_ref()?)));
+    write_sharing(out, &shared.collect::<Vec<_>>());
+}
 
-    fn write_zones(&self, out: &mut String) {
-        let settings = |index| self.gateway.zone(index).settings();
-        let zones = self.zones.iter();
-        let zones: Vec<_> = zones.map(|it| (settings(it.0), &it.1)).collect();
-        let name = |zone: &config::Zone| vec![("zone", zone.name.clone())];
-        let depths = zones.iter().map(|(zone, it)| (name(zone), it.depth_max));
-        gauge(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, depths);
-        let waits = zones.iter();
-        let waits = waits.map(|(zone, it)| (name(zone), it.oldest_wait.as_secs_f64()));
-        gauge(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, waits);
-        let peers = self.gateway.zones().iter().enumerate();
-        let peers = peers.map(|(index, zone)| {
-            let is_there = untrusted_proxies(&self.gateway, index).next().is_some();
-            (name(zone.settings()), u8::from(is_there))
-        });
-        gauge(out, ZONE_UNTRUSTED_PROXY, ZONE_UNTRUSTED_PROXY_HELP, peers);
-        let keys = zones.iter().flat_map(|(zone, stats)| {
-            let names = KeyNames::of(zone);
-            // Two keys may have the same name after it is cut off. The deeper key comes first.
-            let mut seen = HashSet::new();
-            stats.deepest.iter().filter_map(move |state| {
-                let key = names.short(&state.key);
-                let labels = vec![("zone", zone.name.clone()), ("key", key.clone())];
-                seen.insert(key).then_some((labels, state.depth))
-            })
-        });
-        gauge(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP, keys);
+/// Writes how gateways share the rates of origins; nothing if they share none.
+fn write_sharing(out: &mut String, shared: &[(&str, &GateSharing)]) {
+    if shared.is_empty() {
+        return;
     }
-
-    fn write_gates(&self, out: &mut String) {
-        let origins = self.gateway.origins().iter();
-        let gates = origins.filter_map(|origin| Some((origin.settings(), origin.gate()?.state(0))));
-        let gates: Vec<_> = gates.collect();
-        if gates.is_empty() {
-            return;
+    let mut together = Family::gauge(
+        "drip_origin_shared",
+        "1 while the gate takes its slots from the grid in Redis, 0 while it goes on alone: Redis is out or refuses its key.",
+    );
+    let mut gateways = Family::gauge(
+        "drip_origin_gateways",
+        "Gateways that share the origin's rate, as this one was last told.",
+    );
+    let mut parts = Family::gauge(
+        "drip_origin_part",
+        "This gateway's part of the origin's rate, from 0 to 1.",
+    );
+    let mut slots = Family::counter(
+        "drip_origin_slots_total",
+        "Slots of the grid in Redis that the gate was granted, by what became of them.",
+    );
+    for (origin, sharing) in shared {
+        let name = ("origin", *origin);
+        together.add(&[name], u8::from(!sharing.is_alone));
+        if let Some(count) = sharing.gateways {
+            gateways.add(&[name], count);
         }
-        let name = |origin: &config::Origin| vec![("origin", origin.name.clone())];
-        let with = |origin: &config::Origin, label, value: &str| {
-            vec![("origin", origin.name.clone()), (label, value.to_owned())]
-        };
-        let depths = gates.iter().map(|(origin, it)| (name(origin), it.depth));
-        gauge(out, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, depths);
-        let classes = gates.iter().flat_map(|(origin, it)| {
-            let classes = it.classes.iter();
-            classes.map(move |(class, depth)| (with(origin, "class", &class.name), depth))
-        });
-        optional(out, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP, classes);
-        let rates = gates.iter().flat_map(|(origin, it)| {
-            let FileAndNow { file, now } = gates::rate(origin, it, Rate::per_second);
-            let rates = [("file", file), ("now", now)].into_iter();
-            rates.filter_map(move |(of, rate)| Some((with(origin, "of", of), rate?)))
-        });
-        gauge(out, ORIGIN_RATE, ORIGIN_RATE_HELP, rates);
-        let limits = gates.iter().flat_map(|(origin, it)| {
-            let FileAndNow { file, now } = gates::max_in_flight(origin, it);
-            let limits = [("file", file), ("now", now)].into_iter();
-            limits.filter_map(move |(of, limit)| Some((with(origin, "of", of), limit?)))
-        });
-        gauge(
-            out,
-            ORIGIN_IN_FLIGHT_LIMIT,
-            ORIGIN_IN_FLIGHT_LIMIT_HELP,
-            limits,
-        );
-        let blocked = gates.iter().flat_map(|(origin, it)| {
-            let times = BlockedBy::ALL.into_iter().zip(it.blocked);
-            times.map(move |(by, time)| (with(origin, "by", by.label()), time.as_secs_f64()))
-        });
-        family(out, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, "counter", blocked);
-        let shared = gates.iter();
-        let shared = shared.filter_map(|(origin, it)| Some((*origin, it.sharing.as_ref()?)));
-        let shared: Vec<_> = shared.collect();
-        if shared.is_empty() {
-            return;
-        }
-        let alone = shared.iter();
-        let alone = alone.map(|(origin, it)| (name(origin), u8::from(!it.is_alone)));
-        gauge(out, ORIGIN_SHARED, ORIGIN_SHARED_HELP, alone);
-        let gateways = shared.iter();
-        let gateways = gateways.filter_map(|(origin, it)| Some((name(origin), it.gateways?)));
-        gauge(out, ORIGIN_GATEWAYS, ORIGIN_GATEWAYS_HELP, gateways);
-        let parts = shared.iter().map(|(origin, it)| (name(origin), it.part));
-        gauge(out, ORIGIN_PART, ORIGIN_PART_HELP, parts);
-        let slots = shared.iter().flat_map(|(origin, it)| {
-            let slots = [("used", it.slots.used), ("lapsed", it.slots.lapsed)].into_iter();
-            slots.map(move |(result, count)| (with(origin, "result", result), count))
-        });
-        family(out, ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, "counter", slots);
+        parts.add(&[name], sharing.part);
+        slots.add(&[name, ("result", "used")], sharing.slots.used);
+        slots.add(&[name, ("result", "lapsed")], sharing.slots.lapsed);
+    }
+    for family in [together, gateways, parts, slots] {
+        out.push_str(&family.text);
     }
 }
 
@@ -164,60 +178,54 @@ pub(crate) async fn stats(zone: &Zone) -> Option<ZoneStats> {
     timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
 }
 
-type Labels = Vec<(&'static str, String)>;
-
-/// Writes a gauge, which may have no series now.
-fn gauge<V: Display>(
-    out: &mut String,
-    name: &str,
-    help: &str,
-    series: impl Iterator<Item = (Labels, V)>,
-) {
-    family(out, name, help, "gauge", series);
+/// All series of one name, in the text format of Prometheus. There may be none now.
+struct Family {
+    name: &'static str,
+    text: String,
 }
 
-/// Writes a gauge if it has any series.
-fn optional<V: Display>(
-    out: &mut String,
-    name: &str,
-    help: &str,
-    series: impl Iterator<Item = (Labels, V)>,
-) {
-    let mut series = series.peekable();
-    if series.peek().is_some() {
-        gauge(out, name, help, series);
+impl Family {
+    fn gauge(name: &'static str, help: &str) -> Self {
+        Self::new(name, help, "gauge")
     }
-}
 
-fn family<V: Display>(
-    out: &mut String,
-    name: &str,
-    help: &str,
-    kind: &str,
-    series: impl Iterator<Item = (Labels, V)>,
-) {
-    // Writing to a string does not fail.
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    for (labels, value) in series {
-        sample(out, name, &labels, value);
+    fn counter(name: &'static str, help: &str) -> Self {
+        Self::new(name, help, "counter")
     }
-}
 
-fn sample(out: &mut String, name: &str, labels: &[(&str, String)], value: impl Display) {
-    out.push_str(name);
-    for (nth, (label, value)) in labels.iter().enumerate() {
-        let _ = write!(out, "{}{label}=\"", if nth == 0 { '{' } else { ',' });
-        for c in value.chars() {
-            match c {
-                '\\' => out.push_str("\\\\"),
-                '"' => out.push_str("\\\""),
-                '\n' => out.push_str("\\n"),
-                c => out.push(c),
+    fn new(name: &'static str, help: &str, kind: &str) -> Self {
+        let text = format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        Self { name, text }
+    }
+
+    /// Adds a series.
+    fn add(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        let out = &mut self.text;
+        out.push_str(self.name);
+        for (nth, (label, value)) in labels.iter().enumerate() {
+            // Writing to a string does not fail.
+            let _ = write!(out, "{}{label}=\"", if nth == 0 { '{' } else { ',' });
+            for c in value.chars() {
+                match c {
+                    '\\' => out.push_str("\\\\"),
+                    '"' => out.push_str("\\\""),
+                    '\n' => out.push_str("\\n"),
+                    c => out.push(c),
+                }
+            }
+            out.push('"');
+        }
+        let _ = writeln!(out, "}} {value}");
+    }
+
+    /// Adds a setting as the file has it, and as it is now in force.
+    fn add_file_and_now<V: Display>(&mut self, name: (&str, &str), setting: FileAndNow<V>) {
+        for (of, value) in [("file", setting.file), ("now", setting.now)] {
+            if let Some(value) = value {
+                self.add(&[name, ("of", of)], value);
             }
         }
-        out.push('"');
     }
-    let _ = writeln!(out, "}} {value}");
 }
 
 /// The first labels of the series that are in force.
@@ -305,19 +313,12 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_as_prometheus_reads_them() {
-        let mut out = String::new();
-        sample(
-            &mut out,
-            "m",
-            &[
-                ("zone", "z".to_owned()),
-                ("key", KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>")),
-            ],
-            3,
-        );
+        let mut family = Family::gauge("m", "About m.");
+        let key = KeyNames::at_gate(None).short(b"a\"\\\n\xff<script>");
+        family.add(&[("zone", "z"), ("key", &key)], 3);
         assert_eq!(
-            out,
-            "m{zone=\"z\",key=\"a\\\"\\\\\\\\\\\\x0A\\\\xFF<script>\"} 3\n"
+            family.text,
+            "# HELP m About m.\n# TYPE m gauge\nm{zone=\"z\",key=\"a\\\"\\\\\\\\\\\\x0A\\\\xFF<script>\"} 3\n"
         );
     }
 

@@ -27,7 +27,7 @@ const BEHIND: usize = 8;
 
 /// The last samples, and the clients that listen.
 #[derive(Clone, Debug, Default)]
-pub struct Live(Arc<Mutex<State>>);
+pub(crate) struct Live(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {

@@ -34,5 +34,13 @@ pub(crate) mod timestamp;
 pub(crate) mod views;
 pub(crate) mod what_if;
 
-pub use live::Live;
 pub use recorder::Recorder;
+
+/// What is known of the last minutes. Its clones share it.
+#[derive(Clone, Default)]
+pub struct RecentStatus {
+    pub(crate) live: live::Live,
+    pub(crate) headlines: headline::Headlines,
+    pub(crate) minute: minute::Minute,
+    pub(crate) outcomes: outcomes::Outcomes,
+}

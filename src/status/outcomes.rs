@@ -24,20 +24,12 @@ const FIRST_STEP: Duration = Duration::from_secs(15);
 pub(crate) struct Outcomes(Arc<Mutex<ZoneSteps>>);
 
 /// By the names of zones, and when they started: a zone that starts again counts from zero.
-type ZoneSteps = Steps<(String, Moment), (Moment, Counted)>;
+type ZoneSteps = Steps<(String, Moment), (Moment, Happened)>;
 
 impl Default for Outcomes {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Steps::new(MAX_ZONES, STEPS))))
     }
-}
-
-/// What became of all requests of a zone so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    requests: u64,
-    rejected: u64,
-    cancelled: u64,
 }
 
 impl Outcomes {
@@ -50,14 +42,14 @@ impl Outcomes {
         self.lock().tick(|| {
             let now = clock::now();
             let zones = gateway.zones().iter().take(MAX_ZONES);
-            zones.map(move |zone| (id(zone), (now, Counted::of(zone))))
+            zones.map(move |zone| (id(zone), (now, Happened::until_now(zone))))
         });
     }
 
     /// What happened in a zone since about this moment.
     pub(crate) fn since(&self, since: Moment, zone: &Zone) -> Option<Happened> {
         let past = before(&self.lock(), &id(zone), since)?;
-        Counted::of(zone).since(past)
+        Happened::until_now(zone).since(&past)
     }
 }
 
@@ -66,7 +58,7 @@ fn id(zone: &Zone) -> (String, Moment) {
 }
 
 /// The counts of a zone at the last step up to this moment, or else at the first one.
-fn before(kept: &ZoneSteps, zone: &(String, Moment), since: Moment) -> Option<Counted> {
+fn before(kept: &ZoneSteps, zone: &(String, Moment), since: Moment) -> Option<Happened> {
     let steps = kept.of(zone)?;
     if let Some(step) = steps.iter().rev().find(|(time, _)| *time <= since) {
         return Some(step.1);
@@ -75,35 +67,42 @@ fn before(kept: &ZoneSteps, zone: &(String, Moment), since: Moment) -> Option<Co
     // It began at zero. Nothing is missing if its first step is still there.
     let is_whole = first.since(zone.1) < FIRST_STEP;
     Some(if is_whole {
-        Counted::default()
+        Happened::default()
     } else {
         *counted
     })
 }
 
-impl Counted {
-    fn of(zone: &Zone) -> Self {
-        let totals = counts::totals(zone.metrics());
+impl Happened {
+    /// All requests of a zone so far.
+    fn until_now(zone: &Zone) -> Self {
+        let totals = counts::totals(|status| zone.metrics().counted(status));
         let rejected = totals.rejected + totals.rejected_dry_run;
         let went_on =
             totals.passed + totals.delayed + totals.delayed_dry_run + totals.rejected_elsewhere;
-        Self {
-            requests: rejected + totals.cancelled + went_on,
+        Self::of(
+            rejected + totals.cancelled + went_on,
             rejected,
-            cancelled: totals.cancelled,
+            totals.cancelled,
+        )
+    }
+
+    fn of(requests: u64, rejected: u64, cancelled: u64) -> Self {
+        Self {
+            requests,
+            rejected,
+            cancelled,
+            share_rejected: part(rejected, requests),
         }
     }
 
     /// `None` if the zone counts from zero since then.
-    fn since(self, past: Self) -> Option<Happened> {
-        let requests = self.requests.checked_sub(past.requests)?;
-        let rejected = self.rejected.checked_sub(past.rejected)?;
-        Some(Happened {
-            requests,
-            rejected,
-            cancelled: self.cancelled.checked_sub(past.cancelled)?,
-            share_rejected: part(rejected, requests),
-        })
+    fn since(&self, past: &Self) -> Option<Self> {
+        Some(Self::of(
+            self.requests.checked_sub(past.requests)?,
+            self.rejected.checked_sub(past.rejected)?,
+            self.cancelled.checked_sub(past.cancelled)?,
+        ))
     }
 }
 
@@ -115,11 +114,7 @@ mod tests {
     fn what_happened_is_counted_from_the_step_before_and_the_steps_are_bounded() {
         let mut kept = Steps::new(MAX_ZONES, STEPS);
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
-        let counted = |n: u64| Counted {
-            requests: 4 * n,
-            rejected: n,
-            cancelled: 2 * n,
-        };
+        let counted = |n: u64| Happened::of(4 * n, n, 2 * n);
         let zone = ("z".to_owned(), at(0));
         for n in 0..100 {
             let zones = [(zone.clone(), (at(10 * n), counted(n)))].into_iter();
@@ -128,21 +123,18 @@ mod tests {
         assert_eq!(kept.of(&zone).expect("it is known").len(), STEPS);
         let since = |seconds| {
             let past = before(&kept, &zone, at(seconds)).expect("it is known");
-            counted(100).since(past).expect("it only grows").requests
+            counted(100).since(&past).expect("it only grows").requests
         };
         assert_eq!([since(990), since(989), since(500)], [4, 8, 200]);
         assert_eq!(since(0), 4 * 61, "no more is known");
         assert!(before(&kept, &("other".to_owned(), at(0)), at(1)).is_none());
-        assert_eq!(counted(3).since(counted(4)), None);
+        assert_eq!(counted(3).since(&counted(4)), None);
     }
     #[test]
     fn a_zone_that_starts_again_counts_from_zero() {
         let mut kept = Steps::new(MAX_ZONES, STEPS);
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
-        let counted = |requests| Counted {
-            requests,
-            ..Counted::default()
-        };
+        let counted = |requests| Happened::of(requests, 0, 0);
         let [old, new] = [0, 105].map(|started| ("z".to_owned(), at(started)));
         kept.keep([(old.clone(), (at(100), counted(30)))].into_iter());
         kept.keep([(new.clone(), (at(110), counted(5)))].into_iter());

@@ -23,21 +23,19 @@ use self::process::Process;
 use self::routes::{Answers, Routes};
 use self::shared_key::untrusted_proxy;
 use self::store::Store;
-use super::Live;
+use super::RecentStatus;
 use super::advisor::Advisor;
 use super::counts::{self, Labelled};
 use super::exposition::{TOP_KEYS, stats};
-use super::headline::{Editor, Headlines};
-use super::minute::Minute;
-use super::outcomes::Outcomes;
+use super::headline::Editor;
 use super::overridden;
-use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, Totals, ZoneSample};
+use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, ZoneSample};
 use crate::config::{self, FileState, Route};
 use crate::http::gateway::Gateway;
 use crate::limit::{Measure, Window};
 use crate::observe::connections::ClientConnections;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{Counts, Tally};
+use crate::observe::metrics::{Counts, LimitStatus, Tally};
 use crate::time::clock;
 use crate::zone::{HeavyKeys, Zone};
 
@@ -52,7 +50,7 @@ const KEYLESS_ROUTES: usize = 4;
 pub(crate) struct Sampler {
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file_state: watch::Receiver<FileState>,
-    live: Live,
+    recent: RecentStatus,
     editor: Editor,
     advisor: Advisor,
     seq: u64,
@@ -60,38 +58,37 @@ pub(crate) struct Sampler {
     origins: Origins,
     routes: Routes,
     store: Store,
-    minute: Minute,
-    outcomes: Outcomes,
     process: Process,
 }
 
 /// The counts of a zone: requests by outcome, new, evicted and flooded keys, rejections by reason,
 /// waits, and those of clients that left.
-type Counted = (Totals, [u64; 3], Labelled, Counts, Counts);
+type Counted = (
+    [u64; LimitStatus::ALL.len()],
+    [u64; 3],
+    Labelled,
+    Counts,
+    Counts,
+);
 
 impl Sampler {
     pub(crate) fn new(
         gateway: watch::Receiver<Option<Arc<Gateway>>>,
         file_state: watch::Receiver<FileState>,
-        live: Live,
-        headlines: Headlines,
-        minute: Minute,
-        outcomes: Outcomes,
+        recent: RecentStatus,
         connections: ClientConnections,
     ) -> Self {
         Self {
             gateway,
             file_state,
-            live,
-            editor: Editor::new(headlines),
+            editor: Editor::new(recent.headlines.clone()),
+            recent,
             advisor: Advisor::default(),
             seq: 0,
             zones: Before::default(),
             origins: Origins::default(),
             routes: Routes::default(),
             store: Store::default(),
-            minute,
-            outcomes,
             process: Process::new(connections),
         }
     }
@@ -114,7 +111,7 @@ impl Sampler {
                 self.advisor.ask(&sample, &gateway, now);
                 // Strings, numbers and lists of them always have a JSON form.
                 let json = serde_json::to_string(&sample).unwrap_or_default();
-                self.live.publish(sample.seq, &json);
+                self.recent.live.publish(sample.seq, &json);
             }
         }
     }
@@ -131,8 +128,8 @@ impl Sampler {
         }
         deepest.sort_by_key(|key: &KeySample| Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
-        self.minute.tick(gateway);
-        self.outcomes.tick(gateway);
+        self.recent.minute.tick(gateway);
+        self.recent.outcomes.tick(gateway);
         let Answers {
             codes,
             left,
@@ -148,12 +145,8 @@ impl Sampler {
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
-                file: first
-                    .file
-                    .map(|file| Plain::new(&file.display().to_string())),
-                line: Some(first.line as u64),
                 column: None,
-                message: Plain::new(&first.message),
+                ..Problem::from(first)
             }),
             stopping: gateway.is_stopping(),
             codes,
@@ -176,14 +169,15 @@ impl Sampler {
         let settings = zone.settings();
         let metrics = zone.metrics();
         let now = (
-            counts::totals(metrics),
+            LimitStatus::ALL.map(|status| metrics.counted(status)),
             [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Tally::get),
             counts::rejections(metrics),
             metrics.waits(),
             metrics.lefts(),
         );
-        let (totals, [new_keys, evicted, flooded], rejections, waits, lefts) =
+        let (requests, [new_keys, evicted, flooded], rejections, waits, lefts) =
             self.zones.since(settings.name.clone(), now);
+        let totals = counts::totals(|status| requests[status as usize]);
         let stats = stats(zone).await?;
         let Lefts { left, left_after } = Lefts::of(&lefts);
         let wait = |q| waits.quantile(q).map(seconds);

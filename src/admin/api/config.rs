@@ -1,45 +1,41 @@
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::admin::{Admin, Read, reply};
-use crate::config::{self, Broken, Change, FileState, Problem};
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::admin::{Admin, Read};
+use crate::config::{self, Broken, Change, FileState};
 use crate::http::gateway::Gateway;
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, Plain};
 
 #[derive(Serialize)]
-struct Refused {
+struct NotInForce {
     error: views::Broken,
 }
 
-pub(super) async fn show(admin: Data<Admin>) -> HttpResponse {
-    match admin.gateway() {
-        Some(gateway) => reply::ok(&view(&admin, &gateway)),
-        None => reply::not_now(),
-    }
+pub(super) async fn show(admin: Data<Admin>) -> Answer {
+    let gateway = admin.serving()?;
+    Ok(reply::ok(&view(&admin, &gateway)))
 }
 
 /// Reads the file now.
-pub(super) async fn reload(admin: Data<Admin>) -> HttpResponse {
+pub(super) async fn reload(admin: Data<Admin>) -> Answer {
     let (done, read) = oneshot::channel();
     if admin.reload.send(Read { done }).await.is_err() || read.await.is_err() {
-        return reply::error(
+        return Err(Refusal::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the gateway is stopping and no longer reads its file",
-        );
+        ));
     }
     let broken = admin.file_state.borrow().broken.clone();
-    match (broken, admin.gateway()) {
-        (Some(broken), _) => {
-            let error = broken_view(broken);
-            reply::json(StatusCode::UNPROCESSABLE_ENTITY, &Refused { error })
-        }
-        (None, Some(gateway)) => reply::ok(&view(&admin, &gateway)),
-        (None, None) => reply::not_now(),
-    }
+    let Some(broken) = broken else {
+        return show(admin).await;
+    };
+    let error = broken_view(broken);
+    let (status, body) = (StatusCode::UNPROCESSABLE_ENTITY, NotInForce { error });
+    Ok(reply::json(status, &body))
 }
 
 fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
@@ -66,16 +62,8 @@ fn change_view(change: &Change) -> views::Change {
 }
 
 fn broken_view(broken: Broken) -> views::Broken {
-    let view = |problem: Problem| views::Problem {
-        file: problem
-            .file
-            .map(|file| Plain::new(&file.display().to_string())),
-        line: Some(problem.line as u64),
-        column: Some(problem.column as u64),
-        message: Plain::new(&problem.message),
-    };
     views::Broken {
         since: timestamp(broken.since),
-        problems: broken.problems.into_iter().map(view).collect(),
+        problems: broken.problems.into_iter().map(Into::into).collect(),
     }
 }

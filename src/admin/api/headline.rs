@@ -1,10 +1,9 @@
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::reply;
-use crate::status::headline::Headlines;
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer};
 
 /// What matters most now, and what did before.
-pub(super) async fn now(headlines: Data<Headlines>) -> HttpResponse {
-    reply::ok(&headlines.view())
+pub(super) async fn now(admin: Data<Admin>) -> Answer {
+    Ok(reply::ok(&admin.recent.headlines.view()))
 }

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path, Query};
-use actix_web::{HttpRequest, HttpResponse};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use super::zones::{find, no_such_zone};
-use crate::admin::{Admin, reply};
+use super::zones::find;
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer, Refusal};
 use crate::limit::{Measure, Window};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
@@ -154,29 +155,15 @@ struct Forgotten {
     dropped: usize,
 }
 
-pub(super) async fn list(
-    request: HttpRequest,
-    admin: Data<Admin>,
-    zone: Path<String>,
-) -> HttpResponse {
-    let listing = match Query::<Listing>::from_query(request.query_string()) {
-        Ok(listing) => listing.into_inner(),
-        Err(error) => {
-            return reply::bad_query(format!(
-                "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600: {error}"
-            ));
-        }
-    };
-    let listed = match listing.listed() {
-        Ok(listed) => listed,
-        Err(problem) => return reply::bad_query(problem),
-    };
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
-    let Some((_, zone)) = find(&gateway, &zone) else {
-        return no_such_zone(&gateway, &zone);
-    };
+pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
+    let listing = Query::<Listing>::from_query(request.query_string()).map_err(|error| {
+        reply::bad_query(format!(
+            "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600: {error}"
+        ))
+    })?;
+    let listed = listing.listed().map_err(reply::bad_query)?;
+    let gateway = admin.serving()?;
+    let (_, zone) = find(&gateway, &zone)?;
     match listed {
         Listed::Remembered(order) => remembered(zone, order, listing.limit).await,
         Listed::Heavy(measure, window) => heavy(zone, measure, window, listing.limit).await,
@@ -184,7 +171,7 @@ pub(super) async fn list(
 }
 
 /// The first keys of all that the zone remembers.
-async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
+async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
     let states = zone.keys(order, limit).await.into_iter();
@@ -195,13 +182,13 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
         key: names.full(&state.key),
         state: StateView::from(state),
     });
-    reply::ok(&Keys {
+    Ok(reply::ok(&Keys {
         keys: keys.collect(),
-    })
+    }))
 }
 
 /// The heaviest keys of a window.
-async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> HttpResponse {
+async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
     let found = zone.heavy_keys(measure, window, limit).await;
@@ -216,7 +203,7 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> H
         wait_seconds: heavy.wait.as_secs_f64(),
         state: heavy.state.map(StateView::from),
     });
-    reply::ok(&HeavyKeys {
+    Ok(reply::ok(&HeavyKeys {
         window_seconds: match window {
             Window::Seconds => 3,
             Window::Minute => 60,
@@ -225,7 +212,7 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> H
         total: amount(measure, found.total),
         error: amount(measure, found.error),
         keys: keys.collect(),
-    })
+    }))
 }
 
 /// A sum as it is shown: waits in seconds.
@@ -249,44 +236,31 @@ impl From<KeyState> for StateView {
     }
 }
 
-pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
-    let forgetting = match Query::<Forgetting>::from_query(request.query_string()) {
-        Ok(forgetting) => forgetting,
-        Err(error) => return reply::bad_query(format!("drop must be true or false: {error}")),
-    };
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
+    let forgetting = Query::<Forgetting>::from_query(request.query_string())
+        .map_err(|error| reply::bad_query(format!("drop must be true or false: {error}")))?;
+    let gateway = admin.serving()?;
     let (zone, key) = named(request.uri().path());
-    let Some((_, zone)) = find(&gateway, &zone) else {
-        return no_such_zone(&gateway, &zone);
-    };
+    let (_, zone) = find(&gateway, &zone)?;
     let waiters = if forgetting.drop {
         Waiters::Rejected
     } else {
         Waiters::Stay
     };
     let forgotten = match key {
-        Some(key) => match unmasked(zone, key).await {
-            Ok(key) => zone.forget(key, waiters).await,
-            Err((status, message)) => return reply::error(status, message),
-        },
+        Some(key) => zone.forget(unmasked(zone, key).await?, waiters).await,
         None => None,
     };
-    match forgotten {
-        Some(dropped) => reply::ok(&Forgotten {
-            forgotten: true,
-            dropped,
-        }),
-        None => reply::error(
-            StatusCode::NOT_FOUND,
-            "the zone has no such key; write the key as the list of keys shows it, percent-encoded",
-        ),
-    }
+    let dropped = forgotten.ok_or_else(|| {
+        let message =
+            "the zone has no such key; write the key as the list of keys shows it, percent-encoded";
+        Refusal::new(StatusCode::NOT_FOUND, message)
+    })?;
+    Ok(reply::ok(&Forgotten {
+        forgotten: true,
+        dropped,
+    }))
 }
-
-/// A refusal: its status, and what was found and would be right.
-pub(super) type Refusal = (StatusCode, String);
 
 /// The key that a path names in a zone: itself, or the one with the masked name that it names.
 pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
@@ -298,7 +272,7 @@ pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     let refused = |status, message: &str| {
         let remedy =
             "the zone has mask_keys: write the key itself, or a name of /api/zones/{zone}/keys";
-        Err((status, format!("{message}; {remedy}")))
+        Err(Refusal::new(status, format!("{message}; {remedy}")))
     };
     match (found.next(), found.next()) {
         (Some(key), None) => Ok(key),

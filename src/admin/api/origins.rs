@@ -1,7 +1,7 @@
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::{Admin, reply};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer};
 use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
@@ -18,15 +18,15 @@ use crate::zone::StoreRefusal;
 /// How many of the deepest keys of a gate are shown.
 const DEEPEST: usize = 10;
 
-pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+pub(super) async fn all(admin: Data<Admin>) -> Answer {
+    let gateway = admin.serving()?;
     let now = clock::now();
     let origins = gateway.origins().iter();
-    reply::ok(&Origins {
-        origins: origins.map(|it| view(&gateway, it, &minute, now)).collect(),
-    })
+    Ok(reply::ok(&Origins {
+        origins: origins
+            .map(|it| view(&gateway, it, &admin.recent.minute, now))
+            .collect(),
+    }))
 }
 
 fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> views::Origin {

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 use tracing::field::{DisplayValue, display};
 
-use super::keys::{Refusal, named, unmasked};
-use super::zones::{find, no_such_zone};
-use crate::admin::{Admin, reply};
+use super::keys::{named, unmasked};
+use super::zones::find;
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{ChangedBy, StoreKind};
 use crate::limit::{Rate, parse_duration};
 use crate::observe::key_names::KeyNames;
@@ -40,15 +41,11 @@ enum Target {
     Key(Key),
 }
 
-pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
+pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let path = request.uri().path();
     let (zone, _) = named(path.strip_suffix("/overrides").unwrap_or(path));
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
-    let Some((_, zone)) = find(&gateway, &zone) else {
-        return no_such_zone(&gateway, &zone);
-    };
+    let gateway = admin.serving()?;
+    let (_, zone) = find(&gateway, &zone)?;
     let (overrides, names) = (zone.overrides(), KeyNames::of(zone.settings()));
     let mut keys: Vec<_> = overrides
         .keys
@@ -59,13 +56,13 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> HttpRespon
         })
         .collect();
     keys.sort_by(|a, b| a.key.cmp(&b.key));
-    reply::ok(&views::Overrides {
+    Ok(reply::ok(&views::Overrides {
         zone: overrides.zone.as_ref().map(view),
         keys,
-    })
+    }))
 }
 
-pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> HttpResponse {
+pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let peer = request.peer_addr().map(|peer| peer.ip().to_string());
     let by = peer.unwrap_or_default();
     act(&request, &admin, |zone, target| {
@@ -83,12 +80,12 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     .await
 }
 
-pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
+pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let peer = request.peer_addr().map(|peer| peer.ip().to_string());
     act(&request, &admin, |zone, target| {
         let Some(ended) = take(zone, &target) else {
             let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
-            return Err((StatusCode::NOT_FOUND, message.to_owned()));
+            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
         let text = format!("{}: override undone", place(zone, target.key()));
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
@@ -104,37 +101,27 @@ async fn act(
     request: &HttpRequest,
     admin: &Admin,
     act: impl FnOnce(&Zone, Target) -> Result<views::Override, Refusal>,
-) -> HttpResponse {
+) -> Answer {
     let path = request.uri().path();
     let path = path.strip_suffix("/override").unwrap_or(path);
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+    let gateway = admin.serving()?;
     let (name, key) = named(path);
-    let Some((_, zone)) = find(&gateway, &name) else {
-        return no_such_zone(&gateway, &name);
-    };
+    let (_, zone) = find(&gateway, &name)?;
     let target = match (path.contains("/keys/"), key) {
         (false, _) => Target::Zone,
-        (true, Some(key)) => match unmasked(zone, key).await {
-            Ok(key) => Target::Key(key),
-            Err((status, message)) => return reply::error(status, message),
-        },
+        (true, Some(key)) => Target::Key(unmasked(zone, key).await?),
         (true, _) => {
-            return reply::bad_query(
+            return Err(reply::bad_query(
                 "the key is not valid; write it as the list of keys shows it, percent-encoded",
-            );
+            ));
         }
     };
-    match act(zone, target) {
-        Ok(view) => reply::ok(&view),
-        Err((status, message)) => reply::error(status, message),
-    }
+    Ok(reply::ok(&act(zone, target)?))
 }
 
 /// Reads the body of a PUT.
 fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
-    let bad = |message: String| (StatusCode::BAD_REQUEST, message);
+    let bad = |message: String| reply::bad_query(message);
     let wanted: OverrideBody = serde_json::from_slice(body).map_err(|error| {
         bad(format!(
             "the body must be JSON such as {{\"rate\": \"20r/s\", \"for\": \"10m\"}}, with rate, pause, dry_run and for: {error}"
@@ -157,7 +144,7 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     }
     if zone.settings().store == StoreKind::Redis && (rate.is_some() || pause) {
         let message = "this zone is kept in Redis, where all gateways have one rate and schedule: change the rate in the file of each; only dry_run can be overridden here";
-        return Err((StatusCode::CONFLICT, message.to_owned()));
+        return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
     let span = wanted.r#for.ok_or_else(|| {
         bad("for is missing: how long it lasts, such as \"for\": \"10m\"".to_owned())
@@ -184,14 +171,11 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
 fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
     let settings = zone.settings();
     if let Some(problem) = settings.unfit(rate) {
-        return Err((
-            StatusCode::BAD_REQUEST,
-            format!("rate is \"{rate}\": {problem}"),
-        ));
+        return Err(reply::bad_query(format!("rate is \"{rate}\": {problem}")));
     }
     if settings.algorithm.has_windows() {
         let message = "a zone that counts in windows takes its count from the rate of the file: change it there; pause and dry_run can be overridden";
-        return Err((StatusCode::CONFLICT, message.to_owned()));
+        return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
     Ok(())
 }
@@ -209,7 +193,7 @@ fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
                 let message = format!(
                     "{MAX_KEYS} keys of this zone have an override already; undo one, or give these keys a plan in the file"
                 );
-                return Err((StatusCode::CONFLICT, message));
+                return Err(Refusal::new(StatusCode::CONFLICT, message));
             }
             overrides.keys.insert(key, wanted.clone());
             Ok(())

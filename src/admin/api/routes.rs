@@ -1,9 +1,9 @@
 use std::collections::{BTreeMap, HashSet};
 
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::{Admin, reply};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer};
 use crate::config::{self, RouteAction};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
@@ -11,10 +11,8 @@ use crate::status::counts;
 use crate::status::minute::{Minute, Of};
 use crate::status::views::{Plain, Route, Routes};
 
-pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+pub(super) async fn all(admin: Data<Admin>) -> Answer {
+    let gateway = admin.serving()?;
     // Routes with the same host and path count together: they are one here.
     let mut seen = HashSet::new();
     let counted = gateway.counted_routes().enumerate();
@@ -23,12 +21,12 @@ pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpRespons
         let route = gateway.settings().routes.get(index);
         // What is behind them has one name together.
         let route = route.filter(|_| index < MAX_NAMED_ROUTES);
-        view(&gateway, route, name, metrics, &minute)
+        view(&gateway, route, name, metrics, &admin.recent.minute)
     });
-    reply::ok(&Routes {
+    Ok(reply::ok(&Routes {
         routes: routes.collect(),
         unrouted: counts::codes(gateway.no_route_metrics()),
-    })
+    }))
 }
 
 fn view(

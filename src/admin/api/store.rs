@@ -1,7 +1,7 @@
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::{Admin, reply};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer};
 use crate::config::StoreKind;
 use crate::http::gateway::Gateway;
 use crate::status::counts;
@@ -11,14 +11,12 @@ use crate::status::timestamp::timestamp;
 use crate::status::views::{Plain, SharedStore, Store, StoreZone};
 use crate::zone::{StoreHealth, Zone};
 
-pub(super) async fn show(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+pub(super) async fn show(admin: Data<Admin>) -> Answer {
+    let gateway = admin.serving()?;
     let store = gateway.store_health();
-    reply::ok(&SharedStore {
-        store: store.map(|store| view(&gateway, store, &minute)),
-    })
+    Ok(reply::ok(&SharedStore {
+        store: store.map(|store| view(&gateway, store, &admin.recent.minute)),
+    }))
 }
 
 fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Store {

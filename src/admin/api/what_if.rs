@@ -9,9 +9,9 @@ use actix_web::web::{self, Bytes, Data, Path};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::zones::{busy, find, no_such_zone};
-use crate::admin::{Admin, reply};
-use crate::status::outcomes::Outcomes;
+use super::zones::{busy, find};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer, Refusal};
 use crate::status::views::WhatIf;
 use crate::status::what_if::{OtherNumbers, differs, replay};
 use crate::time::clock;
@@ -24,29 +24,18 @@ const COLLECTED_IN: Duration = Duration::from_secs(1);
 /// How long a replay may take. The most arrivals that a zone keeps take a fraction of a second.
 const REPLAYED_IN: Duration = Duration::from_secs(5);
 
-pub(super) async fn ask(
-    admin: Data<Admin>,
-    outcomes: Data<Outcomes>,
-    name: Path<String>,
-    body: Bytes,
-) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
-    let Some((index, zone)) = find(&gateway, &name) else {
-        return no_such_zone(&gateway, &name);
-    };
-    let wanted = match OtherNumbers::read(&body, zone.settings()) {
-        Ok(wanted) => wanted,
-        Err(message) => return reply::error(StatusCode::BAD_REQUEST, message),
-    };
+pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
+    let gateway = admin.serving()?;
+    let (index, zone) = find(&gateway, &name)?;
+    let wanted = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_query)?;
     let Ok(permit) = ONE.try_acquire() else {
-        return later("another replay is running; try again when it has ended");
+        return Ok(later(
+            "another replay is running; try again when it has ended",
+        ));
     };
-    let Ok(arrivals) = timeout(COLLECTED_IN, zone.arrivals()).await else {
-        return busy();
-    };
-    let happened = outcomes.since(arrivals.since(), zone);
+    let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await;
+    let arrivals = arrivals.map_err(|_| busy())?;
+    let happened = admin.recent.outcomes.since(arrivals.since(), zone);
     let rate_now = zone.overrides().zone.as_ref().and_then(|it| it.rate);
     let replayed = web::block(move || {
         let _one = permit;
@@ -66,14 +55,14 @@ pub(super) async fn ask(
         })
     });
     match replayed.await {
-        Ok(Some(view)) => reply::ok(&view),
-        Ok(None) => {
-            later("the replay did not end in time; try again when the machine is less busy")
-        }
-        Err(error) => reply::error(
+        Ok(Some(view)) => Ok(reply::ok(&view)),
+        Ok(None) => Ok(later(
+            "the replay did not end in time; try again when the machine is less busy",
+        )),
+        Err(error) => Err(Refusal::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("the replay failed: {error}; this is an error of drip"),
-        ),
+        )),
     }
 }
 

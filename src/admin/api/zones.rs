@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 
-use crate::admin::{Admin, reply};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer, Refusal};
 use crate::config;
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
@@ -15,59 +15,50 @@ use crate::status::views::{Keys, Limit, Plain, ZonePlan, Zones};
 use crate::status::{counts, views};
 use crate::zone::Zone;
 
-pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
+pub(super) async fn all(admin: Data<Admin>) -> Answer {
+    let gateway = admin.serving()?;
     let mut zones = Vec::with_capacity(gateway.zones().len());
     for index in 0..gateway.zones().len() {
-        match view(&gateway, index).await {
-            Some(zone) => zones.push(zone),
-            None => return busy(),
-        }
+        zones.push(view(&gateway, index).await?);
     }
-    reply::ok(&Zones { zones })
+    Ok(reply::ok(&Zones { zones }))
 }
 
-pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> HttpResponse {
-    let Some(gateway) = admin.gateway() else {
-        return reply::not_now();
-    };
-    let Some((index, _)) = find(&gateway, &name) else {
-        return no_such_zone(&gateway, &name);
-    };
-    match view(&gateway, index).await {
-        Some(zone) => reply::ok(&zone),
-        None => busy(),
-    }
+pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
+    let gateway = admin.serving()?;
+    let (index, _) = find(&gateway, &name)?;
+    Ok(reply::ok(&view(&gateway, index).await?))
 }
 
 /// The zone of this name, and its index.
-pub(super) fn find<'g>(gateway: &'g Gateway, name: &str) -> Option<(usize, &'g Arc<Zone>)> {
-    let mut zones = gateway.zones().iter().enumerate();
-    zones.find(|(_, zone)| zone.settings().name == name)
-}
-
-pub(super) fn no_such_zone(gateway: &Gateway, name: &str) -> HttpResponse {
-    let names = gateway.zones().iter().map(|zone| &*zone.settings().name);
-    let names = names.collect::<Vec<_>>().join(", ");
-    let message = format!("there is no zone {name:?}; the zones are: {names}");
-    reply::error(StatusCode::NOT_FOUND, message)
+pub(super) fn find<'g>(
+    gateway: &'g Gateway,
+    name: &str,
+) -> Result<(usize, &'g Arc<Zone>), Refusal> {
+    let zones = gateway.zones().iter();
+    let mut numbered = zones.clone().enumerate();
+    let found = numbered.find(|(_, zone)| zone.settings().name == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = zones.map(|zone| &*zone.settings().name).collect();
+        let names = names.join(", ");
+        let message = format!("there is no zone {name:?}; the zones are: {names}");
+        Refusal::new(StatusCode::NOT_FOUND, message)
+    })
 }
 
 /// The response if a worker does not report its part of a zone in time.
-pub(super) fn busy() -> HttpResponse {
-    reply::error(
+pub(super) fn busy() -> Refusal {
+    Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "a worker did not answer in time; try again",
     )
 }
 
-async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
+async fn view(gateway: &Gateway, index: usize) -> Result<views::Zone, Refusal> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
-    let stats = stats(zone).await?;
-    Some(views::Zone {
+    let stats = stats(zone).await.ok_or_else(busy)?;
+    Ok(views::Zone {
         name: Plain::new(&settings.name),
         key: Plain::new(&settings.key.to_string()),
         algorithm: settings.algorithm.name().into(),
@@ -81,7 +72,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
         plans: plans(settings),
-        totals: counts::totals(metrics),
+        totals: counts::totals(|status| metrics.counted(status)),
         rejections: counts::rejections(metrics),
         depth: stats.depth as u64,
         depth_max: stats.depth_max as u64,

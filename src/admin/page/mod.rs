@@ -29,16 +29,12 @@ struct Asset {
 }
 
 const ASSETS: [Asset; 30] = [
-    Asset {
-        path: "/",
-        content_type: "text/html; charset=utf-8",
-        text: include_str!("page.html"),
-    },
-    Asset {
-        path: "/page.css",
-        content_type: "text/css; charset=utf-8",
-        text: include_str!("page.css"),
-    },
+    asset("/", "text/html; charset=utf-8", include_str!("page.html")),
+    asset(
+        "/page.css",
+        "text/css; charset=utf-8",
+        include_str!("page.css"),
+    ),
     script("/page.js", include_str!("page.js")),
     script("/state.js", include_str!("state.js")),
     script("/link.js", include_str!("link.js")),
@@ -66,21 +62,19 @@ const ASSETS: [Asset; 30] = [
     script("/actions.js", include_str!("actions.js")),
     script("/send.js", include_str!("send.js")),
     script("/whatif.js", include_str!("whatif.js")),
-    Asset {
-        path: "/icon.svg",
-        content_type: "image/svg+xml",
-        text: include_str!("icon.svg"),
-    },
+    asset("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
 ];
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-
-const fn script(path: &'static str, text: &'static str) -> Asset {
+const fn asset(path: &'static str, content_type: &'static str, text: &'static str) -> Asset {
     Asset {
         path,
-        content_type: SCRIPT,
+        content_type,
         text,
     }
+}
+
+const fn script(path: &'static str, text: &'static str) -> Asset {
+    asset(path, "text/javascript; charset=utf-8", text)
 }
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {

@@ -14,52 +14,6 @@ const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
 const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 
-/// Requests waiting at an origin's gate.
-///
-/// This metric and the next ones are collected from the gates when Prometheus asks, and written by
-/// [`crate::status`] itself.
-pub const ORIGIN_DEPTH: &str = "drip_origin_queue_depth";
-/// Help text of [`ORIGIN_DEPTH`].
-pub const ORIGIN_DEPTH_HELP: &str = "Requests waiting at the origin's gate.";
-/// Requests of a class waiting at an origin's gate.
-pub const ORIGIN_CLASS_DEPTH: &str = "drip_origin_class_queue_depth";
-/// Help text of [`ORIGIN_CLASS_DEPTH`].
-pub const ORIGIN_CLASS_DEPTH_HELP: &str = "Requests of a class waiting at the origin's gate.";
-/// The pace of an origin's gate.
-pub const ORIGIN_RATE: &str = "drip_origin_rate";
-/// Help text of [`ORIGIN_RATE`].
-pub const ORIGIN_RATE_HELP: &str =
-    "The rate of the origin's gate in requests a second: of the file, and now in force.";
-/// The places at an origin.
-pub const ORIGIN_IN_FLIGHT_LIMIT: &str = "drip_origin_in_flight_limit";
-/// Help text of [`ORIGIN_IN_FLIGHT_LIMIT`].
-pub const ORIGIN_IN_FLIGHT_LIMIT_HELP: &str =
-    "Most requests at the origin at once: of the file, and now in force.";
-/// How long requests waited at an origin's gate, by cause.
-pub const ORIGIN_BLOCKED: &str = "drip_origin_blocked_seconds_total";
-/// Help text of [`ORIGIN_BLOCKED`].
-pub const ORIGIN_BLOCKED_HELP: &str =
-    "How long any request waited at the origin's gate, by what the first one waited for.";
-
-/// Whether gateways share an origin's rate now.
-pub const ORIGIN_SHARED: &str = "drip_origin_shared";
-/// Help text of [`ORIGIN_SHARED`].
-pub const ORIGIN_SHARED_HELP: &str = "1 while the gate takes its slots from the grid in Redis, 0 while it goes on alone: Redis is out or refuses its key.";
-/// How many gateways share an origin's rate.
-pub const ORIGIN_GATEWAYS: &str = "drip_origin_gateways";
-/// Help text of [`ORIGIN_GATEWAYS`].
-pub const ORIGIN_GATEWAYS_HELP: &str =
-    "Gateways that share the origin's rate, as this one was last told.";
-/// This gateway's part of an origin's rate.
-pub const ORIGIN_PART: &str = "drip_origin_part";
-/// Help text of [`ORIGIN_PART`].
-pub const ORIGIN_PART_HELP: &str = "This gateway's part of the origin's rate, from 0 to 1.";
-/// What became of slots that a gate was granted.
-pub const ORIGIN_SLOTS: &str = "drip_origin_slots_total";
-/// Help text of [`ORIGIN_SLOTS`].
-pub const ORIGIN_SLOTS_HELP: &str =
-    "Slots of the grid in Redis that the gate was granted, by what became of them.";
-
 /// Registers the help texts.
 pub(super) fn describe() {
     describe_histogram!(

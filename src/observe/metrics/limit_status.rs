@@ -23,7 +23,8 @@ pub enum LimitStatus {
 }
 
 impl LimitStatus {
-    pub(super) const ALL: [Self; 8] = [
+    /// All, in their order.
+    pub const ALL: [Self; 8] = [
         Self::Passed,
         Self::Delayed,
         Self::Rejected,

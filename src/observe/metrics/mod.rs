@@ -1,4 +1,6 @@
-//! The names of all metrics, their help texts, and the handles that count them.
+//! The names of metrics, their help texts, and the handles that count them.
+//!
+//! Those that are collected when Prometheus asks are in [`crate::status`], which writes them.
 //!
 //! A handle is made once for each zone, plan, route, class and setting. Counting through it costs
 //! one atomic addition.
@@ -34,13 +36,7 @@ pub use class::ClassMetrics;
 pub use code_class::CodeClass;
 pub use config::ConfigMetrics;
 pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
-pub use gate::{
-    BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP,
-    ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_GATEWAYS,
-    ORIGIN_GATEWAYS_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_PART,
-    ORIGIN_PART_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ORIGIN_SHARED, ORIGIN_SHARED_HELP,
-    ORIGIN_SLOTS, ORIGIN_SLOTS_HELP,
-};
+pub use gate::{BackoffReason, GateMetrics, GateRejected};
 pub use histograms::Histograms;
 pub use limit_status::LimitStatus;
 pub use log::{count_dropped_line, count_dropped_stderr_line};
@@ -74,27 +70,6 @@ const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
 const ZONE_DEPTH: &str = "drip_zone_queue_depth";
 const ZONE_IN_FLIGHT: &str = "drip_zone_in_flight";
-/// Requests waiting at a zone's deepest key.
-///
-/// This metric and the next two are collected from the zones when Prometheus asks, and written by
-/// [`crate::status`] itself.
-pub const ZONE_DEPTH_MAX: &str = "drip_zone_queue_depth_max";
-/// Help text of [`ZONE_DEPTH_MAX`].
-pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest key.";
-/// How long the request that has waited longest in a zone has waited.
-pub const ZONE_OLDEST_WAIT: &str = "drip_zone_oldest_wait_seconds";
-/// Help text of [`ZONE_OLDEST_WAIT`].
-pub const ZONE_OLDEST_WAIT_HELP: &str =
-    "How long the oldest waiting request of the zone has waited.";
-/// Requests waiting at each of a zone's deepest keys.
-pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
-/// Help text of [`ZONE_TOP_KEY`].
-pub const ZONE_TOP_KEY_HELP: &str =
-    "Requests waiting at each of the zone's deepest keys, at most ten.";
-/// Whether a peer that is not trusted sends requests of several clients to a zone.
-pub const ZONE_UNTRUSTED_PROXY: &str = "drip_zone_untrusted_proxy";
-/// Help text of [`ZONE_UNTRUSTED_PROXY`].
-pub const ZONE_UNTRUSTED_PROXY_HELP: &str = "1 while a peer that is not in trusted_proxies names different clients in limited requests, else 0.";
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 /// The route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
@@ -128,10 +103,6 @@ const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const LOG_DROPPED: &str = "drip_log_dropped_total";
 const STDERR_DROPPED: &str = "drip_stderr_dropped_total";
-/// The name of the gateway: written by [`crate::status`] itself, because a reload may change it.
-pub const GATEWAY: &str = "drip_gateway_info";
-/// Help text of [`GATEWAY`].
-pub const GATEWAY_HELP: &str = "1, with the name of this gateway.";
 #[cfg(feature = "otlp")]
 const SPANS_DROPPED: &str = "drip_spans_dropped_total";
 const BUILD: &str = "drip_build_info";

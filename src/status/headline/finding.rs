@@ -96,6 +96,27 @@ pub(super) struct Finding {
 }
 
 impl Finding {
+    /// A finding without words yet.
+    pub(super) fn new(cause: Cause, severity: Severity) -> Self {
+        Self {
+            cause,
+            severity,
+            weight: 0.0,
+            about: None,
+            title: String::new(),
+            evidence: String::new(),
+            remedy: String::new(),
+        }
+    }
+
+    /// A finding about a zone or an origin, without words yet.
+    pub(super) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
+        Self {
+            about: Some(name.clone()),
+            ..Self::new(cause, severity)
+        }
+    }
+
     pub(super) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),

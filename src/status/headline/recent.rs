@@ -1,6 +1,25 @@
 use std::collections::BTreeMap;
 
+use super::words::{count, whole};
 use crate::status::views::{Codes, Keyless, OriginSample, Plain, Sample, ZoneSample};
+
+/// What a sample has several of, by name.
+pub(super) trait Noun: 'static {
+    /// The one of this name in another second.
+    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
+}
+
+impl Noun for ZoneSample {
+    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
+        second.zone(&self.name)
+    }
+}
+
+impl Noun for OriginSample {
+    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
+        second.origin(&self.name)
+    }
+}
 
 /// The samples of the last seconds, oldest first.
 pub(super) struct Recent<'a> {
@@ -30,29 +49,38 @@ impl<'a> Recent<'a> {
         Self::last_of(self.samples, 3)
     }
 
-    /// What the last sample has that has it, of the origin of this name.
-    pub(super) fn latest<T>(
+    /// What was last said of a zone or an origin in these seconds.
+    pub(super) fn latest<T: Noun, R>(
         &self,
-        name: &Plain,
-        what: impl Fn(&OriginSample) -> Option<T>,
-    ) -> Option<T> {
-        let samples = self.samples.iter().rev().flat_map(|it| &it.origins);
-        let mut origins = samples.filter(|origin| origin.name == *name);
-        origins.find_map(what)
+        of: &T,
+        what: impl Fn(&'a T) -> Option<R>,
+    ) -> Option<R> {
+        let mut seconds = self.samples.iter().rev();
+        seconds.find_map(|second| what(of.at(second)?))
     }
 
-    /// Whether the origin of this name has answered here, in a second after the one in which it
-    /// became like this.
+    /// What was last said of a zone or an origin, in these seconds or just before.
+    ///
+    /// Who causes rejections is known only in the second in which they happen, and in the second
+    /// in which the cause ends it may be known no more.
+    pub(super) fn latest_or_before<T: Noun, R>(
+        &self,
+        of: &T,
+        what: impl Fn(&'a T) -> Option<R>,
+    ) -> Option<R> {
+        let mut seconds = self.samples.iter().rev().chain(self.before.iter().rev());
+        seconds.find_map(|second| what(of.at(second)?))
+    }
+
+    /// Whether an origin has answered here, in a second after the one in which it became like this.
     pub(super) fn has_answers_since(
         &self,
-        name: &Plain,
+        origin: &OriginSample,
         is_like: impl Fn(&OriginSample) -> bool,
     ) -> bool {
-        let samples = self.samples.iter().rev().chain(self.before.iter().rev());
-        let origins = samples.flat_map(|it| &it.origins);
-        let like = origins
-            .filter(|origin| origin.name == *name)
-            .take_while(|origin| is_like(origin));
+        let seconds = self.samples.iter().rev().chain(self.before.iter().rev());
+        let origins = seconds.filter_map(|second| origin.at(second));
+        let like = origins.take_while(|origin| is_like(origin));
         let like: Vec<_> = like.take(self.samples.len() + 1).collect();
         let after = like.split_last().map_or(&[][..], |(_, after)| after);
         after.iter().any(|origin| origin.latency.p50.is_some())
@@ -69,107 +97,71 @@ impl<'a> Recent<'a> {
         self.counted().len().max(1) as f64
     }
 
-    /// A sum over the zone of this name.
-    pub(super) fn of_zone(&self, name: &Plain, count: impl Fn(&ZoneSample) -> u64) -> u64 {
-        let zones = self.counted().iter().filter_map(|it| it.zone(name));
-        zones.map(count).sum()
+    /// Such as `3 of 7 requests in the last 3 s`.
+    pub(super) fn share_of(&self, part: u64, all: u64, noun: &str) -> String {
+        let (part, all) = (whole(part), count(all, noun));
+        format!("{part} of {all} in the last {:.0} s", self.seconds())
     }
 
-    /// Whether the zone of this name was paused in these seconds, and is no longer.
-    pub(super) fn was_resumed(&self, name: &Plain) -> bool {
-        let is_paused = |it: &Sample| {
-            let zone = it.zone(name);
-            zone.and_then(|zone| zone.overridden.as_ref())
-                .is_some_and(|it| it.pause)
+    /// A zone or an origin in each second whose counts are known.
+    fn each<T: Noun>(&self, of: &T) -> impl Iterator<Item = &'a T> {
+        self.counted().iter().filter_map(|second| of.at(second))
+    }
+
+    /// A sum over a zone or an origin.
+    pub(super) fn total<T: Noun>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
+        self.each(of).map(count).sum()
+    }
+
+    /// The longest of a time of a zone or an origin.
+    pub(super) fn longest<T: Noun>(&self, of: &T, time: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+        self.each(of).filter_map(time).max_by(f64::total_cmp)
+    }
+
+    /// The sum of each count of a zone or an origin.
+    pub(super) fn counts<T: Noun>(
+        &self,
+        of: &T,
+        counts: impl Fn(&T) -> Option<&BTreeMap<Plain, u64>>,
+    ) -> BTreeMap<Plain, u64> {
+        summed(self.each(of).filter_map(counts))
+    }
+
+    /// Whether a zone was paused in these seconds, and is no longer.
+    pub(super) fn was_resumed(&self, zone: &ZoneSample) -> bool {
+        let is_paused = |second: &Sample| {
+            let overridden = zone.at(second).and_then(|it| it.overridden.as_ref());
+            overridden.is_some_and(|it| it.pause)
         };
         self.samples.iter().any(is_paused) && !self.samples.last().is_some_and(is_paused)
     }
 
-    /// What was last said of the zone of this name, here or just before.
-    ///
-    /// Who causes rejections is known only in the second in which they happen, and in the second
-    /// in which the cause ends it may be known no more.
-    pub(super) fn latest_of_zone<T>(
+    /// What the key of a zone is made of, if a request had none.
+    pub(super) fn keyless(&self, zone: &ZoneSample) -> Option<&'a Keyless> {
+        let keyless = self.each(zone).filter_map(|it| it.keyless.as_ref());
+        keyless.last()
+    }
+
+    /// The longest p95 of the waits in a zone, if any request waited.
+    pub(super) fn longest_wait(&self, zone: &ZoneSample) -> Option<f64> {
+        self.longest(zone, |it| it.wait_p95.filter(|_| it.delayed > 0))
+    }
+
+    /// Answers of an origin, and requests that it left without one.
+    pub(super) fn ended_at_origin(&self, origin: &OriginSample) -> u64 {
+        self.total(origin, |it| sum(&it.codes) + sum(&it.errors))
+    }
+
+    /// The highest of a count of an origin in the last three seconds, so that what goes away for a
+    /// moment does not flicker.
+    pub(super) fn lately(
         &self,
-        name: &Plain,
-        what: impl Fn(&'a ZoneSample) -> Option<T>,
-    ) -> Option<T> {
-        let samples = self.samples.iter().rev().chain(self.before.iter().rev());
-        let mut zones = samples.filter_map(|it| it.zone(name));
-        zones.find_map(what)
-    }
-
-    /// What the key of the zone of this name is made of, if a request had none.
-    pub(super) fn keyless(&self, name: &Plain) -> Option<&'a Keyless> {
-        let mut zones = self.counted().iter().rev().filter_map(|it| it.zone(name));
-        zones.find_map(|zone| zone.keyless.as_ref())
-    }
-
-    /// The longest p95 of the waits in the zone of this name, if any request waited.
-    pub(super) fn longest_wait(&self, name: &Plain) -> Option<f64> {
-        self.longest_of_zone(name, |zone| zone.wait_p95.filter(|_| zone.delayed > 0))
-    }
-
-    /// The longest of a time of the zone of this name.
-    pub(super) fn longest_of_zone(
-        &self,
-        name: &Plain,
-        time: impl Fn(&ZoneSample) -> Option<f64>,
-    ) -> Option<f64> {
-        let zones = self.counted().iter().filter_map(|it| it.zone(name));
-        zones.filter_map(time).max_by(f64::total_cmp)
-    }
-
-    /// A sum over the origin of this name.
-    pub(super) fn of_origin(&self, name: &Plain, count: impl Fn(&OriginSample) -> u64) -> u64 {
-        self.counted_of_origin(name).map(count).sum()
-    }
-
-    /// Answers of the origin of this name, and requests that it left without one.
-    pub(super) fn ended_at_origin(&self, name: &Plain) -> u64 {
-        self.of_origin(name, |it| sum(&it.codes) + sum(&it.errors))
-    }
-
-    /// The longest of a time of the origin of this name.
-    pub(super) fn longest_of_origin(
-        &self,
-        name: &Plain,
-        time: impl Fn(&OriginSample) -> Option<f64>,
-    ) -> Option<f64> {
-        let times = self.counted_of_origin(name).filter_map(time);
-        times.max_by(f64::total_cmp)
-    }
-
-    /// The sum of each count of the zone of this name.
-    pub(super) fn counts_of_zone(
-        &self,
-        name: &Plain,
-        counts: impl Fn(&ZoneSample) -> &BTreeMap<Plain, u64>,
-    ) -> BTreeMap<Plain, u64> {
-        let zones = self.counted().iter().filter_map(|it| it.zone(name));
-        summed(zones.map(counts))
-    }
-
-    /// The sum of each count of the origin of this name.
-    pub(super) fn counts_of_origin(
-        &self,
-        name: &Plain,
-        counts: impl Fn(&OriginSample) -> Option<&BTreeMap<Plain, u64>>,
-    ) -> BTreeMap<Plain, u64> {
-        summed(self.counted_of_origin(name).filter_map(counts))
-    }
-
-    /// The highest of a count of the origin of this name in the last three seconds, so that what
-    /// goes away for a moment does not flicker.
-    pub(super) fn lately(&self, name: &Plain, count: impl Fn(&OriginSample) -> u64) -> u64 {
-        let samples = self.samples.iter().rev().take(3).flat_map(|it| &it.origins);
-        let origins = samples.filter(|origin| origin.name == *name);
+        origin: &OriginSample,
+        count: impl Fn(&OriginSample) -> u64,
+    ) -> u64 {
+        let seconds = self.samples.iter().rev().take(3);
+        let origins = seconds.filter_map(|second| origin.at(second));
         origins.map(count).max().unwrap_or_default()
-    }
-
-    fn counted_of_origin(&self, name: &Plain) -> impl Iterator<Item = &'a OriginSample> {
-        let samples = self.counted().iter().flat_map(|it| &it.origins);
-        samples.filter(move |origin| origin.name == *name)
     }
 
     /// A sum over the process.

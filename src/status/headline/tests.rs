@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use super::recent::Recent;
 use super::rules::headline;
 use super::*;
-use crate::status::views::{GateSample, OriginSample, Plain, RateAdvice, TriedRate, ZoneSample};
+use crate::status::views::{GateSample, OriginSample, Plain, RateAdvice, Replayed, ZoneSample};
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
     let each = counts.iter().map(|(name, count)| ((*name).into(), *count));
@@ -47,10 +47,11 @@ fn fine() -> Sample {
 
 /// What replays found: 2r/s rejects one in a hundred, and 3r/s nobody.
 fn advice() -> RateAdvice {
-    let tried = |rate: &str, share_rejected, wait_p99| TriedRate {
+    let tried = |rate: &str, share_rejected, wait_p99| Replayed {
         rate: rate.into(),
         share_rejected,
         wait_p99: Some(wait_p99),
+        ..Replayed::default()
     };
     RateAdvice {
         span: 600.0,

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::mem;
 
 use crate::observe::metrics::Counts;
-use crate::status::views::{Plain, Totals};
+use crate::status::views::Plain;
 
 /// Counts since the start. What left the file and came back counts from zero again.
 pub(super) trait Growing {
@@ -51,21 +51,6 @@ impl<N: Growing + Copy + Default + PartialOrd> Growing for BTreeMap<Plain, N> {
             (name.clone(), count.since(&before))
         });
         each.filter(|(_, by)| *by > N::default()).collect()
-    }
-}
-
-impl Growing for Totals {
-    fn since(&self, past: &Self) -> Self {
-        Self {
-            passed: self.passed.since(&past.passed),
-            delayed: self.delayed.since(&past.delayed),
-            rejected: self.rejected.since(&past.rejected),
-            cancelled: self.cancelled.since(&past.cancelled),
-            rejected_elsewhere: self.rejected_elsewhere.since(&past.rejected_elsewhere),
-            no_key: self.no_key.since(&past.no_key),
-            delayed_dry_run: self.delayed_dry_run.since(&past.delayed_dry_run),
-            rejected_dry_run: self.rejected_dry_run.since(&past.rejected_dry_run),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::observe::access;
-use crate::observe::connections::ClientConnections;
+use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::metrics::{DescriptorWait, descriptor_waits};
-use crate::status::views::{ConnectionsSample, DescriptorSample, LogSample, Plain};
+use crate::status::views::{DescriptorSample, LogSample, Plain};
 
 /// What the process had one second ago.
 pub(super) struct Process {
@@ -26,15 +26,8 @@ impl Process {
         }
     }
 
-    pub(super) fn connections(&self) -> ConnectionsSample {
-        let counts = self.connections.counts();
-        ConnectionsSample {
-            open: counts.open as u64,
-            max: counts.max as u64,
-            few_descriptors: counts.few_descriptors,
-            is_full: counts.is_full,
-            waiting: counts.waiting.map(|waiting| waiting as u64),
-        }
+    pub(super) fn connections(&self) -> ConnectionCounts {
+        self.connections.counts()
     }
 
     /// What waited for file descriptors in the last second.

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Plain;
+use crate::config;
 
 /// `/api/config`: the settings in force, and the state of the file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -37,6 +38,18 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     pub message: Plain,
+}
+
+impl From<config::Problem> for Problem {
+    fn from(problem: config::Problem) -> Self {
+        let file = problem.file.as_ref();
+        Self {
+            file: file.map(|file| Plain::new(&file.display().to_string())),
+            line: Some(problem.line as u64),
+            column: Some(problem.column as u64),
+            message: Plain::new(&problem.message),
+        }
+    }
 }
 
 impl Problem {

@@ -1,13 +1,13 @@
 //! What the admin port says of the gateway, as JSON: written by the API, read by `drip top`.
 //!
+//! Each file has the types of one noun: what it is now, and what it did in the last second.
+//!
 //! A reader takes what an older gateway does not send as empty or zero.
 
-mod advice;
 mod config;
 mod gate;
 mod headline;
 mod origin;
-mod overrides;
 mod plain;
 mod route;
 mod sample;
@@ -15,24 +15,22 @@ mod store;
 mod what_if;
 mod zone;
 
-pub use advice::{RateAdvice, TriedRate};
 pub use config::{Broken, Change, Config, Problem};
 pub use gate::{
     BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateRefused,
     GateSample, Sharing,
 };
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
-pub use origin::{Check, Event, Origin, Origins, Out, Server};
-pub use overrides::{KeyOverride, Overrides};
+pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
 pub use plain::Plain;
-pub use route::{Codes, Latency, Route, Routes};
-pub use sample::{
-    ConnectionsSample, DescriptorSample, HeavyKey, History, KeySample, Keyless, LogSample, OnlyKey,
-    OriginSample, RouteSample, Sample, StoreRefuses, StoreSample, ZoneSample,
+pub use route::{Codes, Latency, Route, RouteSample, Routes};
+pub use sample::{DescriptorSample, History, LogSample, Sample};
+pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
+pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
+pub use zone::{
+    HeavyKey, KeyOverride, KeySample, Keyless, Keys, Limit, OnlyKey, Override, Overrides, Totals,
+    Zone, ZonePlan, ZoneSample, Zones,
 };
-pub use store::{SharedStore, Store, StoreZone};
-pub use what_if::{ChangedKey, Happened, Replayed, WhatIf};
-pub use zone::{Keys, Limit, Override, Totals, Zone, ZonePlan, Zones};
 
 #[cfg(test)]
 mod tests {

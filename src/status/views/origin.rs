@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Codes, Gate, Latency, Plain};
+use super::{Codes, Gate, GateSample, Latency, Plain};
 
 /// `/api/origins`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -51,6 +51,19 @@ pub struct Server {
     pub latency: Latency,
 }
 
+impl Server {
+    /// Whether it gets requests: `asked`, `failing` or `out`.
+    #[must_use]
+    pub fn availability(&self) -> &str {
+        match self.state.as_str() {
+            state @ ("asked" | "failing" | "out") => state,
+            // An older gateway sends no state.
+            _ if self.healthy => "asked",
+            _ => "out",
+        }
+    }
+}
+
 /// Why a server is out, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -81,4 +94,35 @@ pub struct Check {
     pub healthy: bool,
     /// What was answered, or why nothing was.
     pub text: Plain,
+}
+
+/// An origin in one second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OriginSample {
+    pub name: Plain,
+    pub in_flight: u64,
+    /// Requests since the start that got a response. `failed` counts the others.
+    pub answered: u64,
+    pub failed: u64,
+    /// Servers that are asked, of `servers`.
+    pub healthy: u64,
+    /// Servers that are asked although their last request or check failed.
+    pub failing: u64,
+    pub servers: u64,
+    pub max_in_flight: Option<u64>,
+    /// Answers in this second, by class of their status.
+    pub codes: Codes,
+    /// Requests without an answer in this second, by kind; zeros are left out.
+    pub errors: BTreeMap<Plain, u64>,
+    /// Clients that left before the origin answered, a tenth of a second after they had asked or
+    /// later.
+    pub left: u64,
+    /// How long after they had asked half of these left at most, in seconds.
+    pub left_after: Option<f64>,
+    /// To the head of the answer.
+    pub latency: Latency,
+    /// What failed last in the last minute.
+    pub last_failure: Option<Plain>,
+    pub gate: Option<GateSample>,
 }

@@ -43,3 +43,14 @@ pub struct Latency {
     pub p95: Option<f64>,
     pub p99: Option<f64>,
 }
+
+/// A route in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RouteSample {
+    pub name: Plain,
+    /// Answers to clients, by class of their status.
+    pub codes: Codes,
+    /// From the request's head to the last byte of the answer.
+    pub latency: Latency,
+}

@@ -28,7 +28,7 @@ pub struct WhatIf {
 }
 
 /// What became of the requests of a zone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Happened {
     pub requests: u64,
@@ -73,4 +73,19 @@ pub struct ChangedKey {
     pub requests: u64,
     pub rejected_now: u64,
     pub rejected_then: u64,
+}
+
+/// What other rates of a zone would have done to its last arrivals.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RateAdvice {
+    /// How many seconds the arrivals are about.
+    pub span: f64,
+    /// How many keys had requests, and how many of them were delayed or rejected.
+    pub keys: u64,
+    pub limited_keys: u64,
+    /// With the rate in force.
+    pub now: Replayed,
+    /// With faster rates, the slowest first. The last of them rejects and delays nobody for long,
+    /// unless none of those that were tried does.
+    pub faster: Vec<Replayed>,
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Plain;
+use super::{Plain, RateAdvice};
 
 /// `/api/zones`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -121,4 +121,157 @@ pub struct Override {
     pub until: Plain,
     /// Who set it: the address of the admin port's client.
     pub by: Plain,
+}
+
+/// A zone in one second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ZoneSample {
+    pub name: Plain,
+    /// The rate in force for each key, in requests a second; `None` if the zone has no rate.
+    pub rate: Option<f64>,
+    pub passed: u64,
+    pub delayed: u64,
+    pub rejected: u64,
+    /// The client left while the request waited.
+    pub cancelled: u64,
+    /// Clients that left after they had waited here for a tenth of a second or longer.
+    pub left: u64,
+    /// How long half of these had waited at most, in seconds.
+    pub left_after: Option<f64>,
+    /// Another zone or the origin's gate rejected the request.
+    pub rejected_elsewhere: u64,
+    /// The key was empty, so the request was not limited.
+    pub no_key: u64,
+    /// What the key is made of, and the routes with a limit here, at most four; only if there was
+    /// a request without a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyless: Option<Keyless>,
+    pub dry_run: u64,
+    /// Rejections by reason; zeros are left out.
+    pub rejections: BTreeMap<Plain, u64>,
+    pub depth: u64,
+    pub depth_max: u64,
+    /// The least `burst` of the limits in which requests of this zone wait; `None` if none waits.
+    pub burst: Option<u64>,
+    /// In seconds, as the two after it.
+    pub oldest_wait: f64,
+    pub wait_p50: Option<f64>,
+    pub wait_p95: Option<f64>,
+    pub keys: u64,
+    pub max_keys: u64,
+    /// Keys that were not known before this second, or no longer.
+    pub new_keys: u64,
+    /// Keys that were forgotten to make room for others.
+    pub evicted: u64,
+    /// Requests of unknown keys that shared one bucket, because there were more than `new_keys`.
+    pub flooded: u64,
+    /// The keys with the most rejections in the last minute, at most three.
+    pub rejected_keys: Vec<HeavyKey>,
+    /// The same of the last three seconds; empty if none was rejected in this one.
+    #[serde(skip)]
+    pub rejected_now: Vec<HeavyKey>,
+    /// The key that all requests of the last minute had; only while requests are limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_key: Option<OnlyKey>,
+    /// The peer behind the key with the most limited requests, if it names different clients in
+    /// `X-Forwarded-For` and is not trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrusted_proxy: Option<Plain>,
+    /// What differs from the file for the whole zone.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<Override>,
+    /// How many keys have an override of their own.
+    pub overridden_keys: u64,
+    /// What other rates would do, while the headline is about this zone.
+    #[serde(skip)]
+    pub advice: Option<RateAdvice>,
+}
+
+impl ZoneSample {
+    /// Requests that went on in this second.
+    #[must_use]
+    pub fn out(&self) -> u64 {
+        self.passed
+            .saturating_add(self.delayed)
+            .saturating_add(self.dry_run)
+    }
+
+    /// Requests that came in this second, when `before` requests waited at its beginning.
+    ///
+    /// A request that came and has no other outcome yet is waiting.
+    #[must_use]
+    pub fn came(&self, before: u64) -> u64 {
+        let ended = self.out().saturating_add(self.rejected);
+        let ended = ended.saturating_add(self.cancelled);
+        let ended = ended.saturating_add(self.rejected_elsewhere);
+        ended.saturating_add(self.depth).saturating_sub(before)
+    }
+}
+
+/// A limit that requests without a key pass by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Keyless {
+    /// The `key` of the zone.
+    pub key: Plain,
+    pub routes: Vec<Plain>,
+}
+
+/// A key that all requests of a zone have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OnlyKey {
+    pub key: Plain,
+    /// Whether the `key` of the zone has no variable.
+    pub is_constant: bool,
+    /// How many requests it had in the last minute.
+    pub requests: u64,
+}
+
+/// A key with many waiting requests.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeySample {
+    pub zone: Plain,
+    pub key: Plain,
+    /// Its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plain>,
+    pub depth: u64,
+    pub oldest_wait: f64,
+}
+
+/// A key that many requests of a zone belong to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeavyKey {
+    pub key: Plain,
+    /// Its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plain>,
+    pub requests: u64,
+    pub rejections: u64,
+    /// Sum of the waits, in seconds.
+    pub wait_seconds: f64,
+    /// Its part of the zone's rejections, from 0 to 1.
+    pub share: f64,
+}
+
+/// `/api/zones/{zone}/overrides`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Overrides {
+    /// `None`: the zone is as in the file.
+    pub zone: Option<Override>,
+    pub keys: Vec<KeyOverride>,
+}
+
+/// What differs from the file for one key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeyOverride {
+    pub key: Plain,
+    #[serde(rename = "override")]
+    pub overridden: Override,
 }

@@ -9,7 +9,7 @@ use super::other_numbers::OtherNumbers;
 use super::replayed::{STEP, Side, alone};
 use crate::config::Settings;
 use crate::limit::{Moment, Rate};
-use crate::status::views::{RateAdvice, Replayed, TriedRate};
+use crate::status::views::{RateAdvice, Replayed};
 use crate::time::clock;
 use crate::zone::{Arrival, Arrivals};
 
@@ -75,9 +75,8 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         let Some((replayed, ..)) = tried(*rate) else {
             break;
         };
-        let tried = view(&replayed);
-        let is_enough = tried.is_enough();
-        faster.push(tried);
+        let is_enough = replayed.is_enough();
+        faster.push(replayed);
         if is_enough {
             break;
         }
@@ -86,22 +85,14 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         span: span.as_secs_f64(),
         keys,
         limited_keys,
-        now: view(&now),
+        now,
         faster,
     })
 }
 
-fn view(replayed: &Replayed) -> TriedRate {
-    TriedRate {
-        rate: replayed.rate.clone(),
-        share_rejected: replayed.share_rejected,
-        wait_p99: replayed.wait_p99,
-    }
-}
-
-impl TriedRate {
+impl Replayed {
     /// Whether it rejects nobody, and nobody waits long.
-    pub(crate) fn is_enough(&self) -> bool {
+    fn is_enough(&self) -> bool {
         self.share_rejected <= 0.0 && self.wait_p99.is_none_or(|wait| wait <= SHORT_WAIT)
     }
 }

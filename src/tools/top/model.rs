@@ -3,12 +3,10 @@
 //! No clock, no I/O.
 
 mod origins;
-mod server;
 
 use std::collections::VecDeque;
 
 pub(super) use self::origins::{GateNow, OriginLine};
-pub(super) use self::server::ServerState;
 use super::client::Lost;
 use super::feed::News;
 use crate::limit::Moment;

@@ -1,16 +1,15 @@
 //! The state of the gateway as text, for people and scripts.
 
+use std::iter;
+
 use super::address::Address;
-use super::model::{Model, Row, ServerState, Sort};
+use super::model::{Model, Sort};
 use super::view::file;
 use super::view::numbers::wait;
 use super::view::overridden;
 use super::view::trouble::{headline, of_server, store};
+use super::view::zones::COLUMNS;
 use crate::status::views::Plain;
-
-const HEADING: [&str; 10] = [
-    "zone", "rate", "in/s", "out/s", "depth", "deepest", "oldest", "p95", "rej/s", "keys",
-];
 
 /// The whole text. It ends with a line feed.
 pub(super) fn text(address: &Address, model: &Model) -> String {
@@ -29,13 +28,7 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
         lines.extend(sample.store.as_ref().map(store));
     }
     lines.push(String::new());
-    let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
-    rows.extend(model.rows().iter().map(zone));
-    lines.extend(columns(&rows, &[0, 1]));
-    for row in model.rows() {
-        let told = overridden::lines(&row.now).into_iter();
-        lines.extend(told.map(|text| format!("{}: {text}", row.name)));
-    }
+    lines.extend(zones(model));
     lines.push(String::new());
     lines.extend(servers(model));
     lines.extend(gates(model));
@@ -43,76 +36,69 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The zones, and what of them is not as in the file.
+fn zones(model: &Model) -> Vec<String> {
+    let zones = model.rows();
+    let titles = COLUMNS.iter().map(|(title, ..)| (*title).to_owned());
+    let mut rows = vec![iter::once("zone".to_owned()).chain(titles).collect()];
+    rows.extend(zones.iter().map(|zone| {
+        let texts = COLUMNS.iter().map(|(_, _, text)| text(zone));
+        let texts = texts.map(|text| text.unwrap_or("-".to_owned()));
+        iter::once(zone.name.to_string()).chain(texts).collect()
+    }));
+    let mut lines = columns(&rows, &[0, 1]);
+    for zone in zones {
+        let told = overridden::lines(&zone.now).into_iter();
+        lines.extend(told.map(|text| format!("{}: {text}", zone.name)));
+    }
+    lines
+}
+
 /// The deepest keys; nothing if none waits.
 fn deepest(model: &Model) -> Vec<String> {
-    let heading = ["zone", "depth", "oldest", "key"];
-    let mut table = KeyTable::new(heading);
-    for key in model.deepest(Sort::Depth) {
-        let (depth, oldest) = (key.depth.to_string(), wait(key.oldest_wait));
-        let row = [key.zone.to_string(), depth, oldest, key.key.to_string()];
-        table.push(row, key.plan.as_ref());
-    }
-    table.lines()
+    let mut rows = vec![heading("zone, depth, oldest, plan, key")];
+    rows.extend(model.deepest(Sort::Depth).into_iter().map(|key| {
+        vec![
+            key.zone.to_string(),
+            key.depth.to_string(),
+            wait(key.oldest_wait),
+            plan(key.plan.as_ref()),
+            key.key.to_string(),
+        ]
+    }));
+    keys(rows)
 }
 
-/// A table of keys, with a column for their plans if any has one.
-struct KeyTable {
-    rows: Vec<[String; 4]>,
-    plans: Vec<String>,
+/// The titles of columns.
+fn heading(titles: &str) -> Vec<String> {
+    titles.split(", ").map(str::to_owned).collect()
 }
 
-impl KeyTable {
-    /// `heading` is that of three columns, and of the keys.
-    fn new(heading: [&str; 4]) -> Self {
-        Self {
-            rows: vec![heading.map(str::to_owned)],
-            plans: vec!["plan".to_owned()],
+/// The plan of a key; empty without one.
+fn plan(plan: Option<&Plain>) -> String {
+    plan.map(Plain::to_string).unwrap_or_default()
+}
+
+/// A table of keys below an empty line; nothing without a key. The fourth column is left out where
+/// no key has a plan.
+fn keys(mut rows: Vec<Vec<String>>) -> Vec<String> {
+    if rows.len() == 1 {
+        return Vec::new();
+    }
+    if rows.iter().skip(1).all(|row| row[3].is_empty()) {
+        for row in &mut rows {
+            row.remove(3);
         }
     }
-
-    fn push(&mut self, row: [String; 4], plan: Option<&Plain>) {
-        self.rows.push(row);
-        self.plans
-            .push(plan.map(Plain::to_string).unwrap_or_default());
-    }
-
-    /// The lines below an empty one; nothing without a key.
-    fn lines(self) -> Vec<String> {
-        if self.rows.len() == 1 {
-            return Vec::new();
-        }
-        let has_plans = self.plans.iter().skip(1).any(|plan| !plan.is_empty());
-        let with_plan = |(row, plan): ([String; 4], String)| {
-            let mut row = row.to_vec();
-            if has_plans {
-                row.insert(3, plan);
-            }
-            row
-        };
-        let rows: Vec<_> = self
-            .rows
-            .into_iter()
-            .zip(self.plans)
-            .map(with_plan)
-            .collect();
-        let mut lines = vec![String::new()];
-        lines.extend(columns(&rows, &[0, 3, 4]));
-        lines
-    }
+    let mut lines = vec![String::new()];
+    lines.extend(columns(&rows, &[0, 3, 4]));
+    lines
 }
 
 fn servers(model: &Model) -> Vec<String> {
-    let heading = [
-        "origin",
-        "server",
-        "state",
-        "in flight",
-        "answered",
-        "failed",
-        "5xx",
-        "p99",
-    ];
-    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    let mut rows = vec![heading(
+        "origin, server, state, in flight, answered, failed, 5xx, p99",
+    )];
     for origin in model.origins() {
         rows.extend(origin.servers.iter().map(|server| {
             let errors = server.codes.get(&Plain::from("5xx"));
@@ -120,7 +106,7 @@ fn servers(model: &Model) -> Vec<String> {
             vec![
                 origin.name.to_string(),
                 server.url.to_string(),
-                ServerState::of(server).name().to_owned(),
+                server.availability().to_owned(),
                 server.in_flight.to_string(),
                 server.answered.to_string(),
                 server.failed.to_string(),
@@ -138,17 +124,9 @@ fn servers(model: &Model) -> Vec<String> {
 
 /// The gates of origins, and their deepest keys; nothing without a gate.
 fn gates(model: &Model) -> Vec<String> {
-    let heading = [
-        "gate",
-        "rate",
-        "in flight",
-        "waiting",
-        "p99",
-        "rej/s",
-        "backs off",
-    ];
-    let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    let mut keys = KeyTable::new(["gate", "waiting", "part", "key"]);
+    let titles = "gate, rate, in flight, waiting, p99, rej/s, backs off";
+    let mut rows = vec![heading(titles)];
+    let mut deepest = vec![heading("gate, waiting, part, plan, key")];
     for origin in model.origins() {
         let Some(gate) = model.gate(origin) else {
             continue;
@@ -166,38 +144,23 @@ fn gates(model: &Model) -> Vec<String> {
             gate.rejected().to_string(),
             gate.backing_off().unwrap_or("no".to_owned()),
         ]);
-        for key in gate.keys() {
-            let row = [
+        deepest.extend(gate.keys().iter().map(|key| {
+            vec![
                 origin.name.to_string(),
                 key.queue_depth.to_string(),
                 format!("{:.0}%", key.share * 100.0),
+                plan(key.plan.as_ref()),
                 key.key.to_string(),
-            ];
-            keys.push(row, key.plan.as_ref());
-        }
+            ]
+        }));
     }
     if rows.len() == 1 {
         return Vec::new();
     }
     let mut lines = vec![String::new()];
     lines.extend(columns(&rows, &[0, 1, 6]));
-    lines.extend(keys.lines());
+    lines.extend(keys(deepest));
     lines
-}
-
-fn zone(row: &Row) -> Vec<String> {
-    vec![
-        row.name.to_string(),
-        row.rate.to_string(),
-        row.came.to_string(),
-        row.now.out().to_string(),
-        row.now.depth.to_string(),
-        row.now.depth_max.to_string(),
-        wait(row.now.oldest_wait),
-        row.now.wait_p95.map_or("-".to_owned(), wait),
-        row.now.rejected.to_string(),
-        row.now.keys.to_string(),
-    ]
 }
 
 /// Aligns rows in columns. The columns in `left` are texts, the others numbers.

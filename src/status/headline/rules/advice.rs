@@ -2,7 +2,7 @@
 
 use super::super::finding::{Cause, Finding};
 use super::super::words::{percent, seconds};
-use crate::status::views::{Plain, RateAdvice, Sample, TriedRate, ZoneSample};
+use crate::status::views::{Plain, RateAdvice, Replayed, Sample, ZoneSample};
 
 /// From this wait on, longer queues only make more requests wait for long.
 const LONG_WAIT: f64 = 5.0;
@@ -27,7 +27,7 @@ pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
 pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     let advice = zone.advice.as_ref()?;
     let span = seconds(advice.span);
-    let would = |it: &TriedRate| {
+    let would = |it: &Replayed| {
         let share = if it.share_rejected > 0.0 {
             percent(it.share_rejected)
         } else {
@@ -81,17 +81,17 @@ pub(super) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
 }
 
 /// The rate to try: the slowest that is fast enough, or else the fastest that was tried.
-fn wanted(advice: &RateAdvice) -> Option<&TriedRate> {
+fn wanted(advice: &RateAdvice) -> Option<&Replayed> {
     enough(advice).or(few(advice)).or(advice.faster.last())
 }
 
 /// The slowest rate that rejects nobody.
-fn enough(advice: &RateAdvice) -> Option<&TriedRate> {
+fn enough(advice: &RateAdvice) -> Option<&Replayed> {
     advice.faster.iter().find(|it| it.share_rejected <= 0.0)
 }
 
 /// The slowest rate that rejects few.
-fn few(advice: &RateAdvice) -> Option<&TriedRate> {
-    let rejects_few = |it: &&TriedRate| it.share_rejected > 0.0 && it.share_rejected <= FEW;
+fn few(advice: &RateAdvice) -> Option<&Replayed> {
+    let rejects_few = |it: &&Replayed| it.share_rejected > 0.0 && it.share_rejected <= FEW;
     advice.faster.iter().find(rejects_few)
 }

@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, of_class, sum};
-use super::super::words::{count, listed, pace, part, percent, seconds, sentence, waiting, whole};
+use super::super::words::{listed, pace, part, percent, seconds, sentence, waiting, whole};
 use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
 
 /// The store answers, and refuses what the gate asks for.
@@ -15,16 +17,13 @@ pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findin
         _ => "all of its rate".to_owned(),
     };
     Some(Finding {
-        cause: Cause::GateAlone,
-        severity: Severity::Bad,
-        weight: 0.0,
-        about: Some(name.clone()),
         title: format!("The gate of {name} goes on alone with {of_rate}: Redis refused its claims"),
         evidence: format!(
             "{}. Other gateways do not know what this one sends.",
             refused.reason
         ),
         remedy: sentence(refused.remedy.as_str()),
+        ..Finding::about(name, Cause::GateAlone, Severity::Bad)
     })
 }
 
@@ -34,26 +33,29 @@ pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> 
     let (name, depth) = (&origin.name, gate.depth);
     let (lasts, hold) = (seconds(outage.lasts), &outage.hold);
     Some(Finding {
-        cause: Cause::Holding,
-        severity: Severity::Bad,
         weight: part(depth, 1),
-        about: Some(name.clone()),
         title: format!("Origin {name} is down; {} for it, up to {hold}", waiting(depth)),
         evidence: format!("It is down for {lasts}: {}.", outage.error),
         remedy: "Bring the origin back: its requests leave then, in their order. Those that have waited for `hold` get the answer that they would get without it."
             .to_owned(),
+        ..Finding::about(name, Cause::Holding, Severity::Bad)
     })
 }
 
 /// From this part of the requests to an origin on, those that get no good answer are trouble.
 const TROUBLE: f64 = 0.05;
 
+/// Rejections of an origin's gate, by reason.
+fn rejected_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> BTreeMap<Plain, u64> {
+    recent.counts(origin, |it| it.gate.as_ref().map(|it| &it.rejected))
+}
+
 /// What part of an origin's requests gets no good answer now, and what they get instead.
 fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
-    let (recent, name) = (recent.now(), &origin.name);
-    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
-    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
-    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let recent = recent.now();
+    let rejected = rejected_at_gate(&recent, origin);
+    let codes = recent.counts(origin, |it| Some(&it.codes));
+    let failed = recent.total(origin, |it| sum(&it.errors));
     let errors = failed + of_class(&codes, "5xx");
     let all = sum(&rejected) + sum(&codes) + failed;
     let share = part(sum(&rejected) + errors, all);
@@ -70,7 +72,7 @@ fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static 
 fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
     let (name, usual) = (&origin.name, usual?);
     let before = seconds(usual);
-    let Some(takes) = recent.latest(name, |it| it.latency.p50) else {
+    let Some(takes) = recent.latest(origin, |it| it.latency.p50) else {
         // All that it has takes longer than these seconds.
         let span = recent.seconds();
         return (origin.in_flight > 0)
@@ -83,7 +85,7 @@ fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Opt
 /// Whether an origin answers most requests in time again.
 fn is_in_time(recent: &Recent<'_>, origin: &OriginSample, why: &BackingOff) -> bool {
     // Places also grow while there are no requests, which says nothing of the origin.
-    let answers = recent.has_answers_since(&origin.name, |it| {
+    let answers = recent.has_answers_since(origin, |it| {
         it.gate
             .as_ref()
             .is_some_and(|gate| gate.backing_off.is_some())
@@ -102,9 +104,9 @@ fn is_in_time(recent: &Recent<'_>, origin: &OriginSample, why: &BackingOff) -> b
 /// Whether an origin's answers are trouble now: requests get none, or one that may be to the
 /// back-off.
 fn answers_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
-    let (recent, name) = (recent.now(), &origin.name);
-    let codes = recent.counts_of_origin(name, |it| Some(&it.codes));
-    let failed = sum(&recent.counts_of_origin(name, |it| Some(&it.errors)));
+    let recent = recent.now();
+    let codes = recent.counts(origin, |it| Some(&it.codes));
+    let failed = recent.total(origin, |it| sum(&it.errors));
     let bad = failed + of_class(&codes, "4xx") + of_class(&codes, "5xx");
     part(bad, sum(&codes) + failed) >= TROUBLE
 }
@@ -114,7 +116,7 @@ fn answers_trouble(recent: &Recent<'_>, origin: &OriginSample) -> bool {
 /// A few slow answers of earlier requests end it for one window.
 fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let grows = |it: &OriginSample| it.gate.as_ref()?.backing_off.as_ref().map(|it| it.grows);
-    recent.lately(&origin.name, |it| grows(it).unwrap_or_default().into()) > 0
+    recent.lately(origin, |it| grows(it).unwrap_or_default().into()) > 0
 }
 
 /// What a gate lets through less than the file says.
@@ -178,27 +180,26 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
         "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
     };
     let share = trouble.map_or(0.0, |(share, _)| share);
+    let severity = if recovers {
+        Severity::Fine
+    } else {
+        Severity::bad_if(share >= 0.5)
+    };
     Some(Finding {
-        cause: Cause::BackingOff,
-        severity: if recovers {
-            Severity::Fine
-        } else {
-            Severity::bad_if(share >= 0.5)
-        },
         weight: share,
-        about: Some(name.clone()),
         title,
         evidence,
         remedy: remedy.to_owned(),
+        ..Finding::about(name, Cause::BackingOff, severity)
     })
 }
 
 pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let name = &origin.name;
-    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
+    let rejected = rejected_at_gate(recent, origin);
     let all = sum(&rejected);
-    let came = all + recent.ended_at_origin(name);
+    let came = all + recent.ended_at_origin(origin);
     let reason = most(&rejected)?.as_str();
     let why = match reason {
         "queue" => "a key has as many requests waiting as `queue` allows",
@@ -226,23 +227,17 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
         ),
     };
+    // A full `queue` may be the fault of one client.
+    let severity = Severity::bad_if(reason != "queue" && all * 2 >= came);
     Some(Finding {
-        cause: Cause::Rejecting,
-        // A full `queue` may be the fault of one client.
-        severity: Severity::bad_if(reason != "queue" && all * 2 >= came),
         weight: part(all, 1),
-        about: Some(name.clone()),
         title: format!(
             "The gate of {name} rejects {}",
             pace(part(all, 1) / recent.seconds())
         ),
-        evidence: format!(
-            "{} of {} in the last {:.0} s: {why}.{deepest}",
-            whole(all),
-            count(came, "request"),
-            recent.seconds()
-        ),
+        evidence: format!("{}: {why}.{deepest}", recent.share_of(all, came, "request")),
         remedy,
+        ..Finding::about(name, Cause::Rejecting, severity)
     })
 }
 
@@ -256,7 +251,7 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
         .map(|it| format!("`rate`, which is {}", pace(it)));
     let places = gate.max_in_flight.file;
     let places = places.map(|it| format!("`max_in_flight`, which is {it}"));
-    let waits_for_places = recent.latest(&origin.name, |it| {
+    let waits_for_places = recent.latest(origin, |it| {
         let blocked = &it.gate.as_ref()?.blocked;
         let by = |cause: &str| {
             blocked
@@ -312,12 +307,10 @@ pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         format!(" The longest waits take {}.", seconds(wait))
     });
     Some(Finding {
-        cause: Cause::Waiting,
-        severity: Severity::Warn,
         weight: part(gate.depth, 1),
-        about: Some(name.clone()),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
         evidence: why + &wait,
         remedy,
+        ..Finding::about(name, Cause::Waiting, Severity::Warn)
     })
 }

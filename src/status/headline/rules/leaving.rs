@@ -1,6 +1,6 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
-use super::super::words::{count, part, percent, seconds, whole};
+use super::super::words::{part, percent, seconds};
 use super::gates::binding;
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
@@ -15,16 +15,16 @@ const WAITING: &str = "waited, or just after its turn";
 /// Clients leave before the turns of their requests in a zone.
 pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
-    let sum = |count: fn(&ZoneSample) -> u64| recent.of_zone(name, count);
+    let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
     let (left, went_on) = (sum(|it| it.left), sum(ZoneSample::out));
     let leavers = Leavers {
         left,
         all: left + went_on,
-        after: recent.longest_of_zone(name, |it| it.left_after),
+        after: recent.longest(zone, |it| it.left_after),
     };
     let share = leavers.share(recent)?;
     // They left because of the pause, for which neither `max_wait` nor `rate` is the remedy.
-    if recent.was_resumed(name) {
+    if recent.was_resumed(zone) {
         return None;
     }
     let shorter = leavers
@@ -54,12 +54,12 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         return None;
     }
     let name = &origin.name;
-    let left = recent.of_origin(name, |it| it.gate.as_ref().map_or(0, |gate| gate.left));
-    let went_on = recent.ended_at_origin(name) + recent.of_origin(name, |it| it.left);
+    let left = recent.total(origin, |it| it.gate.as_ref().map_or(0, |gate| gate.left));
+    let went_on = recent.ended_at_origin(origin) + recent.total(origin, |it| it.left);
     let leavers = Leavers {
         left,
         all: left + went_on,
-        after: recent.longest_of_origin(name, |it| it.gate.as_ref()?.left_after),
+        after: recent.longest(origin, |it| it.gate.as_ref()?.left_after),
     };
     let share = leavers.share(recent)?;
     let shorter = leavers
@@ -83,11 +83,11 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
 /// Clients leave while an origin works on their requests.
 pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let name = &origin.name;
-    let left = recent.of_origin(name, |it| it.left);
+    let left = recent.total(origin, |it| it.left);
     let leavers = Leavers {
         left,
-        all: left + recent.ended_at_origin(name),
-        after: recent.longest_of_origin(name, |it| it.left_after),
+        all: left + recent.ended_at_origin(origin),
+        after: recent.longest(origin, |it| it.left_after),
     };
     let share = leavers.share(recent)?;
     let what = format!("of clients leave before {name} answers");
@@ -126,18 +126,15 @@ impl Leavers {
         let after = self.after.map_or(String::new(), |after| {
             format!(", after about {}", seconds(after))
         });
-        let (left, all) = (whole(self.left), count(self.all, "request"));
-        let span = recent.seconds();
+        let left = recent.share_of(self.left, self.all, "request");
         Finding {
-            cause: Cause::Leaving,
-            severity: Severity::bad_if(share >= 0.5),
             weight: share,
-            about: Some(about.clone()),
             title: format!("{} {what}{after}", percent(share)),
             evidence: format!(
-                "{left} of {all} in the last {span:.0} s: the client closed its connection while its request {during}."
+                "{left}: the client closed its connection while its request {during}."
             ),
             remedy,
+            ..Finding::about(about, Cause::Leaving, Severity::bad_if(share >= 0.5))
         }
     }
 }

@@ -29,13 +29,8 @@ use crate::status::views::{Headline, OriginSample, Plain, Sample};
 /// The headline before the second sample.
 pub(super) fn looking() -> Headline {
     let finding = Finding {
-        cause: Cause::Looking,
-        severity: Severity::None,
-        weight: 0.0,
-        about: None,
         title: "Looking: the first seconds are being measured".to_owned(),
-        evidence: String::new(),
-        remedy: String::new(),
+        ..Finding::new(Cause::Looking, Severity::None)
     };
     finding.into_headline(Vec::new())
 }
@@ -118,7 +113,7 @@ fn requests_of(now: &Sample, headline: &Headline) -> u64 {
     let Some(about) = &headline.about else {
         return 0;
     };
-    let origin = now.origins.iter().find(|it| it.name == *about);
+    let origin = now.origin(about);
     let zone = now.zone(about);
     match headline.cause.as_str() {
         "rejecting" => {
@@ -169,15 +164,13 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         )
     };
     Some(Finding {
-        cause: Cause::StoreOut,
-        severity: Severity::Bad,
         weight: out_for,
-        about: None,
         title: format!("The store is out for {}", seconds(out_for)),
         evidence: format!("{reason}.{failed}{meanwhile}"),
         remedy:
             "Bring Redis or the way to it back, or let it take writes; see Store. Gateways do not share a rate until then."
                 .to_owned(),
+        ..Finding::new(Cause::StoreOut, Severity::Bad)
     })
 }
 
@@ -189,8 +182,6 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let refused = operations.get(&Plain::from("refused"));
     let refused = refused.copied().unwrap_or_default();
     Some(Finding {
-        cause: Cause::StoreRefuses,
-        severity: Severity::Bad,
         weight: part(refused, 1),
         about: what.zones.first().filter(|_| names.len() == 1).cloned(),
         title: format!("Redis refuses all requests of {}", listed(&names)),
@@ -201,6 +192,7 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
             what.reason
         ),
         remedy: sentence(what.remedy.as_str()),
+        ..Finding::new(Cause::StoreRefuses, Severity::Bad)
     })
 }
 
@@ -226,13 +218,10 @@ fn file_error(now: &Sample) -> Option<Finding> {
         (None, None) => String::new(),
     };
     Some(Finding {
-        cause: Cause::FileError,
-        severity: Severity::Warn,
-        weight: 0.0,
-        about: None,
         title: "The file has an error; the previous settings stay in force".to_owned(),
         evidence: format!("{place}{}.", error.message),
         remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
+        ..Finding::new(Cause::FileError, Severity::Warn)
     })
 }
 
@@ -241,14 +230,14 @@ fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let longest = now
         .zones
         .iter()
-        .filter_map(|zone| recent.longest_wait(&zone.name));
+        .filter_map(|zone| recent.longest_wait(zone));
     longest.max_by(f64::total_cmp).map(seconds)
 }
 
 /// What is under way at origins where nothing has ended in these seconds.
 fn unended(recent: &Recent<'_>, now: &Sample) -> String {
     let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
-    let silent = busy.filter(|origin| recent.ended_at_origin(&origin.name) == 0);
+    let silent = busy.filter(|origin| recent.ended_at_origin(origin) == 0);
     let silent = silent.map(|origin| {
         let requests = count(origin.in_flight, "request");
         format!("{requests} at {}", origin.name)
@@ -272,7 +261,7 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let dry: Vec<_> = now
         .zones
         .iter()
-        .filter(|zone| recent.of_zone(&zone.name, |it| it.dry_run) > 0)
+        .filter(|zone| recent.total(*zone, |it| it.dry_run) > 0)
         .map(|zone| zone.name.to_string())
         .collect();
     let span = recent.seconds();
@@ -301,12 +290,8 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
         (Cause::Fine, Severity::Fine)
     };
     Finding {
-        cause,
-        severity,
-        weight: 0.0,
-        about: None,
         title: "No requests are waiting".to_owned(),
         evidence,
-        remedy: String::new(),
+        ..Finding::new(cause, severity)
     }
 }

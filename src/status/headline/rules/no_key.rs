@@ -1,6 +1,6 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
-use super::super::words::{count, listed, pace, part, percent, whole};
+use super::super::words::{listed, pace, part, percent};
 use super::zones::came;
 use crate::status::views::{Plain, ZoneSample};
 
@@ -13,13 +13,13 @@ const NAMED: usize = 3;
 
 pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
-    let without = recent.of_zone(name, |it| it.no_key);
+    let without = recent.total(zone, |it| it.no_key);
     let all = without + came(recent, zone);
     let share = part(without, all);
     if without < FEW || share < NEARLY_ALL {
         return None;
     }
-    let keyless = recent.keyless(name)?;
+    let keyless = recent.keyless(zone)?;
     let (key, routes) = (&keyless.key, on(&keyless.routes));
     let a_second = pace(part(without, 1) / recent.seconds());
     let title = if without == all {
@@ -31,20 +31,16 @@ pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
         )
     };
     Some(Finding {
-        cause: Cause::NoKey,
-        severity: Severity::Warn,
         weight: part(without, 1),
-        about: Some(name.clone()),
         title,
         evidence: format!(
-            "{} of {} in the last {:.0} s had an empty key, and an empty key is not limited.",
-            whole(without),
-            count(all, "request"),
-            recent.seconds()
+            "{} had an empty key, and an empty key is not limited.",
+            recent.share_of(without, all, "request")
         ),
         remedy: format!(
             "Correct the `key` of {name}, or let clients send what it is made of. If they may leave it out, give the route a second limit, by `$remote_addr`."
         ),
+        ..Finding::about(name, Cause::NoKey, Severity::Warn)
     })
 }
 

@@ -1,7 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
-use super::super::recent::{Recent, sum};
+use super::super::recent::{Recent, of_class, sum};
 use super::super::words::{count, listed, part, percent, seconds, whole};
-use crate::status::views::{OriginSample, Plain};
+use crate::status::views::OriginSample;
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
 const ERRORS: f64 = 0.05;
@@ -11,10 +11,9 @@ const UNANSWERED: f64 = 0.1;
 const FEW: u64 = 3;
 
 fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
-    let codes = recent.counts_of_origin(&origin.name, |it| Some(&it.codes));
-    let errors = recent.counts_of_origin(&origin.name, |it| Some(&it.errors));
-    let bad = codes.get(&Plain::from("5xx")).copied().unwrap_or_default();
-    (sum(&codes), bad, sum(&errors))
+    let codes = recent.counts(origin, |it| Some(&it.codes));
+    let failed = recent.total(origin, |it| sum(&it.errors));
+    (sum(&codes), of_class(&codes, "5xx"), failed)
 }
 
 fn last_failure(origin: &OriginSample) -> String {
@@ -46,7 +45,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     } else {
         format!("Origin {name} leaves requests without an answer")
     };
-    let kinds = recent.counts_of_origin(name, |it| Some(&it.errors));
+    let kinds = recent.counts(origin, |it| Some(&it.errors));
     let kinds: Vec<_> = kinds
         .iter()
         .map(|(kind, count)| format!("{} {kind}", whole(*count)))
@@ -61,16 +60,15 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     } else {
         "No request has been sent to it since.".to_owned()
     };
+    let severity = Severity::bad_if(nobody || most_fail);
     Some(Finding {
-        cause: Cause::OriginFailing,
-        severity: Severity::bad_if(nobody || most_fail),
         weight: part(failed, all),
-        about: Some(name.clone()),
         title,
         evidence: counted + &last_failure(origin),
         remedy:
             "Repair the origin or the way to it; see Origins and the log. More rate would not help."
                 .to_owned(),
+        ..Finding::about(name, Cause::OriginFailing, severity)
     })
 }
 
@@ -86,32 +84,28 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         format!(" Its slowest answers take {}.", seconds(p95))
     });
     Some(Finding {
-        cause: Cause::OriginErrors,
-        severity: Severity::bad_if(share >= 0.5),
         weight: share,
-        about: Some(name.clone()),
         title: format!("Origin {name} answers {} with 5xx", percent(share)),
         evidence: format!(
-            "{} of {} in the last {:.0} s were errors of the origin.{latency}",
-            whole(bad),
-            count(answered, "answer"),
-            recent.seconds()
+            "{} were errors of the origin.{latency}",
+            recent.share_of(bad, answered, "answer")
         ),
         remedy:
             "Read the origin's own log. Lower its rate if it is overloaded; more would not help."
                 .to_owned(),
+        ..Finding::about(name, Cause::OriginErrors, Severity::bad_if(share >= 0.5))
     })
 }
 
 /// How many servers are out, or are asked although they fail.
 fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
-    recent.lately(&origin.name, |it| {
+    recent.lately(origin, |it| {
         it.servers.saturating_sub(it.healthy) + it.failing
     })
 }
 
 pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
-    let out = recent.lately(&origin.name, |it| it.servers.saturating_sub(it.healthy));
+    let out = recent.lately(origin, |it| it.servers.saturating_sub(it.healthy));
     let bad = in_trouble(recent, origin);
     let (_, _, failed) = answers(recent, origin);
     if !(1..origin.servers).contains(&bad) || (out == 0 && failed < FEW) {
@@ -126,13 +120,11 @@ pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<F
     };
     let out = if out == 0 { bad } else { out };
     Some(Finding {
-        cause: Cause::ServerOut,
-        severity: Severity::Warn,
         weight: part(out, servers),
-        about: Some(name.clone()),
         title: format!("{out} of {servers} servers of origin {name} {is}"),
         evidence: format!("The others get its requests.{}", last_failure(origin)),
         remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
             .to_owned(),
+        ..Finding::about(name, Cause::ServerOut, Severity::Warn)
     })
 }

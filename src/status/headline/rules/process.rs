@@ -27,16 +27,14 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
     };
     let how_many = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
     Some(Finding {
-        cause: Cause::ConnectionsFull,
-        severity: Severity::Bad,
         weight: part(waiting.unwrap_or_default(), 1),
-        about: None,
         title: format!("{in_use}; new clients wait in the kernel{how_many}"),
         evidence: "A client that waits there gets no answer, and no other figure counts it."
             .to_owned(),
         remedy: format!(
             "{raise}, or lower `server.keep_alive` so that idle clients leave sooner; see Runbooks, DripConnectionsNearMax."
         ),
+        ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
     })
 }
 
@@ -64,14 +62,12 @@ pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {
         evidence += " New clients wait in the kernel.";
     }
     Some(Finding {
-        cause: Cause::NoDescriptors,
-        severity: Severity::Bad,
         weight: part(waited + in_vain, 1),
-        about: None,
         title: title.to_owned(),
         evidence,
         remedy: "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`. The origin is not at fault."
             .to_owned(),
+        ..Finding::new(Cause::NoDescriptors, Severity::Bad)
     })
 }
 
@@ -94,10 +90,7 @@ pub(super) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         ),
     };
     Some(Finding {
-        cause: Cause::LogLost,
-        severity: Severity::Warn,
         weight: part(lost, 1),
-        about: None,
         title: title.to_owned(),
         evidence: format!(
             "{} lost in the last {:.0} s: {why}.",
@@ -105,5 +98,6 @@ pub(super) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
             recent.seconds()
         ),
         remedy: remedy.to_owned(),
+        ..Finding::new(Cause::LogLost, Severity::Warn)
     })
 }

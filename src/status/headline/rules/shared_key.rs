@@ -1,6 +1,6 @@
 use super::super::recent::Recent;
 use super::super::words::whole;
-use crate::status::views::{OnlyKey, Plain};
+use crate::status::views::{OnlyKey, ZoneSample};
 
 /// What to say of rejections where all requests share one key.
 pub(super) struct SharedKey {
@@ -15,10 +15,14 @@ const FEW: u64 = 20;
 
 /// `None` if the zone had several keys, or if `reason` has nothing to do with them.
 ///
-/// `zone`: its name, for which something was rejected.
-pub(super) fn shared_key(recent: &Recent<'_>, zone: &Plain, reason: &str) -> Option<SharedKey> {
+/// `zone`: the one for which something was rejected.
+pub(super) fn shared_key(
+    recent: &Recent<'_>,
+    zone: &ZoneSample,
+    reason: &str,
+) -> Option<SharedKey> {
     let latest = |is_it: fn(&OnlyKey) -> bool| {
-        recent.latest_of_zone(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
+        recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
     };
     // After a new `key` came into force, rejections are still those of the old one.
     let constant = latest(|it| it.requests >= FEW && it.is_constant);

@@ -18,13 +18,11 @@ pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let it = zone.overridden.as_ref().filter(|it| it.pause)?;
     let (name, waiting) = (&zone.name, count(zone.depth, "request"));
     Some(Finding {
-        cause: Cause::Paused,
-        severity: Severity::Warn,
         weight: part(zone.depth, 1),
-        about: Some(name.clone()),
         title: format!("{name} is paused"),
         evidence: format!("{} paused it until {}; {waiting} waiting.", it.by, it.until),
         remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
+        ..Finding::about(name, Cause::Paused, Severity::Warn)
     })
 }
 
@@ -49,25 +47,22 @@ pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
         format!(", until {}, set by {}", it.until, it.by)
     });
     Some(Finding {
-        cause: Cause::Overridden,
-        severity: Severity::Warn,
-        weight: 0.0,
-        about: Some(name.clone()),
         title: format!("{name} is not as in the file"),
         evidence: format!("{}{until}.", listed(&what)),
         remedy: "Undo the override, or write its numbers into the file.".to_owned(),
+        ..Finding::about(name, Cause::Overridden, Severity::Warn)
     })
 }
 
 /// Requests with a key whose outcome is known.
 pub(super) fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
     let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
-    recent.of_zone(&zone.name, ended)
+    recent.total(zone, ended)
 }
 
 pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
-    let sum = |count: fn(&ZoneSample) -> u64| recent.of_zone(name, count);
+    let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
     let (new, flooded) = (sum(|it| it.new_keys), sum(|it| it.flooded));
     let (evicted, came) = (sum(|it| it.evicted), came(recent, zone));
     let a_second = part(new + flooded, 1) / recent.seconds();
@@ -101,24 +96,23 @@ pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     } else {
         "Raise `max_keys`, or lower `idle_timeout`."
     };
+    let severity = Severity::bad_if(evicted > 0 && flooded == 0);
     Some(Finding {
-        cause: Cause::KeyFlood,
-        severity: Severity::bad_if(evicted > 0 && flooded == 0),
         weight: a_second,
-        about: Some(name.clone()),
         title,
         evidence,
         remedy: remedy.to_owned(),
+        ..Finding::about(name, Cause::KeyFlood, severity)
     })
 }
 
 pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
-    let rejected = recent.of_zone(name, |it| it.rejected);
+    let rejected = recent.total(zone, |it| it.rejected);
     if rejected == 0 {
         return None;
     }
-    let reasons = recent.counts_of_zone(name, |it| &it.rejections);
+    let reasons = recent.counts(zone, |it| Some(&it.rejections));
     let reason = most(&reasons).map_or("burst", Plain::as_str);
     let why = match reason {
         "burst" => "the queue is full, `burst` is reached",
@@ -131,28 +125,24 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = came(recent, zone);
-    let top = recent.latest_of_zone(name, |it| it.rejected_now.first());
-    let shared = shared_key(recent, name, reason);
+    let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
+    let shared = shared_key(recent, zone, reason);
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
     let others = top.is_some_and(|key| key.share < ALL);
     // A key that only waits is limited, too: beside one that causes all, it reads as if all were
     // rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
+    let severity = Severity::bad_if(!alone && rejected * 2 >= came);
     Some(Finding {
-        cause: Cause::Rejecting,
-        severity: Severity::bad_if(!alone && rejected * 2 >= came),
         weight: part(rejected, 1),
-        about: Some(name.clone()),
         title: format!(
             "{name} rejects {}",
             pace(part(rejected, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{} of {} in the last {:.0} s: {why}.{}{}",
-            whole(rejected),
-            count(came, "request"),
-            recent.seconds(),
+            "{}: {why}.{}{}",
+            recent.share_of(rejected, came, "request"),
             match &shared {
                 Some(shared) => shared.evidence.clone(),
                 None => top.map(blame).unwrap_or_default(),
@@ -163,6 +153,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             Some(shared) => shared.remedy,
             None => remedy(zone, reason, alone, others),
         },
+        ..Finding::about(name, Cause::Rejecting, severity)
     })
 }
 
@@ -226,22 +217,20 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     let rate = zone.rate.map_or(String::new(), |rate| {
         format!("Those of a key leave one by one, {}. ", pace(rate))
     });
-    let rejected = recent.of_zone(name, |it| it.rejected);
+    let rejected = recent.total(zone, |it| it.rejected);
     let rejected = if rejected == 0 {
         "None is rejected."
     } else {
         "Others are rejected."
     };
     let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
+    let severity = if zone.oldest_wait > LONG_WAIT || is_deep {
+        Severity::Warn
+    } else {
+        Severity::Fine
+    };
     Some(Finding {
-        cause: Cause::Waiting,
-        severity: if zone.oldest_wait > LONG_WAIT || is_deep {
-            Severity::Warn
-        } else {
-            Severity::Fine
-        },
         weight: part(zone.depth, 1),
-        about: Some(name.clone()),
         title: format!(
             "{} in {name}, the oldest for {}",
             words::waiting(zone.depth),
@@ -255,5 +244,6 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
             advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
         ),
+        ..Finding::about(name, Cause::Waiting, severity)
     })
 }

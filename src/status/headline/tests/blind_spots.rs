@@ -1,9 +1,8 @@
 //! What no other figure shows: full connections, descriptors, limits without keys, shared keys.
 
 use super::*;
-use crate::status::views::{
-    ConnectionsSample, DescriptorSample, HeavyKey, Keyless, LogSample, OnlyKey,
-};
+use crate::observe::connections::ConnectionCounts;
+use crate::status::views::{DescriptorSample, HeavyKey, Keyless, LogSample, OnlyKey};
 
 /// The headline after ten seconds that differ from the fine one by `change`.
 fn told(change: impl FnOnce(&mut Sample)) -> Headline {
@@ -29,12 +28,12 @@ fn full_connections_come_first_with_how_many_wait() {
         told(|it| {
             it.origins[0].healthy = 0;
             it.zones[0].rejected = 10;
-            it.connections = ConnectionsSample {
+            it.connections = ConnectionCounts {
                 open: 50,
                 max: 50,
                 is_full: true,
                 waiting,
-                ..ConnectionsSample::default()
+                ..ConnectionCounts::default()
             };
         })
     };
@@ -51,12 +50,12 @@ fn full_connections_come_first_with_how_many_wait() {
     assert_eq!(full(None).title.as_str(), begin);
     // More connections than descriptors would not be accepted.
     let few = told(|it| {
-        it.connections = ConnectionsSample {
+        it.connections = ConnectionCounts {
             open: 1,
             max: 2,
             few_descriptors: true,
             is_full: true,
-            ..ConnectionsSample::default()
+            ..ConnectionCounts::default()
         };
     });
     let says = [

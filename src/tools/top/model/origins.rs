@@ -1,5 +1,4 @@
 use super::Model;
-use super::server::has_trouble;
 use crate::status::views::{Gate, GateKey, GateSample, Origin, OriginSample, Sample, Server};
 
 /// How many of a gate's deepest keys are shown.
@@ -35,7 +34,7 @@ impl Model {
         let mut lines = Vec::new();
         for origin in self.origins() {
             lines.push(OriginLine::Origin(origin));
-            let second = self.now().and_then(|sample| named(sample, origin));
+            let second = self.now().and_then(|sample| sample.origin(&origin.name));
             let told = second.filter(|it| !it.codes.is_empty() || !it.errors.is_empty());
             lines.extend(told.map(OriginLine::Answers));
             let gate = self.gate(origin);
@@ -56,7 +55,7 @@ impl Model {
 
     /// The gate of an origin.
     pub(in crate::tools::top) fn gate<'a>(&'a self, origin: &'a Origin) -> Option<GateNow<'a>> {
-        let second = |sample: &'a Sample| named(sample, origin)?.gate.as_ref();
+        let second = |sample: &'a Sample| sample.origin(&origin.name)?.gate.as_ref();
         Some(GateNow {
             gate: origin.gate.as_ref()?,
             second: self.now().and_then(second),
@@ -64,8 +63,11 @@ impl Model {
     }
 }
 
-fn named<'a>(sample: &'a Sample, origin: &Origin) -> Option<&'a OriginSample> {
-    sample.origins.iter().find(|it| it.name == origin.name)
+/// Whether there is something to tell of why a server is out or failing.
+fn has_trouble(server: &Server) -> bool {
+    let check = server.last_check.as_ref();
+    let told = server.out.is_some() || server.last_failure.is_some();
+    server.availability() != "asked" && (told || check.is_some_and(|it| !it.healthy))
 }
 
 impl<'a> GateNow<'a> {

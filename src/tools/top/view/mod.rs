@@ -12,7 +12,7 @@ mod question;
 mod settings;
 pub(super) mod trouble;
 mod wrap;
-mod zones;
+pub(super) mod zones;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -9,7 +9,7 @@ use super::View;
 use super::numbers::wait;
 use super::trouble::{latency, of_server};
 use crate::status::views::{GateKey, Origin, OriginSample, Server};
-use crate::tools::top::model::{GateNow, OriginLine, ServerState};
+use crate::tools::top::model::{GateNow, OriginLine};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -113,17 +113,16 @@ fn answers(view: &View, second: &OriginSample) -> Line<'static> {
 }
 
 fn server(view: &View, server: &Server) -> Line<'static> {
-    let (state, style) = match ServerState::of(server) {
-        ServerState::Asked => ("asked  ", view.paint.good()),
-        ServerState::Failing => ("FAILING", view.paint.bad()),
-        ServerState::Out => ("OUT    ", view.paint.bad()),
+    let (state, style) = match server.availability() {
+        "asked" => ("asked".to_owned(), view.paint.good()),
+        state => (state.to_uppercase(), view.paint.bad()),
     };
     let counts = format!(
         "  {}  {} in flight, {} answered, {} failed",
         server.url, server.in_flight, server.answered, server.failed
     );
     Line::from(vec![
-        Span::styled(format!("  {state}"), style),
+        Span::styled(format!("  {state:<7}"), style),
         Span::raw(counts),
     ])
 }

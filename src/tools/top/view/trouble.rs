@@ -9,7 +9,6 @@ use super::numbers::{clock, moment, span, wait};
 use super::wrap::wrap;
 use super::{Paint, View};
 use crate::status::views::{Latency, Sample, Server, StoreSample};
-use crate::tools::top::model::ServerState;
 
 /// The headline with its evidence and remedy, and the store; nothing where there is neither.
 ///
@@ -117,7 +116,7 @@ pub(in crate::tools::top) fn of_server(server: &Server) -> Option<String> {
             None => format!("out by {} since {since}", out.by),
         });
     }
-    if ServerState::of(server) != ServerState::Asked {
+    if server.availability() != "asked" {
         let failure = server.last_failure.as_ref();
         parts.extend(failure.map(|last| {
             let at = moment(last.at.as_str());

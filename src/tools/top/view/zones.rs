@@ -16,22 +16,20 @@ const SECONDS: usize = 300;
 const MIN_SPARKLINE: u16 = 8;
 const MAX_SPARKLINE: u16 = 60;
 
-/// Title, width and text of a column.
-type Column = (&'static str, u16, fn(&model::Row) -> String);
+/// Title, width and text of a column; no text where nothing is known.
+type Column = (&'static str, u16, fn(&model::Row) -> Option<String>);
 
 /// The columns after the name, from left to right.
-const COLUMNS: [Column; 9] = [
-    ("rate", 9, |row| row.rate.to_string()),
-    ("in/s", 6, |row| row.came.to_string()),
-    ("out/s", 6, |row| row.now.out().to_string()),
-    ("depth", 6, |row| row.now.depth.to_string()),
-    ("deepest", 7, |row| row.now.depth_max.to_string()),
-    ("oldest", 6, |row| wait(row.now.oldest_wait)),
-    ("p95", 6, |row| {
-        row.now.wait_p95.map_or("–".to_owned(), wait)
-    }),
-    ("rej/s", 5, |row| row.now.rejected.to_string()),
-    ("keys", 7, |row| row.now.keys.to_string()),
+pub(in crate::tools::top) const COLUMNS: [Column; 9] = [
+    ("rate", 9, |row| Some(row.rate.to_string())),
+    ("in/s", 6, |row| Some(row.came.to_string())),
+    ("out/s", 6, |row| Some(row.now.out().to_string())),
+    ("depth", 6, |row| Some(row.now.depth.to_string())),
+    ("deepest", 7, |row| Some(row.now.depth_max.to_string())),
+    ("oldest", 6, |row| Some(wait(row.now.oldest_wait))),
+    ("p95", 6, |row| row.now.wait_p95.map(wait)),
+    ("rej/s", 5, |row| Some(row.now.rejected.to_string())),
+    ("keys", 7, |row| Some(row.now.keys.to_string())),
 ];
 
 /// Indexes of columns by importance. If there is no room for all, the last ones are left out.
@@ -62,7 +60,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let body = rows.iter().map(|row| {
         let mut cells = vec![Cell::from(name_of(row))];
         for (title, _, text) in &columns {
-            let cell = right(text(row));
+            let cell = right(text(row).unwrap_or("–".to_owned()));
             let alarm = *title == "rej/s" && row.now.rejected > 0;
             cells.push(if alarm {
                 cell.style(view.paint.bad())
