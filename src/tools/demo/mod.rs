@@ -110,7 +110,7 @@ fn is_there(file: &Path) -> bool {
 
 async fn smooth(file: &Path) -> Result<(), Failure> {
     let loaded = server::load_to_start(file)?;
-    Ok(smooth::play(loaded).await?)
+    Ok(Box::pin(smooth::play(loaded)).await?)
 }
 
 async fn smooth_on_own_file() -> Result<(), Failure> {
