@@ -66,7 +66,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # Most tests wait for timeouts and departures, so more of them run at once than there are processors.
-export RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}"
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}"
 
 if [ "$quick" ]; then
     # Without simulations and properties, which compute for a minute.
@@ -91,7 +91,7 @@ failed=''
 cargo test --locked --no-fail-fast --lib --bins || failed=1
 cargo test --locked --doc || failed=1
 cargo test --locked --test all -- "${loads[@]/#/--skip=}" || failed=1
-cargo test --locked --test all -- "${loads[@]}" "${whole_machine[@]/#/--skip=}" || failed=1
+RUST_TEST_THREADS=6 cargo test --locked --test all -- "${loads[@]}" "${whole_machine[@]/#/--skip=}" || failed=1
 RUST_TEST_THREADS=1 cargo test --locked --test all -- "${whole_machine[@]}" || failed=1
 # Spans are not in the default build.
 cargo test --locked --features otlp --test all spans || failed=1
