@@ -223,7 +223,8 @@ fn actors_panic_under_load_and_every_request_is_answered() {
     let keys = counted(admin, "drip_actor_restarts_total{kind=\"key\"}");
     assert!(keys >= CRASHES / 2, "{keys} of {CRASHES}");
     let supervisors = counted(admin, "drip_actor_restarts_total{kind=\"supervisor\"}");
-    assert_eq!(supervisors, 2);
+    // The count is that of the process, in which the tests of zones have supervisors panic too.
+    assert!(supervisors >= 2, "{supervisors}");
     let rejected = "drip_zone_rejections_total{zone=\"z\",reason=\"restart\"}";
     within("all rejections are counted", || {
         (counted(admin, rejected) >= all.unavailable).then_some(())
