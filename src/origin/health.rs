@@ -1,5 +1,7 @@
-//! Which servers get requests. A server is *out* by failed requests until a time or a response, and *ill* by failed checks
-//! until enough succeed. The only server of an origin is never out; it is shown as *dead*.
+//! Which servers get requests.
+//!
+//! A server is *out* by failed requests until a time or a response, and *ill* by failed checks until
+//! enough succeed. The only server of an origin is never out; it is shown as *dead*.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -157,6 +157,8 @@ fn counted(admin: SocketAddr, series: &str) -> usize {
 
 #[test]
 fn actors_panic_under_load_and_every_request_is_answered() {
+    const SUPERVISORS: &str = "drip_actor_restarts_total{kind=\"supervisor\"}";
+    let _counted = crate::observe::metrics::count_alone();
     let (origin, served) = origin();
     let (listen, admin) = (free_port(), free_port());
     let told = start(format!(
@@ -190,6 +192,7 @@ fn actors_panic_under_load_and_every_request_is_answered() {
         get(admin, "/readyz").starts_with("HTTP/1.1 200"),
         "keys that panic are no outage"
     );
+    let before = counted(admin, SUPERVISORS);
     // One supervisor panics twice within seconds, so it pauses.
     for _ in 0..2 {
         let key = Key::from(KEYS[0].as_bytes());
@@ -222,9 +225,7 @@ fn actors_panic_under_load_and_every_request_is_answered() {
     // A key may have been parked or its supervisor be new when it was to panic.
     let keys = counted(admin, "drip_actor_restarts_total{kind=\"key\"}");
     assert!(keys >= CRASHES / 2, "{keys} of {CRASHES}");
-    let supervisors = counted(admin, "drip_actor_restarts_total{kind=\"supervisor\"}");
-    // The count is that of the process, in which the tests of zones have supervisors panic too.
-    assert!(supervisors >= 2, "{supervisors}");
+    assert_eq!(counted(admin, SUPERVISORS) - before, 2);
     let rejected = "drip_zone_rejections_total{zone=\"z\",reason=\"restart\"}";
     within("all rejections are counted", || {
         (counted(admin, rejected) >= all.unavailable).then_some(())

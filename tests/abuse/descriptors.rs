@@ -127,7 +127,12 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     let _alone = quarter_alone();
     let origin = Origin::start();
     let site = Site::new();
-    site.write(&one_origin(origin.address, "workers = 1", "connect_timeout = \"300ms\"\nmax_in_flight = 50\nhealth = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]"));
+    site.write(&one_origin(
+        origin.address,
+        "workers = 1",
+        "connect_timeout = \"300ms\"\nmax_in_flight = 50\n\
+         health = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]",
+    ));
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
     let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();

@@ -152,7 +152,7 @@ fn one_call_is_as_many(algorithm: Algorithm) {
         prop::collection::vec(batch(), 1..8),
     );
     let outcome = runner.run(&traces, |(first, second, limits, batches)| {
-        // Only a leaky bucket has places for requests that are above_burst back.
+        // Only a leaky bucket has places for requests that are held back.
         let limits = limits.map(|it| {
             if algorithm.queues() {
                 it

@@ -105,7 +105,7 @@ fn agree(algorithm: Algorithm) {
             micros += gap;
             let now = at(0) + Duration::from_micros(micros);
             let limit = if which { one } else { other };
-            // Only a leaky bucket has places for requests that are above_burst back.
+            // Only a leaky bucket has places for requests that are held back.
             let limit = if algorithm.queues() {
                 limit
             } else {

@@ -127,9 +127,13 @@ fn check_paced(moments: &[Instant]) {
     );
 }
 
-fn rejected(gateway: &Gateway) -> i64 {
-    let labels = [("zone", "per_client"), ("status", "rejected")];
+fn requests(gateway: &Gateway, status: &str) -> i64 {
+    let labels = [("zone", "per_client"), ("status", status)];
     gateway.metrics().count("drip_zone_requests_total", &labels)
+}
+
+fn rejected(gateway: &Gateway) -> i64 {
+    requests(gateway, "rejected")
 }
 
 #[test]
@@ -174,11 +178,7 @@ fn with_delay_some_come_at_once_and_the_rest_is_paced() {
             "{nth} above delay came after {since:?}, not {due:?}"
         );
     }
-    let count = |status| {
-        let labels = [("zone", "per_client"), ("status", status)];
-        gateway.metrics().count("drip_zone_requests_total", &labels)
-    };
-    let [passed, delayed] = ["passed", "delayed"].map(count);
+    let [passed, delayed] = ["passed", "delayed"].map(|status| requests(&gateway, status));
     assert!(passed >= 20 && delayed > 0, "{passed}, {delayed}");
     assert_eq!(rejected(&gateway), 0);
 }

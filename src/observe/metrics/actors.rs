@@ -35,3 +35,12 @@ pub(super) fn show_restarts() {
         counter!(ACTOR_RESTARTS, "kind" => kind.label()).absolute(0);
     }
 }
+
+/// Held by tests in which supervisors panic: the count is that of the whole process.
+#[cfg(test)]
+pub(crate) fn count_alone() -> std::sync::MutexGuard<'static, ()> {
+    static COUNTED: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    COUNTED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -29,6 +29,8 @@ mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
+#[cfg(test)]
+pub(crate) use actors::count_alone;
 pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;

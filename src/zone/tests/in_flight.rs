@@ -202,6 +202,7 @@ fn a_key_that_panics_still_counts_what_runs() {
 
 #[test]
 fn places_of_a_supervisor_that_panicked_free_nobody_elses() {
+    let _counted = crate::observe::metrics::count_alone();
     run(async {
         let bench = without_rate();
         let limit = at_most(1, 1);

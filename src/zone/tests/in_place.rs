@@ -58,6 +58,7 @@ fn no_request_overtakes_a_message_that_was_sent_before_it() {
 
 #[test]
 fn after_a_panic_nobody_is_answered_before_the_supervisor_has_started_again() {
+    let _counted = crate::observe::metrics::count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);
         Bench::settle().await;

@@ -12,6 +12,7 @@ use super::super::store_link::{Paces, Sharing, StoreHealth};
 use super::super::supervisor::Crash;
 use super::super::supervisor::{SupervisorAddress, SupervisorId};
 use super::*;
+use crate::observe::metrics::count_alone;
 use crate::store::{Url, simulated};
 use crate::time::clock;
 
@@ -134,6 +135,7 @@ fn a_key_panics_again_and_again_and_no_message_stays_pending() {
 
 #[test]
 fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
+    let _counted = count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);
         let mut waiting = Vec::new();
@@ -161,6 +163,7 @@ fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
 
 #[test]
 fn messages_that_wait_at_a_supervisor_that_panics_are_not_lost() {
+    let _counted = count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);
         let any = Key::from(&b"any"[..]);
@@ -173,6 +176,7 @@ fn messages_that_wait_at_a_supervisor_that_panics_are_not_lost() {
 
 #[test]
 fn a_zone_ends_although_its_actors_panicked() {
+    let _counted = count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);
         let _passed = bench.join("a", burst(5));
@@ -190,6 +194,7 @@ fn a_zone_ends_although_its_actors_panicked() {
 
 #[test]
 fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
+    let _counted = count_alone();
     run(async {
         let (settings, tuning) = settings("1r/s", 9);
         let (paused, metrics) = (Paused::default(), Arc::new(ZoneMetrics::of("test")));
