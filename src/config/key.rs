@@ -42,6 +42,9 @@ pub enum Variable {
     Cookie(String),
     /// `$arg_NAME`: an argument of the query.
     Arg(String),
+    /// `$path_NAME`: what a group of the route's regular expression takes of the path, by its name
+    /// or its number.
+    Path(String),
 }
 
 const FIXED: [(&str, Variable); 7] = [
@@ -56,7 +59,7 @@ const FIXED: [(&str, Variable); 7] = [
 
 /// All variables, for messages.
 const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, \
-                       $http_NAME, $cookie_NAME and $arg_NAME";
+                       $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME";
 
 /// Why a text is not a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +88,15 @@ impl KeyTemplate {
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// The text of a template without variables.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.parts[..] {
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
     }
 
     /// Whether it is the same for all requests.
@@ -127,14 +139,35 @@ impl KeyTemplate {
     ///
     /// Returns what is wrong with each of its variables; never an empty list.
     pub fn parse(text: &str) -> Result<Self, Vec<KeyError>> {
+        Self::parse_with(text, None)
+    }
+
+    /// Reads a template in which `$$` is a `$`.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_value(text: &str) -> Result<Self, Vec<KeyError>> {
+        Self::parse_with(text, Some("$"))
+    }
+
+    fn parse_with(text: &str, doubled: Option<&str>) -> Result<Self, Vec<KeyError>> {
         let (mut parts, mut wrong) = (Vec::new(), Vec::new());
+        let add_text = |parts: &mut Vec<Part>, more: &str| match parts.last_mut() {
+            Some(Part::Text(text)) => text.push_str(more),
+            _ if more.is_empty() => {}
+            _ => parts.push(Part::Text(more.to_owned())),
+        };
         let mut rest = text;
         while !rest.is_empty() {
             let (plain, behind) = rest.split_at(rest.find('$').unwrap_or(rest.len()));
-            if !plain.is_empty() {
-                parts.push(Part::Text(plain.to_owned()));
-            }
+            add_text(&mut parts, plain);
             rest = behind;
+            if let Some((sign, behind)) = doubled.zip(rest.strip_prefix("$$")) {
+                add_text(&mut parts, sign);
+                rest = behind;
+                continue;
+            }
             if let Some(behind) = rest.strip_prefix('$') {
                 rest = behind;
                 match split_name(behind) {
@@ -192,7 +225,7 @@ impl FromStr for Variable {
 
     /// Reads a name without its `$`.
     ///
-    /// As in nginx, case is ignored, except in the name of a cookie or an argument.
+    /// As in nginx, case is ignored, except in the name of a cookie, an argument or a group.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let lower = name.to_ascii_lowercase();
         if lower == "binary_remote_addr" {
@@ -214,6 +247,8 @@ impl FromStr for Variable {
             Ok(Self::Cookie(own.to_owned()))
         } else if let Some(own) = own("arg_") {
             Ok(Self::Arg(own.to_owned()))
+        } else if let Some(own) = own("path_") {
+            Ok(Self::Path(own.to_owned()))
         } else {
             Err(KeyError::Unknown(name.to_owned()))
         }
@@ -227,6 +262,7 @@ impl fmt::Display for Variable {
             Self::Header(name) => write!(f, "http_{}", name.replace('-', "_")),
             Self::Cookie(name) => write!(f, "cookie_{name}"),
             Self::Arg(name) => write!(f, "arg_{name}"),
+            Self::Path(name) => write!(f, "path_{name}"),
             fixed => FIXED
                 .iter()
                 .filter(|(_, variable)| variable == fixed)
@@ -240,7 +276,7 @@ impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {
             match (part, self.parts.get(index + 1)) {
-                (Part::Text(text), _) => f.write_str(text)?,
+                (Part::Text(text), _) => f.write_str(&text.replace('$', "$$"))?,
                 (Part::Variable(variable), Some(Part::Text(text))) if text.starts_with(names) => {
                     write!(f, "${{{variable}}}")?;
                 }
@@ -320,7 +356,7 @@ mod tests {
         assert_eq!(
             unknown("hosts").to_string(),
             "$hosts is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, \
-             $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME"
+             $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME"
         );
     }
 }

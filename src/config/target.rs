@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-pub use query::{argument, has_several};
+pub use query::{argument, given_argument, has_several};
 
 /// The path as routes and `$uri` see it, normalized as in nginx.
 ///

@@ -177,9 +177,15 @@ impl Gateway {
 
     /// The route that takes a request, and its index, as [`Settings::route`] finds it.
     #[must_use]
-    pub fn route(&self, path: &[u8], host: &str, method: &[u8]) -> Option<(usize, &config::Route)> {
-        let routes = &self.settings.routes;
-        let index = self.route_index.find(routes, path, host, Some(method))?;
+    pub fn route(
+        &self,
+        path: &[u8],
+        host: &str,
+        method: &[u8],
+        meets: impl Fn(&config::Route) -> bool,
+    ) -> Option<(usize, &config::Route)> {
+        let (index, routes) = (&self.route_index, &self.settings.routes);
+        let index = index.find(routes, path, host, Some(method), meets)?;
         Some((index, &routes[index]))
     }
 

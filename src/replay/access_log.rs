@@ -36,6 +36,7 @@ proptest! {
             route: Some("/".to_owned()),
             origin: Some("app"),
             server: None,
+            is_refused: false,
             limited: Some(Limited { zone: "z", key: &key, names: KeyNames::at_gate(None), status: LimitStatus::Passed, excess: None, plan: None, is_flood: false }),
             planned: None,
             queue: None,

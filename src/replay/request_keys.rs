@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::key::add;
 use super::line::Line;
 use crate::config::target;
-use crate::config::{Route, Settings, Zone};
+use crate::config::{Condition, ConditionInput, Route, Settings, Variable, Zone};
 
 /// Finds the route and the keys of the requests of a trace.
 pub(super) struct RequestKeys<'a> {
@@ -31,9 +31,11 @@ impl<'a> RequestKeys<'a> {
         if method.is_some_and(is_lowercase_word) {
             return None;
         }
-        let (_, route) = self
-            .settings
-            .route(&target::path(line.path.as_bytes()), None, method)?;
+        let (_, route) =
+            self.settings
+                .route(&target::path(line.path.as_bytes()), None, method, |route| {
+                    meets(route, line)
+                })?;
         let is_twice = |name: &String| {
             let recorded = line.recorded.as_ref();
             let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
@@ -44,23 +46,26 @@ impl<'a> RequestKeys<'a> {
     }
 
     /// The key that a zone limits; `None` if it is empty or the client is exempt.
-    pub(super) fn limited(&mut self, zone: &Zone, line: &Line) -> Option<Box<[u8]>> {
+    pub(super) fn limited(&mut self, zone: &Zone, route: &Route, line: &Line) -> Option<Box<[u8]>> {
         let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
         if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
             return None;
         }
-        let key = self.of(zone, line);
+        let key = self.of(zone, route, line);
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
     /// The value of a zone's key, whether the zone limits the client or not.
-    pub(super) fn of(&mut self, zone: &Zone, line: &Line) -> Vec<u8> {
+    pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
             (None, Some(recorded)) => match recorded.decided() {
                 Some((decided, key)) if *decided == zone.name => key.into_owned(),
                 _ => zone.key.fill(|variable, key| {
-                    if !add(key, variable, zone.ipv6_prefix, line, recorded) {
+                    if let Variable::Path(group) = variable {
+                        let path = target::path(line.path.as_bytes());
+                        key.extend_from_slice(route.path.capture(&path, group));
+                    } else if !add(key, variable, zone.ipv6_prefix, line, recorded) {
                         self.untold.insert(variable.to_string());
                     }
                 }),
@@ -68,6 +73,21 @@ impl<'a> RequestKeys<'a> {
             (None, None) => Vec::new(),
         }
     }
+}
+
+/// Whether the request of a line is known to meet the conditions of a route: a log has the query,
+/// but no other field, no cookie, and not the address that the client connected to.
+fn meets(route: &Route, line: &Line) -> bool {
+    let recorded = line.recorded.as_ref();
+    let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
+    let query = query.map_or("", |(_, query)| query).as_bytes();
+    let is_met = |condition: &Condition| match &condition.input {
+        ConditionInput::Query(name) => {
+            condition.is_met_by(target::given_argument(query, name).as_deref())
+        }
+        ConditionInput::Header(_) | ConditionInput::Cookie(_) => false,
+    };
+    route.listen.is_none() && route.conditions.iter().all(is_met)
 }
 
 /// Whether this is a method with lower-case letters, and not part of a request that was not HTTP.

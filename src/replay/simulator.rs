@@ -54,7 +54,7 @@ impl<'a> Simulator<'a> {
         let mut refused = None;
         for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = &self.settings.zones[wanted.zone];
-            let Some(key) = self.requests.limited(zone, line) else {
+            let Some(key) = self.requests.limited(zone, route, line) else {
                 continue;
             };
             wanted.limit = zone.limit_of(&key, wanted.limit);

@@ -158,6 +158,7 @@ async fn work(
         let Accepted {
             stream,
             service,
+            name,
             place,
         } = accepted;
         let gateway = worker.gateway().await;
@@ -170,6 +171,7 @@ async fn work(
                 ListenService::Redirect(port) => Some(port),
                 ListenService::Plain | ListenService::Tls => None,
             },
+            name,
             place,
         };
         let begin = || connection.begin(stream, server);
@@ -189,11 +191,12 @@ struct NewConnection {
     /// `None` where clients get no TLS.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
+    name: Option<Arc<str>>,
     place: ConnectionPlace,
 }
 
 impl NewConnection {
-    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
+    fn begin(mut self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
@@ -208,6 +211,7 @@ impl NewConnection {
                     address: Some(address),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
                     redirect: self.redirect,
+                    listener: self.name.take(),
                     secure: false,
                 };
                 self.serve_peer(socket, peer, server, Self::serve_tcp);
@@ -215,6 +219,7 @@ impl NewConnection {
             AcceptedSocket::Unix(unix) => {
                 let peer = Peer {
                     redirect: self.redirect,
+                    listener: self.name.take(),
                     ..Peer::default()
                 };
                 self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
@@ -247,12 +252,12 @@ impl NewConnection {
         let Some(tls_server) = self.tls_server else {
             return self.serve(socket, peer);
         };
-        let (stop, place) = (self.worker.stop_signal(), self.place);
+        let (stop, place, address) = (self.worker.stop_signal(), self.place, peer.address);
         let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
         actix_rt::spawn(serving.map(move |served| {
             drop(place);
             if let Err(error) = served {
-                tell_failed(peer.address, &error);
+                tell_failed(address, &error);
             }
         }));
     }

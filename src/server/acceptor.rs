@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
@@ -33,6 +34,8 @@ pub(super) struct Accepted {
     pub(super) stream: AcceptedSocket,
     /// What the client gets.
     pub(super) service: ListenService,
+    /// The name of the address, if it has one.
+    pub(super) name: Option<Arc<str>>,
     /// Held until the connection has ended.
     pub(super) place: ConnectionPlace,
 }
@@ -153,10 +156,11 @@ impl Dispatch {
             match ready.try_io(|listener| listener.get_ref().accept()) {
                 Ok(Ok(stream)) => {
                     failing = false;
-                    let service = listener.get_ref().service();
+                    let listener = listener.get_ref();
                     self.hand_over(Accepted {
                         stream,
-                        service,
+                        service: listener.service(),
+                        name: listener.name(),
                         place,
                     });
                 }
@@ -188,6 +192,7 @@ impl Dispatch {
                 Ok(stream) => self.hand_over(Accepted {
                     stream,
                     service: listener.service(),
+                    name: listener.name(),
                     place,
                 }),
                 Err(error) if is_of_one_connection(&error) => {}

@@ -3,6 +3,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{env, fmt, fs, io};
 
 use listenfd::ListenFd;
@@ -19,6 +20,7 @@ pub(super) const BACKLOG: i32 = 2048;
 pub(super) struct Listener {
     socket: Socket,
     service: ListenService,
+    name: Option<Arc<str>>,
     inherited: bool,
 }
 
@@ -45,7 +47,8 @@ impl Listener {
     /// down that is not in `listen`: clients would connect to it and get no answer.
     pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
-        let open = |Listen { address, service }: &Listen| {
+        let open = |listen: &Listen| {
+            let address = &listen.address;
             let found = inherited.iter().position(|(bound, _)| bound.is(address));
             let socket = match found.map(|found| inherited.remove(found)) {
                 Some((_, socket)) => Ok(socket),
@@ -55,7 +58,8 @@ impl Listener {
             Ok(Self {
                 socket: socket
                     .map_err(|error| in_use(&error, &format!("server.listen {address}")))?,
-                service: *service,
+                service: listen.service,
+                name: listen.name.clone(),
                 inherited: found.is_some(),
             })
         };
@@ -71,6 +75,11 @@ impl Listener {
     /// What clients get here.
     pub(super) fn service(&self) -> ListenService {
         self.service
+    }
+
+    /// The name that routes select it by.
+    pub(super) fn name(&self) -> Option<Arc<str>> {
+        self.name.clone()
     }
 
     /// Whether the parent process handed the socket down (`LISTEN_FDS`).

@@ -8,6 +8,8 @@ mod backoff;
 mod billing;
 mod bodies;
 mod check;
+mod client_networks;
+mod conditions;
 mod cost;
 mod eviction;
 mod fields;

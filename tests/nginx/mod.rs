@@ -1,5 +1,6 @@
 //! Comparisons with a real nginx: the same requests to both, nginx's own tests, and what goes beyond nginx.
 
+mod access;
 mod access_log;
 mod differential;
 mod dry_run;
@@ -12,4 +13,5 @@ mod methods;
 mod proxies;
 mod ratelimit_headers;
 mod rewriting;
+mod selection;
 mod zones;

@@ -64,10 +64,12 @@ fn telling() -> Origin {
     })
 }
 
-/// A target with all escapes of its path decoded: two are one to an origin if these are.
+/// A target with all escapes of its path decoded, and slashes merged: two are one to an origin if these are.
 fn read(target: &str) -> (Vec<u8>, &str) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    (percent_encoding::percent_decode_str(path).collect(), query)
+    let mut decoded: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
+    decoded.dedup_by(|a, b| (*a, *b) == (b'/', b'/'));
+    (decoded, query)
 }
 
 #[test]
@@ -102,8 +104,8 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
             read(&theirs.1),
             "{target}: {ours:?} {theirs:?}"
         );
-        // A path that is sent in the form in which it is compared stays as it is. nginx drops a `?`
-        // without a query.
+        // What stands behind the prefix stays as it is, unless dots are resolved. nginx decodes and encodes it, and drops
+        // a `?` without a query.
         let path = target.split('?').next().unwrap_or_default();
         let is_plain = !path.contains('%') && !target.ends_with('?');
         if is_plain && !path.contains("/.") && !path.contains("//") {
@@ -112,6 +114,41 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
         compared += 1;
     }
     assert_eq!(compared, 3 * TARGETS.len() + 2);
+}
+
+/// nginx decodes the path, and sends `/api/a/b` for `/v1/a%2Fb`: names of projects at GitLab, of images in registries
+/// and of objects in S3 are not found then.
+#[test]
+fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
+    let origin = telling();
+    let fields = "strip_prefix = \"/v1\"\nadd_prefix = \"/api\"";
+    let only_added = ("/g/", "add_prefix = \"/gitlab\"");
+    let gateway = start_drip(&origin, "", &[("/v1", fields), only_added]);
+    for (target, expected) in [
+        ("/v1/a%2Fb", "/api/a%2Fb"),
+        ("/v1/a%2fb?c=%2F", "/api/a%2fb?c=%2F"),
+        ("/v1/%41%7e%25", "/api/%41%7e%25"),
+        ("/v1/caf%c3%a9//x", "/api/caf%c3%a9//x"),
+        (
+            "/g/group%2Fproject/-/raw",
+            "/gitlab/g/group%2Fproject/-/raw",
+        ),
+        // Decoding changes what the prefix covers, or dots remain.
+        ("/%761/a%2Fb", "/api/a/b"),
+        ("/v1%2Fa%2Fb", "/api/a/b"),
+        ("/v1/x/../a%2Fb", "/api/a/b"),
+        ("/v1/x/%2e%2e/a%2Fb", "/api/a/b"),
+        ("/v1/a%2F..%2F%2E%2e/b", "/b"),
+        ("//v1/a%2Fb", "/api/a/b"),
+    ] {
+        let (status, sent) = target_at(gateway.address(), target);
+        if expected == "/b" {
+            // Resolved, it is no path of the route.
+            assert_eq!(status, 404, "{target}: {sent}");
+        } else {
+            assert_eq!((status, &*sent), (200, expected), "{target}");
+        }
+    }
 }
 
 /// Where a prefix is no whole segment, `..` can remain of a name. nginx sends it on.

@@ -43,6 +43,14 @@ impl Nginx {
         Self::run(address, &text(origin, address, http, &server))
     }
 
+    /// Starts nginx in front of `origin` with servers of one's own: the text of their blocks, for the address that
+    /// they listen on.
+    pub fn with_servers(origin: &Origin, servers: impl FnOnce(SocketAddr) -> String) -> Self {
+        let address = free_address();
+        let text = format!("{}\n{}", http_begin(origin.address, ""), servers(address));
+        Self::run(address, &format!("{text}\n}}\n"))
+    }
+
     /// Starts nginx with its module `stream` in front of `server`, to which it passes connections as they are, with
     /// further directives.
     pub fn relaying(server: SocketAddr, directives: &str) -> Self {
@@ -125,6 +133,12 @@ fn spawn(folder: &TempDir) -> Child {
 }
 
 fn text(origin: SocketAddr, address: SocketAddr, http: &str, server: &str) -> String {
+    let begin = http_begin(origin, http);
+    format!("{begin}\n    server {{\n        listen {address};\n        {server}\n    }}\n}}\n")
+}
+
+/// The file up to the servers.
+fn http_begin(origin: SocketAddr, http: &str) -> String {
     format!(
         r#"
 daemon off;
@@ -143,11 +157,6 @@ http {{
     proxy_http_version 1.1;
     proxy_set_header Connection "";
     {http}
-    server {{
-        listen {address};
-        {server}
-    }}
-}}
 "#
     )
 }

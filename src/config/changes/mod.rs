@@ -38,6 +38,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
             compare_plan_files(known, zone, &mut found);
         }
     }
+    compare_network_files(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
         let is_of = |setting: &String| {
@@ -157,7 +158,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
     }
 }
 
-/// What tells an item of a list from the others: of a route its methods, host and path, of a limit
+/// What tells an item of a list from the others: of a route what selects its requests, of a limit
 /// its zone, of a place to listen its address, of any other value its text.
 fn name(item: &Value) -> String {
     let Value::Table(table) = item else {
@@ -172,6 +173,10 @@ fn name(item: &Value) -> String {
         Some(methods.join(",")).filter(|methods| !methods.is_empty()),
         table.get("host").map(plain),
         table.get("path").map(plain),
+        table
+            .get("listen")
+            .map(|listen| format!("listen={}", plain(listen))),
+        table.get("match").map(plain),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(" ")
@@ -231,6 +236,39 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
                 0 => {}
                 1 => found.push(format!("{path} {sign} 1 key")),
                 _ => found.push(format!("{path} {sign} {keys} keys")),
+            }
+        }
+    }
+}
+
+/// Compares the files of networks of routes that are in both.
+fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    for route in &new.routes {
+        let known = old.routes.iter().find(|known| known.is_same_as(route));
+        let Some(known) = known else {
+            continue;
+        };
+        for (name, before, after) in [
+            ("allow", &known.allow, &route.allow),
+            ("deny", &known.deny, &route.deny),
+        ] {
+            let (Some(before), Some(after)) = (before, after) else {
+                continue;
+            };
+            if after.file.is_none() || before == after {
+                continue;
+            }
+            let [old, new] = [before, after].map(|it| it.list.iter().collect::<HashSet<_>>());
+            let path = format!("routes[{}].{name}.file", route.name());
+            for (sign, count) in [
+                ('+', new.difference(&old).count()),
+                ('-', old.difference(&new).count()),
+            ] {
+                match count {
+                    0 => {}
+                    1 => found.push(format!("{path} {sign} 1 network")),
+                    _ => found.push(format!("{path} {sign} {count} networks")),
+                }
             }
         }
     }

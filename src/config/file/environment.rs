@@ -101,7 +101,7 @@ impl Expansion<'_, '_> {
 
     /// Fills a text, and returns whether it has variables.
     fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
-        match self.filled(text, at) {
+        match self.filled(text, at, is_template(path)) {
             // Only `$${` was in it.
             Ok((filled, false)) => {
                 *text = Cow::Owned(filled);
@@ -129,7 +129,14 @@ impl Expansion<'_, '_> {
     }
 
     /// The text with values for its variables, and whether it has any; or what is wrong with each.
-    fn filled(&self, text: &str, at: usize) -> Result<(String, bool), Vec<String>> {
+    ///
+    /// In a template, which is read later, a `$` stays doubled, and those of values are.
+    fn filled(
+        &self,
+        text: &str,
+        at: usize,
+        is_template: bool,
+    ) -> Result<(String, bool), Vec<String>> {
         const FORM: &str = "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves";
         let mut filled = String::with_capacity(text.len());
         let mut has_any = false;
@@ -137,7 +144,7 @@ impl Expansion<'_, '_> {
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("${") {
             if let Some(before) = before.strip_suffix('$') {
-                filled.extend([before, "${"]);
+                filled.extend([before, if is_template { "$${" } else { "${" }]);
                 rest = behind;
                 continue;
             }
@@ -158,7 +165,11 @@ impl Expansion<'_, '_> {
             if value.is_empty() {
                 self.report.has_empty(at, name.to_owned());
             }
-            filled.extend([before, &value]);
+            if is_template {
+                filled.extend([before, &value.replace('$', "$$")]);
+            } else {
+                filled.extend([before, &value]);
+            }
             self.report.shared().hide(name, value);
             has_any = true;
         }
@@ -168,6 +179,11 @@ impl Expansion<'_, '_> {
         filled.push_str(rest);
         Ok((filled, has_any))
     }
+}
+
+/// Whether variables of the request stand beside those of the environment: in a field for origins.
+fn is_template(path: &[String]) -> bool {
+    matches!(path, [routes, _, fields, _] if routes == "routes" && fields == "request_headers")
 }
 
 fn unusable(name: &str, error: &VarError) -> String {

@@ -207,6 +207,7 @@ fn settings<'r>(
             names: &zone_names,
             zones: &zones,
         },
+        listens: &server.listen,
     };
     let routes = route::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));

@@ -54,7 +54,7 @@ fn variable(name: &str) -> Option<String> {
     }
     match kind.to_ascii_lowercase().as_str() {
         "http" => Some(lower),
-        kind @ ("cookie" | "arg") => Some(format!("{kind}_{own}")),
+        kind @ ("cookie" | "arg" | "path") => Some(format!("{kind}_{own}")),
         _ => None,
     }
 }
@@ -101,7 +101,7 @@ proptest! {
     fn so_are_variables_and_text_in_any_order(
         pieces in prop::collection::vec(
             prop_oneof![
-                Just("$host"), Just("${Uri}"), Just("$http_a-b"), Just("${cookie_A_b}"), Just("$arg_x"), Just("_"),
+                Just("$host"), Just("${Uri}"), Just("$http_a-b"), Just("${cookie_A_b}"), Just("$arg_x"), Just("$path_1"), Just("_"),
                 Just("9"), Just("$"), Just("{"), Just("}"), Just("é"), Just("-"), Just("s"),
             ],
             0..8,

@@ -33,6 +33,8 @@ pub(in crate::config) enum Form {
     ByName(&'static Form, usize),
     /// Values of header fields by their names; `false` removes one.
     HeaderFields,
+    /// Values of parts of a request by their names, such as `header:x-version`; at most so many.
+    Conditions(usize),
     OneOf(&'static [Form]),
 }
 

@@ -115,6 +115,12 @@ fn form(of: &Form) -> Value {
                 ],
             },
         }),
+        Form::Conditions(most) => json!({
+            "type": "object",
+            "propertyNames": { "pattern": format!("^((header|cookie):{TOKEN}|query:.+)$") },
+            "additionalProperties": { "type": "string" },
+            "maxProperties": most,
+        }),
         Form::OneOf(forms) => {
             let forms: Vec<Value> = forms.iter().map(form).collect();
             json!({ "anyOf": forms })

@@ -3,22 +3,22 @@ use crate::config::spelling::is_same_field;
 /// Changes of a message's header fields: fields to set, and fields to remove.
 ///
 /// A field that is set replaces all fields of its name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldEdits(Vec<(String, FieldEdit)>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldEdits<V = String>(Vec<(String, FieldEdit<V>)>);
 
 /// What becomes of the fields of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldEdit {
+pub enum FieldEdit<V> {
     /// They are replaced by one field with this value.
-    Set(String),
+    Set(V),
     /// They are removed.
     Remove,
 }
 
-impl FieldEdits {
+impl<V> FieldEdits<V> {
     /// Changes in the order in which they are written. Each name is there once, whatever its case.
     #[must_use]
-    pub fn new(edits: Vec<(String, FieldEdit)>) -> Self {
+    pub fn new(edits: Vec<(String, FieldEdit<V>)>) -> Self {
         Self(edits)
     }
 
@@ -37,15 +37,15 @@ impl FieldEdits {
     }
 
     /// The fields to set, with their values.
-    pub fn set(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn set(&self) -> impl Iterator<Item = (&str, &V)> {
         self.iter().filter_map(|(name, edit)| match edit {
-            FieldEdit::Set(value) => Some((name, value.as_str())),
+            FieldEdit::Set(value) => Some((name, value)),
             FieldEdit::Remove => None,
         })
     }
 
     /// All changes, in the order in which they are written.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit<V>)> {
         self.0.iter().map(|(name, edit)| (name.as_str(), edit))
     }
 }
@@ -66,6 +66,9 @@ mod tests {
         for name in ["x-use", "x-users", "", "cookie2"] {
             assert!(!edits.has(name.as_bytes()), "{name}");
         }
-        assert_eq!(edits.set().collect::<Vec<_>>(), [("X-User", "a")]);
+        assert_eq!(
+            edits.set().collect::<Vec<_>>(),
+            [("X-User", &"a".to_owned())]
+        );
     }
 }

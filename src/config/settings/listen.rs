@@ -2,6 +2,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// An entry of `server.listen`: an address for clients, and what they get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct Listen {
     pub address: ListenAddress,
     /// What they get.
     pub service: ListenService,
+    /// The name that routes select it by.
+    pub name: Option<Arc<str>>,
 }
 
 /// Where clients connect.

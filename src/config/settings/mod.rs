@@ -1,6 +1,8 @@
+mod byte_regex;
 mod cost;
 mod field_edits;
 mod listen;
+mod networks;
 mod path_pattern;
 mod peers;
 mod plans;
@@ -8,22 +10,26 @@ mod request_inputs;
 mod rewrite;
 mod route_index;
 mod route_limit;
+mod route_match;
 mod server_url;
 mod status;
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
 
+pub use byte_regex::{ByteRegex, ByteRegexError};
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use path_pattern::{PathPattern, PathRegex, PathRegexError, Precedence};
+pub use networks::{ClientNetworks, Networks};
+pub use path_pattern::{PathPattern, Precedence};
 pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use route_index::RouteIndex;
 pub use route_limit::RouteLimit;
+pub use route_match::{Condition, ConditionInput, ConditionValue, HostPattern, HostRank};
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 
@@ -60,30 +66,38 @@ impl Settings {
     /// The route that takes a request, and its index.
     ///
     /// A whole path wins over a regular expression, which wins over a prefix. Of prefixes the
-    /// longest wins. Of routes that are equal so far, one that names the host wins over one that
-    /// does not, and then the first in the file. A host or a method that is `None`, because it is
-    /// not known, excludes no route.
+    /// longest wins. Of routes that are equal so far, one that names the host wins over one with a
+    /// wildcard, of which the longest wins, and that over one for every host. Then the one with the
+    /// most conditions wins, and then the first in the file. A host or a method that is `None`,
+    /// because it is not known, excludes no route.
+    ///
+    /// `meets`: whether a request meets the conditions of a route that has some.
     #[must_use]
     pub fn route(
         &self,
         path: &[u8],
         host: Option<&str>,
         method: Option<&str>,
+        meets: impl Fn(&Route) -> bool,
     ) -> Option<(usize, &Route)> {
         let takes = |route: &Route| {
-            let by_host = route
-                .host
-                .as_deref()
-                .zip(host)
-                .is_none_or(|(named, host)| named == host);
             let by_method = |method| {
                 route.methods.is_empty() || route.methods.iter().any(|named| named == method)
             };
-            by_host && method.is_none_or(by_method) && route.path.matches(path)
+            let is_met = route.conditions_count() == 0 || meets(route);
+            is_met && method.is_none_or(by_method) && route.path.matches(path)
         };
-        let mut best: Option<((Precedence, bool), usize)> = None;
+        let unknown = |route: &Route| match route.hosts.is_empty() {
+            true => HostRank::Any,
+            false => HostRank::Exact,
+        };
+        let mut best: Option<((Precedence, HostRank, usize), usize)> = None;
         for (index, route) in self.routes.iter().enumerate() {
-            let rank = (route.path.precedence(), route.host.is_some());
+            let host = host.map_or_else(|| Some(unknown(route)), |host| route.host_rank(host));
+            let Some(host) = host else {
+                continue;
+            };
+            let rank = (route.path.precedence(), host, route.conditions_count());
             // So no regular expression is compared once another one has matched.
             if best.is_none_or(|(known, _)| rank > known) && takes(route) {
                 best = Some((rank, index));
@@ -151,12 +165,10 @@ impl Settings {
             limit.limit.in_flight
         };
         let now = self.routes.iter();
-        let now: HashMap<_, &Route> = now
-            .map(|new| ((&new.path, &new.host, &new.methods), new))
-            .collect();
+        let now: HashMap<_, &Route> = now.map(|new| (new.selector(), new)).collect();
         let changes = before.routes.iter().filter_map(|old| {
             let had = in_flight(before, old)?;
-            let new = now.get(&(&old.path, &old.host, &old.methods)).copied();
+            let new = now.get(&old.selector()).copied();
             let has = new.and_then(|new| in_flight(self, new));
             Some((had, has.unwrap_or(NonZeroU32::MAX)))
         });

@@ -57,7 +57,8 @@ impl RequestInputs {
                     | Variable::RequestUri
                     | Variable::RequestMethod
                     | Variable::Scheme
-                    | Variable::ServerPort,
+                    | Variable::ServerPort
+                    | Variable::Path(_),
                 )
                 | Part::Text(_) => continue,
             };

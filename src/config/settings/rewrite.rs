@@ -1,7 +1,10 @@
+use crate::config::target;
+
 /// How the path of a request becomes that which the origin gets.
 ///
 /// `strip_prefix` is removed from the beginning of the path, then `add_prefix` is put before. The
-/// path is the one that routes are compared with: decoded and resolved.
+/// path is the one that routes are compared with: decoded and resolved. What stands behind the
+/// prefix keeps the form in which it was sent where it is the same path in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRewrite {
     /// Empty, or begins with `/`. A path that does not begin with it keeps its beginning.
@@ -24,6 +27,31 @@ impl PathRewrite {
             (add, _) => add,
         };
         (add, rest)
+    }
+
+    /// What stands behind the prefix in a path as it was `sent`; `None` if it would not be the same
+    /// path to an origin that decodes and resolves it.
+    ///
+    /// `path`: the same path, decoded and resolved.
+    #[must_use]
+    pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
+        let rest = sent.strip_prefix(self.strip.as_bytes())?;
+        let (add, resolved) = self.apply(path);
+        // Else the prefix would end elsewhere, or `//` would begin the path.
+        let begins_alike = rest.starts_with(b"/") == resolved.starts_with(b"/");
+        let has_two = rest.starts_with(b"//");
+        let has_dots = {
+            let decoded = target::unescape(rest);
+            let mut segments = decoded.split(|byte| *byte == b'/');
+            segments.any(|segment| matches!(segment, b"." | b".."))
+        };
+        let is_same = || {
+            let mut encoded = add.as_bytes().to_vec();
+            target::encode(resolved, &mut |piece| encoded.extend_from_slice(piece));
+            let as_sent = [add.as_bytes(), rest].concat();
+            target::path(&as_sent) == target::path(&encoded)
+        };
+        (begins_alike && !has_two && !has_dots && is_same()).then_some(rest)
     }
 
     /// Whether the origin would see a segment `.` or `..` that the path does not have.
@@ -66,6 +94,39 @@ mod tests {
             let made = [before.as_bytes(), rest].concat();
             assert_eq!(made, expected.as_bytes(), "{strip} {add} {path}");
             assert!(!rewrite.makes_dots(path.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn the_rest_keeps_its_form_where_it_is_the_same_path() {
+        for (strip, add, sent, expected) in [
+            ("/v1", "/api", "/v1/a%2Fb", Some("/a%2Fb")),
+            ("/v1", "", "/v1/a%2Fb", Some("/a%2Fb")),
+            ("/v1/", "/api/", "/v1/a%2Fb", Some("a%2Fb")),
+            ("", "/api", "/g%2Fp/x%20y", Some("/g%2Fp/x%20y")),
+            ("/v1", "/api", "/v1/%e4%B8%ad%25", Some("/%e4%B8%ad%25")),
+            ("/v1", "/api", "/v1/a//b", Some("/a//b")),
+            // Decoding changes what the prefix covers.
+            ("/v1", "/api", "/%761/a%2Fb", None),
+            ("/v1/", "/api/", "/v1%2Fa", None),
+            ("/v1", "/api", "/v1%2Fa", None),
+            ("/v1", "/api", "//v1/a%2Fb", None),
+            // Dots remain, or the rest would begin with two slashes.
+            ("/v1", "/api", "/v1/a/../b%2Fc", None),
+            ("/v1", "/api", "/v1/a/%2e%2E/b", None),
+            ("/v1", "/api", "/v1/./b", None),
+            ("/v1", "/api", "/v1/a%2F..%2Fb", None),
+            ("/v1", "/api", "/v1/../v1/b", None),
+            ("/v1", "/api", "/v1//b", None),
+        ] {
+            let rewrite = PathRewrite {
+                strip: strip.to_owned(),
+                add: add.to_owned(),
+            };
+            let path = target::path(sent.as_bytes());
+            let rest = rewrite.rest_as_sent(&path, sent.as_bytes());
+            let rest = rest.map(|rest| str::from_utf8(rest).unwrap());
+            assert_eq!(rest, expected, "{strip} {add} {sent}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! Finds the route of a request among many.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use super::PathPattern;
-use crate::config::Route;
+use crate::config::{HostPattern, Route};
 
 /// The routes by what they take, so that finding one does not take longer the more there are.
 ///
@@ -22,27 +23,51 @@ pub struct RouteIndex {
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Indices of routes, in the order of the file.
+/// Indices of routes: those with more conditions first, then in the order of the file.
 #[derive(Debug, Default)]
 struct ByHost {
     named: Map<Box<str>, Vec<usize>>,
+    /// By the end of the hosts that a wildcard takes, such as `.example.com`.
+    below: Map<Box<str>, Vec<usize>>,
     any: Vec<usize>,
 }
 
 impl ByHost {
     fn add(&mut self, route: &Route, index: usize) {
-        let list = match &route.host {
-            Some(host) => self.named.entry(host.as_str().into()).or_default(),
-            None => &mut self.any,
-        };
-        list.push(index);
+        if route.hosts.is_empty() {
+            self.any.push(index);
+        }
+        for host in &route.hosts {
+            let (map, host) = match host {
+                HostPattern::Exact(name) => (&mut self.named, name),
+                HostPattern::Below(end) => (&mut self.below, end),
+            };
+            map.entry(host.as_str().into()).or_default().push(index);
+        }
     }
 
-    /// The first route that `takes` the request: of those that name the host before the others.
+    fn sort(&mut self, routes: &[Route]) {
+        let lists = self.named.values_mut().chain(self.below.values_mut());
+        for list in lists.chain([&mut self.any]) {
+            list.sort_by_key(|index| Reverse(routes[*index].conditions_count()));
+        }
+    }
+
+    /// The first route that `takes` the request: of those that name the host, then of those with
+    /// the longest wildcard, and last of those for every host.
     fn first(&self, host: &str, takes: impl Fn(usize) -> bool) -> Option<usize> {
-        let named = self.named.get(host).into_iter().flatten();
-        let mut routes = named.chain(&self.any).copied();
-        routes.find(|index| takes(*index))
+        let find = |list: &Vec<usize>| list.iter().copied().find(|index| takes(*index));
+        let named = self.named.get(host).and_then(find);
+        let below = || {
+            if self.below.is_empty() {
+                return None;
+            }
+            // A wildcard stands for one label at least.
+            let dots = memchr::memchr_iter(b'.', host.as_bytes()).filter(|dot| *dot > 0);
+            let mut lists = dots.filter_map(|dot| self.below.get(&host[dot..]));
+            lists.find_map(find)
+        };
+        named.or_else(below).or_else(|| find(&self.any))
     }
 }
 
@@ -61,6 +86,10 @@ impl RouteIndex {
             };
             by_host.add(route, index);
         }
+        let by_host = new.exact.values_mut().chain(new.prefixes.values_mut());
+        by_host
+            .chain([&mut new.regexes])
+            .for_each(|it| it.sort(routes));
         new.lengths = new.prefixes.keys().map(|prefix| prefix.len()).collect();
         new.lengths.sort_unstable_by(|a, b| b.cmp(a));
         new.lengths.dedup();
@@ -70,7 +99,8 @@ impl RouteIndex {
     /// The index of the route that takes a request, as [`Settings::route`](super::Settings::route)
     /// finds it.
     ///
-    /// `routes`: those that it was made of. `method`: `None` excludes no route.
+    /// `routes`: those that it was made of. `method`: `None` excludes no route. `meets`: whether the
+    /// request meets the conditions of a route that has some.
     #[must_use]
     pub fn find(
         &self,
@@ -78,11 +108,13 @@ impl RouteIndex {
         path: &[u8],
         host: &str,
         method: Option<&[u8]>,
+        meets: impl Fn(&Route) -> bool,
     ) -> Option<usize> {
         let by_method = |index: usize| {
-            let methods = &routes[index].methods;
-            let is_named = |method| methods.iter().any(|named| named.as_bytes() == method);
-            methods.is_empty() || method.is_none_or(is_named)
+            let route = &routes[index];
+            let is_named = |method| route.methods.iter().any(|named| named.as_bytes() == method);
+            let by_method = route.methods.is_empty() || method.is_none_or(is_named);
+            by_method && (route.conditions_count() == 0 || meets(route))
         };
         let of_path = |by_host: &ByHost| by_host.first(host, by_method);
         let exact = || self.exact.get(path).and_then(of_path);
@@ -118,7 +150,14 @@ mod tests {
             "regex:^/a",
             "regex:b$",
         ];
-        let hosts = ["", "host = \"x.test\"\n", "host = \"y.test\"\n"];
+        let hosts = [
+            "",
+            "host = \"x.test\"\n",
+            "host = [\"y.test\", \"*.x.test\", \"*.test\"]\n",
+            "host = \"*.a.x.test\"\nmatch = { \"query:a\" = \"1\" }\n",
+            "match = { \"query:a\" = \"1\" }\n",
+            "match = { \"query:a\" = \"1\", \"query:b\" = \"1\" }\n",
+        ];
         let methods = [
             "",
             "methods = [\"GET\"]\n",
@@ -142,12 +181,22 @@ mod tests {
                 let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
                 let index = RouteIndex::new(&settings.routes);
                 for path in ["/", "/a", "/a/", "/a/b", "/a/bb", "/c", "/cb", ""] {
-                    for host in ["x.test", "y.test", "z.test", ""] {
+                    for (host, met) in [
+                        ("x.test", 0),
+                        ("y.test", 1),
+                        ("z.test", 2),
+                        ("b.a.x.test", 1),
+                        ("b.x.test", 2),
+                        (".x.test", 1),
+                        ("", 0),
+                    ] {
                         for method in [None, Some("GET"), Some("PUT"), Some("HEAD")] {
-                            let expected = settings.route(path.as_bytes(), Some(host), method);
+                            let meets = |route: &Route| route.conditions.len() <= met;
+                            let expected =
+                                settings.route(path.as_bytes(), Some(host), method, meets);
                             let routes = &settings.routes;
                             let method = method.map(str::as_bytes);
-                            let found = index.find(routes, path.as_bytes(), host, method);
+                            let found = index.find(routes, path.as_bytes(), host, method, meets);
                             let expected = expected.map(|(index, _)| index);
                             assert_eq!(found, expected, "{path} {host} {method:?} in {text}");
                         }

@@ -1,20 +1,31 @@
 //! Reads changes of header fields: `{ "x-api-version" = "2", "cookie" = false }`.
 
+use std::fmt::Display;
+
 use toml::de::DeValue;
 
 use super::prelude::*;
 use crate::config::spelling::is_same_field;
-use crate::config::{FieldEdit, FieldEdits};
+use crate::config::{FieldEdit, FieldEdits, KeyTemplate};
 
-pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
-    kind(Form::HeaderFields, |node| read(node, Of::Requests), shown);
+/// Values may have variables of the request.
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits<KeyTemplate>> = kind(
+    Form::HeaderFields,
+    |node| read(node, Of::Requests, template),
+    shown,
+);
 
-pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
-    kind(Form::HeaderFields, |node| read(node, Of::Responses), shown);
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = kind(
+    Form::HeaderFields,
+    |node| read(node, Of::Responses, |_, value| Some(value.to_owned())),
+    shown,
+);
 
-fn shown(edits: &FieldEdits) -> Option<Shown> {
-    let edit = |(name, edit): (&str, &FieldEdit)| match edit {
-        FieldEdit::Set(value) => format!("{} = {}", toml_string(name), toml_text(value)),
+fn shown<V: Display>(edits: &FieldEdits<V>) -> Option<Shown> {
+    let edit = |(name, edit): (&str, &FieldEdit<V>)| match edit {
+        FieldEdit::Set(value) => {
+            format!("{} = {}", toml_string(name), toml_text(&value.to_string()))
+        }
         FieldEdit::Remove => format!("{} = false", toml_string(name)),
     };
     if edits.is_empty() {
@@ -22,6 +33,19 @@ fn shown(edits: &FieldEdits) -> Option<Shown> {
     }
     let edits: Vec<String> = edits.iter().map(edit).collect();
     bare(&format!("{{ {} }}", edits.join(", ")))
+}
+
+/// Reads a value with variables, such as `$remote_addr`.
+fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
+    match KeyTemplate::parse_value(value) {
+        Ok(template) => Some(template),
+        Err(wrong) => {
+            for error in wrong {
+                entry.wrong(&format!("{error}; write $$ for a $ itself"));
+            }
+            None
+        }
+    }
 }
 
 /// The messages that the fields are part of.
@@ -48,11 +72,11 @@ const OWN: [&str; 11] = [
 ];
 
 /// Reads a table of header fields.
-fn read(node: Node, of: Of) -> Option<FieldEdits> {
+fn read<V>(node: Node, of: Of, value: impl Fn(Node, &str) -> Option<V>) -> Option<FieldEdits<V>> {
     let Some(entries) = node.entries() else {
         return node.expected("a table such as { \"x-name\" = \"value\" }");
     };
-    let mut edits: Vec<(String, FieldEdit)> = Vec::new();
+    let mut edits: Vec<(String, FieldEdit<V>)> = Vec::new();
     let mut is_right = true;
     for entry in entries {
         let name = entry.name;
@@ -65,7 +89,7 @@ fn read(node: Node, of: Of) -> Option<FieldEdits> {
             );
             is_right = false;
         }
-        match (is_field(entry, of), edit(entry)) {
+        match (is_field(entry, of), edit(entry, &value)) {
             (true, Some(edit)) => edits.push((name.to_owned(), edit)),
             _ => is_right = false,
         }
@@ -89,7 +113,7 @@ fn is_field(entry: Node, of: Of) -> bool {
     false
 }
 
-fn edit(entry: Node) -> Option<FieldEdit> {
+fn edit<V>(entry: Node, read: impl Fn(Node, &str) -> Option<V>) -> Option<FieldEdit<V>> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);
     }
@@ -110,5 +134,5 @@ fn edit(entry: Node) -> Option<FieldEdit> {
         );
         return None;
     }
-    Some(FieldEdit::Set(value.to_owned()))
+    read(entry, value).map(FieldEdit::Set)
 }

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
+use std::sync::Arc;
 
+use super::names::{NO_NAME, is_name};
 use super::prelude::*;
 use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
 
@@ -18,6 +20,8 @@ table! {
             "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
         redirect: Field::of(REDIRECT_FORM), Restart,
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
+        name: Field::of(Form::Like(NAME)), Restart,
+            "Routes with this name in listen are only for this address.";
     }
 }
 
@@ -56,6 +60,7 @@ pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
         Some(Listen {
             address: entry.address,
             service,
+            name: entry.name,
         })
     });
     listens.collect()
@@ -64,7 +69,11 @@ pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
 /// An entry that is written as a text, or not at all.
 pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
     let service = ListenService::of_text(&address, has_tls);
-    Listen { address, service }
+    Listen {
+        address,
+        service,
+        name: None,
+    }
 }
 
 /// Whether two addresses conflict, so that the kernel would refuse one of them.
@@ -89,6 +98,7 @@ struct Entry<'r> {
     node: Node<'r>,
     address: ListenAddress,
     wanted: Service,
+    name: Option<Arc<str>>,
 }
 
 /// What clients are to get at an address.
@@ -118,7 +128,9 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
     if node.value.as_table().is_some() {
         return table(node, has_tls);
     }
-    let Listen { address, service } = of_text(address(node)?, has_tls);
+    let Listen {
+        address, service, ..
+    } = of_text(address(node)?, has_tls);
     let wanted = match service {
         ListenService::Tls => Service::Tls,
         _ => Service::Plain,
@@ -127,6 +139,7 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
         node,
         address,
         wanted,
+        name: None,
     })
 }
 
@@ -138,6 +151,7 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
         fields.get("mode"),
         fields.get("redirect"),
     );
+    let name = fields.get("name").map(|node| (node, name(node)));
     fields.finish();
     let wish = tls.and_then(values::boolean);
     let redirect = redirect.map(|node| (node, redirect_port(node)));
@@ -171,7 +185,20 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
         node,
         address,
         wanted,
+        name: match name {
+            None => None,
+            Some((_, name)) => Some(name?),
+        },
     })
+}
+
+fn name(node: Node) -> Option<Arc<str>> {
+    let name = values::text(node)?;
+    if !is_name(name) {
+        node.wrong(NO_NAME);
+        return None;
+    }
+    Some(name.into())
 }
 
 fn address(node: Node) -> Option<ListenAddress> {
@@ -211,12 +238,12 @@ fn redirect_port(node: Node) -> Option<Option<NonZeroU16>> {
 
 /// The addresses for clients: as texts, where that says it all.
 pub(super) fn shown(server: &Server) -> Shown {
-    let items = server.listen_as_written().map(|(address, service)| {
-        let mode = match address {
+    let items = server.listen_as_written().map(|(listen, service)| {
+        let mode = match &listen.address {
             ListenAddress::Tcp(_) => None,
             ListenAddress::Unix { mode, .. } => *mode,
         };
-        let address = toml_text(&address.to_string());
+        let address = toml_text(&listen.address.to_string());
         let service = match service {
             None => String::new(),
             Some(ListenService::Plain) => ", tls = false".to_owned(),
@@ -224,7 +251,11 @@ pub(super) fn shown(server: &Server) -> Shown {
             Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
         };
         let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
-        match format!("{service}{mode}") {
+        let name = listen.name.as_deref();
+        let name = name.map_or(String::new(), |name| {
+            format!(", name = {}", toml_text(name))
+        });
+        match format!("{service}{mode}{name}") {
             fields if fields.is_empty() => address,
             fields => format!("{{ address = {address}{fields} }}"),
         }

@@ -10,6 +10,7 @@ pub(super) mod limit;
 pub(super) mod listen;
 pub(super) mod log;
 pub(super) mod names;
+mod networks;
 pub(super) mod origin;
 pub(super) mod plan;
 pub(super) mod plan_keys;

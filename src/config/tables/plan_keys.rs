@@ -19,7 +19,7 @@ const LARGEST: u64 = 100 * 1024 * 1024;
 /// What some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How many wrong lines of one file are reported.
-const MAX_WRONG: usize = 10;
+pub(super) const MAX_WRONG: usize = 10;
 
 type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 
@@ -90,17 +90,12 @@ impl Keys<'_> {
         let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
             return;
         };
-        let path = node.in_folder(name);
-        let text = match content(&path) {
-            Ok(text) => text,
-            Err(error) => {
-                return node.tell(&format!("{} cannot be read: {error}", node.shown(&path)));
-            }
+        let Some(text) = lines_of(node, &node.in_folder(name)) else {
+            return;
         };
-        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         let mut wrong = 0;
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-            let key = key_of(line);
+            let key = line_of(line);
             if key.is_empty() {
                 continue;
             }
@@ -119,15 +114,31 @@ impl Keys<'_> {
     }
 }
 
+/// The lines of a file that the value names; `None` if it cannot be read, which is reported.
+pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
+    match content(path) {
+        Ok(mut text) => {
+            if text.starts_with(BYTE_ORDER_MARK) {
+                text.drain(..BYTE_ORDER_MARK.len());
+            }
+            Some(text)
+        }
+        Err(error) => {
+            node.tell(&format!("{} cannot be read: {error}", node.shown(path)));
+            None
+        }
+    }
+}
+
 /// The content of a file.
 pub(in crate::config) fn content(path: &Path) -> io::Result<Vec<u8>> {
     read_regular(path, LARGEST)
 }
 
-/// The key in a line: what stands before a comment, without blanks.
+/// The value in a line: what stands before a comment, without blanks.
 ///
 /// A comment begins with `#` at the beginning of a line or behind a blank.
-fn key_of(line: &[u8]) -> &[u8] {
+pub(super) fn line_of(line: &[u8]) -> &[u8] {
     let starts =
         |at: &usize| line[*at] == b'#' && (*at == 0 || line[*at - 1].is_ascii_whitespace());
     let comment = (0..line.len()).find(starts);
@@ -151,7 +162,7 @@ mod tests {
             ("  # alice", ""),
             ("", ""),
         ] {
-            assert_eq!(key_of(line.as_bytes()), key.as_bytes(), "{line}");
+            assert_eq!(line_of(line.as_bytes()), key.as_bytes(), "{line}");
         }
     }
 }

@@ -1,33 +1,49 @@
 //! `[[routes]]`.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
 use super::limit::{self, Zones};
 use super::names::index;
+use super::networks::NETWORK_LIST;
 use super::prelude::*;
-use super::route_match::{HOST, METHODS, PATH};
+use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::suggest::nearest;
 use crate::config::{
-    CostRule, FieldEdits, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings,
-    Statuses,
+    ClientNetworks, Condition, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Listen,
+    Networks, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
 };
 
 table! {
-    /// One of the `[[routes]]`. No two have the same path, host and methods.
+    /// One of the `[[routes]]`. No two have the same path, hosts, methods, conditions and listen.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Route {
         path: PathPattern = PATH.required("\"/\""), NextRequest,
             "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.";
-        /// In lowercase, without a port; `None`: every host.
-        host: Option<String> = HOST.optional(), NextRequest,
-            "Only requests for this host.";
+        /// Empty: every host.
+        hosts: Vec<HostPattern> = HOSTS.or_else(Vec::new).named("host"), NextRequest,
+            "Only requests for this host, or for the hosts of this list; \"*.example.com\" takes all below it.";
         /// Empty: every method.
         methods: Vec<String> = METHODS.or("[]"), NextRequest,
             "Only these methods.";
+        /// Sorted; empty: there are none.
+        conditions: Vec<Condition> = CONDITIONS.or_else(Vec::new).named("match"), NextRequest,
+            "Only requests with all these values: { \"header:x-version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }.";
+        /// `None`: every address.
+        listen: Option<Arc<str>>;
+        + listen: Field::of(NOT_EMPTY_FORM), NextRequest,
+            "Only requests to the address of this name in listen of [server].",
+            |it, _| shown(it.listen.as_ref()?);
+        allow: Option<Networks> = NETWORK_LIST.optional(), NextRequest,
+            "Only clients of these networks, or of { file = \"partners.txt\" }; others get 403.";
+        deny: Option<Networks> = NETWORK_LIST.optional(), NextRequest,
+            "Clients of these networks get 403. The most specific network of allow and deny decides.";
+        /// What `allow` and `deny` decide together; `None`: there is neither.
+        networks: Option<Arc<ClientNetworks>>;
         /// What happens to its requests.
         action: RouteAction;
         + origin: Field::of(Form::Text), NextRequest,
@@ -47,8 +63,8 @@ table! {
         + add_prefix: Field::of(rewrite::ADD_FORM).shown_at(2), NextRequest,
             "Put before the path that the origin gets, after strip_prefix is removed.",
             |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
-        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
-            "Fields that the origin gets instead of the client's; false removes one.";
+        request_fields: FieldEdits<KeyTemplate> = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
+            "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
         response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers").shown_at(2), NextRequest,
             "Fields of all responses, instead of the origin's; false removes one.";
         /// They go before those of all responses.
@@ -152,6 +168,8 @@ pub(in crate::config) struct Known<'a> {
     /// The origins without problems.
     pub(in crate::config) origins: &'a [Option<Origin>],
     pub(in crate::config) zones: Zones<'a>,
+    /// The addresses for clients, which may have names.
+    pub(in crate::config) listens: &'a [Listen],
 }
 
 /// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
@@ -177,9 +195,12 @@ pub(in crate::config) fn read(tables: &[Node], known: &Known) -> Vec<Option<Rout
             routes.push(None);
             continue;
         };
-        let route = Route::read(&mut fields);
+        let mut route = Route::read(&mut fields);
+        route.listen = fields
+            .get("listen")
+            .and_then(|node| listen(node, known.listens));
         let is_right = |name: &&'static str| !fields.is_wrong(name);
-        let is_known = ["path", "host", "methods"].iter().all(is_right);
+        let is_known = SELECTING.iter().all(is_right);
         let taken = is_known.then(|| Taken::by(&route));
         let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
         if let Some(twin) = twin {
@@ -189,7 +210,7 @@ pub(in crate::config) fn read(tables: &[Node], known: &Known) -> Vec<Option<Rout
                 format!("the route at {}", tables[twin].place())
             };
             table.wrong(&format!(
-                "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
+                "route {} has the same path, host, methods, match and listen as {other}, so it would never be used; remove one",
                 numbers[index],
             ));
         } else if let Some(taken) = taken {
@@ -219,19 +240,28 @@ fn numbers(tables: &[Node]) -> Vec<usize> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Taken {
     path: PathPattern,
-    host: Option<String>,
-    /// In alphabetical order.
+    /// In alphabetical order, as are the methods.
+    hosts: Vec<String>,
     methods: Vec<String>,
+    conditions: Vec<Condition>,
+    listen: Option<Arc<str>>,
 }
+
+/// The fields that decide which requests a route takes.
+const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
 
 impl Taken {
     fn by(route: &Route) -> Self {
         let mut methods = route.methods.clone();
         methods.sort();
+        let mut hosts: Vec<String> = route.hosts.iter().map(ToString::to_string).collect();
+        hosts.sort();
         Self {
             path: route.path.clone(),
-            host: route.host.clone(),
+            hosts,
             methods,
+            conditions: route.conditions.clone(),
+            listen: route.listen.clone(),
         }
     }
 }
@@ -263,6 +293,13 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     route.action = action?;
     route.rewrite = rewrite?;
     route.class = class.unwrap_or_default();
+    let has_networks = route.allow.is_some() || route.deny.is_some();
+    route.networks = has_networks.then(|| {
+        Arc::new(ClientNetworks::new(
+            route.allow.as_ref(),
+            route.deny.as_ref(),
+        ))
+    });
     is_right.then_some(route)
 }
 
@@ -282,6 +319,30 @@ fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
         );
     }
     (STATUS.read)(refuse).map(RouteAction::Refuse)
+}
+
+/// Reads the name of an address for clients.
+fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
+    let name = values::text(node)?;
+    let names: Vec<&str> = listens.iter().filter_map(|it| it.name.as_deref()).collect();
+    if let Some(known) = listens
+        .iter()
+        .find_map(|it| it.name.as_ref().filter(|it| ***it == *name))
+    {
+        return Some(Arc::clone(known));
+    }
+    let known = match nearest(name, &names) {
+        _ if names.is_empty() => {
+            "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]".to_owned()
+        }
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    node.missing(&format!(
+        "no entry of listen in [server] has the name {}; {known}",
+        toml_string(name)
+    ));
+    None
 }
 
 /// The class that a route names, or the first one of its origin.
@@ -355,13 +416,59 @@ impl Route {
 
     /// The route's name in logs and metrics.
     ///
-    /// It is the path as written, after the host if the route has one.
+    /// It is the path as written, after the hosts if the route has any, and before `listen` and its
+    /// conditions.
     #[must_use]
     pub fn name(&self) -> String {
-        match &self.host {
-            Some(host) => format!("{host} {}", self.path),
-            None => self.path.to_string(),
+        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
+        let mut name = match &hosts[..] {
+            [] => self.path.to_string(),
+            hosts => format!("{} {}", hosts.join(","), self.path),
+        };
+        if let Some(listen) = &self.listen {
+            name.extend([" listen=", listen]);
         }
+        for condition in &self.conditions {
+            name.extend([" ", &condition.to_string()]);
+        }
+        name
+    }
+
+    /// What decides which requests it takes, the same for two versions of one route.
+    #[must_use]
+    pub fn selector(&self) -> impl Eq + Hash + '_ {
+        (
+            &self.path,
+            &self.hosts,
+            &self.methods,
+            &self.conditions,
+            &self.listen,
+        )
+    }
+
+    /// Whether both are versions of one route.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.selector() == other.selector()
+    }
+
+    /// How the route ranks for this host, and `None` if it does not take it.
+    #[must_use]
+    pub fn host_rank(&self, host: &str) -> Option<HostRank> {
+        if self.hosts.is_empty() {
+            return Some(HostRank::Any);
+        }
+        self.hosts
+            .iter()
+            .filter_map(|pattern| pattern.rank(host))
+            .max()
+    }
+
+    /// How many conditions a request must meet beside its path, host and method. Of equal routes
+    /// the one with the most goes before.
+    #[must_use]
+    pub fn conditions_count(&self) -> usize {
+        self.conditions.len() + usize::from(self.listen.is_some())
     }
 }
 

@@ -1,10 +1,12 @@
-//! Which requests a route takes: its `path`, `host` and `methods`.
+//! Which requests a route takes: its `path`, `host`, `methods` and `match`.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::prelude::*;
-use crate::config::{PathPattern, PathRegex};
+use crate::config::{
+    ByteRegex, Condition, ConditionInput, ConditionValue, HostPattern, PathPattern,
+};
 
 pub(super) const PATH: Kind<PathPattern> = kind(
     Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
@@ -12,10 +14,25 @@ pub(super) const PATH: Kind<PathPattern> = kind(
     shown,
 );
 
-pub(super) const HOST: Kind<Option<String>> = kind(
-    Form::Like("[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]"),
-    |node| values::parsed(node, "a host such as \"api.example.com\"", host).map(Some),
-    |it| shown(it.as_ref()?),
+const HOST_FORM: Form = Form::Like("([*][.])?[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]");
+
+pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
+    Form::OneOf(&[HOST_FORM, Form::List(&HOST_FORM, 1)]),
+    |node| {
+        const EXAMPLE: &str = "[\"api.example.com\", \"*.example.com\"]";
+        let what = format!("a host such as \"api.example.com\", or a list such as {EXAMPLE}");
+        let one = |item: Node| values::parsed(item, &what, host);
+        if node.items().is_none() {
+            return one(node).map(|host| vec![host]);
+        }
+        values::filled(EXAMPLE, node)?;
+        values::list(EXAMPLE, one)(node)
+    },
+    |it| match &it[..] {
+        [] => None,
+        [host] => shown(host),
+        hosts => texts(hosts),
+    },
 );
 
 pub(super) const METHODS: Kind<Vec<String>> = kind(
@@ -35,7 +52,7 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
         if regex.starts_with(char::is_whitespace) {
             return Err("a regular expression begins right behind regex:; remove the blank, or write [ ] for one".into());
         }
-        let regex = PathRegex::new(regex).map_err(|error| error.to_string())?;
+        let regex = ByteRegex::new(regex).map_err(|error| error.to_string())?;
         return Ok(PathPattern::Regex(regex));
     }
     let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {
@@ -51,19 +68,94 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     Ok(pattern(path.to_owned()))
 }
 
-fn host(text: &str) -> Result<String, &'static str> {
-    let letter = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let name = !text.is_empty() && text.chars().all(letter);
-    let address = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    if name || address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) {
-        Ok(text.to_ascii_lowercase())
-    } else if text.contains('*') {
-        Err("a host is one name; write a route for each, or leave host out to match all")
+fn host(text: &str) -> Result<HostPattern, &'static str> {
+    let is_name = |text: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        !text.is_empty() && text.chars().all(fits)
+    };
+    if text == "*" {
+        return Err("leave host out to match every host");
+    }
+    let lower = text.to_ascii_lowercase();
+    if let Some(end) = lower.strip_prefix('*') {
+        let is_below = end.strip_prefix('.').is_some_and(is_name);
+        return is_below
+            .then(|| HostPattern::Below(end.to_owned()))
+            .ok_or("a * stands for whole labels at the beginning, as in \"*.example.com\"");
+    }
+    let address = lower.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    if is_name(&lower) || address.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
+        Ok(HostPattern::Exact(lower))
+    } else if lower.contains('*') {
+        Err("a * stands for whole labels at the beginning, as in \"*.example.com\"")
     } else {
         Err("a host is a name such as \"api.example.com\", without scheme, port or path")
     }
+}
+
+/// Most conditions of a route. Each request that the route may take is compared with all.
+const MAX_CONDITIONS: usize = 16;
+
+pub(super) const CONDITIONS: Kind<Vec<Condition>> =
+    kind(Form::Conditions(MAX_CONDITIONS), conditions, |it| {
+        if it.is_empty() {
+            return None;
+        }
+        let condition = |it: &Condition| {
+            let (input, value) = (it.input.to_string(), it.value.to_string());
+            format!("{} = {}", toml_string(&input), toml_text(&value))
+        };
+        let all: Vec<String> = it.iter().map(condition).collect();
+        bare(&format!("{{ {} }}", all.join(", ")))
+    });
+
+/// Reads `match`. The order of the conditions does not matter, so they are sorted.
+fn conditions(node: Node) -> Option<Vec<Condition>> {
+    let Some(entries) = node.entries() else {
+        return node.expected("a table such as { \"header:x-version\" = \"2\" }");
+    };
+    if entries.len() > MAX_CONDITIONS {
+        node.wrong(&format!(
+            "a route has at most {MAX_CONDITIONS} conditions; found {}",
+            entries.len()
+        ));
+        return None;
+    }
+    let all: Vec<Option<Condition>> = entries.iter().map(|it| condition(*it)).collect();
+    let mut all: Vec<Condition> = all.into_iter().collect::<Option<_>>()?;
+    all.sort_by_cached_key(Condition::to_string);
+    // Names of fields are compared without case.
+    if let Some(pair) = all.windows(2).find(|pair| pair[0].input == pair[1].input) {
+        node.wrong(&format!("{} is there twice; remove one", pair[0].input));
+        return None;
+    }
+    Some(all)
+}
+
+fn condition(entry: Node) -> Option<Condition> {
+    let (kind, name) = entry.name.split_once(':').unwrap_or_default();
+    let input = match kind {
+        "header" if values::is_token(name) => {
+            Some(ConditionInput::Header(name.to_ascii_lowercase()))
+        }
+        "query" if !name.is_empty() => Some(ConditionInput::Query(name.to_owned())),
+        "cookie" if values::is_token(name) => Some(ConditionInput::Cookie(name.to_owned())),
+        _ => {
+            entry.tell(
+                "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
+            );
+            None
+        }
+    };
+    let what = "a text such as \"2\", or \"regex:^on\"";
+    let value = values::parsed(entry, what, |text| match text.strip_prefix("regex:") {
+        Some(regex) => ByteRegex::new(regex).map(ConditionValue::Regex),
+        None => Ok(ConditionValue::Equal(text.to_owned())),
+    });
+    Some(Condition {
+        input: input?,
+        value: value?,
+    })
 }
 
 fn method(text: &str) -> Result<String, String> {

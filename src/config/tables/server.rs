@@ -238,10 +238,11 @@ impl Server {
     /// The entries of `listen`, each with its service unless it is that of a text entry.
     pub(crate) fn listen_as_written(
         &self,
-    ) -> impl Iterator<Item = (&ListenAddress, Option<ListenService>)> {
-        self.listen.iter().map(|Listen { address, service }| {
-            let usual = ListenService::of_text(address, self.tls.is_some());
-            (address, Some(*service).filter(|service| *service != usual))
+    ) -> impl Iterator<Item = (&Listen, Option<ListenService>)> {
+        self.listen.iter().map(|listen| {
+            let usual = ListenService::of_text(&listen.address, self.tls.is_some());
+            let service = Some(listen.service);
+            (listen, service.filter(|service| *service != usual))
         })
     }
 

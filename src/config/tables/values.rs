@@ -255,7 +255,7 @@ pub(in crate::config) fn network(node: Node) -> Option<IpNet> {
     network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
 }
 
-fn network_of(text: &str) -> Option<IpNet> {
+pub(in crate::config) fn network_of(text: &str) -> Option<IpNet> {
     let alone = || text.parse::<IpAddr>().map(IpNet::from);
     let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
     Some(match network.trunc() {

@@ -14,6 +14,13 @@ pub fn argument<'a>(query: &'a [u8], name: &str) -> Cow<'a, [u8]> {
     value.map_or(Cow::Borrowed(&[]), decoded)
 }
 
+/// The value of an argument as [`argument`] has it; `None` if the query has no such argument.
+#[must_use]
+pub fn given_argument<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
+    all(query, name).next()?;
+    Some(argument(query, name))
+}
+
 /// Whether a query has several arguments of this name.
 ///
 /// Some programs read the first then, others the last, or all of them.

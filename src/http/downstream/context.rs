@@ -49,6 +49,12 @@ impl ConnectionContext {
         &self.peer
     }
 
+    /// Returns both ends of a connection that goes on in another protocol.
+    #[must_use]
+    pub fn into_peer(self) -> Peer {
+        self.peer
+    }
+
     /// Returns the address of the peer as header fields show it; `None` on a unix socket.
     #[must_use]
     pub fn address(&self) -> Option<&[u8]> {

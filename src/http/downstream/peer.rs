@@ -1,10 +1,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
+use std::sync::Arc;
 
 use super::proxy_protocol::ProxyHeader;
 
 /// The two ends of a client's connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Peer {
     /// The address of the client; `None` on a unix socket.
     pub address: Option<SocketAddr>,
@@ -12,6 +13,8 @@ pub struct Peer {
     pub local_port: u16,
     /// The port to which requests are redirected, over TLS; `None`: they are served here.
     pub redirect: Option<NonZeroU16>,
+    /// The name of the address that the client connected to, if it has one.
+    pub listener: Option<Arc<str>>,
     /// Whether the connection is encrypted.
     pub secure: bool,
 }

@@ -302,7 +302,8 @@ impl<'a> GateRequest<'a> {
         self.sharer.get_or_init(|| {
             let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
-            let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
+            let shared = |zone| key::shared(zone, self.info, self.route());
+            let key = zone.map_or_else(Key::default, shared);
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
             Sharer { key, plan }
         })

@@ -7,6 +7,7 @@ use futures_util::future::Either;
 
 use super::admitted::Admitted;
 use super::client::Client;
+use super::conditions;
 use super::cost;
 use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
@@ -164,7 +165,8 @@ fn find<'a>(
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
-    let found = gateway.route(&info.path, &info.host, info.head.method());
+    let meets = |route: &Route| conditions::are_met(route, info);
+    let found = gateway.route(&info.path, &info.host, info.head.method(), meets);
     if let Some(port) = info.peer.redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {
@@ -174,6 +176,13 @@ fn find<'a>(
         return Err(Reply::plain(404, "No route matches this request\n"));
     };
     record.route = Some(index);
+    if let Some(networks) = &route.networks
+        && !networks.serve(info.client.address)
+    {
+        record.is_refused = true;
+        gateway.count_refused(index);
+        return Err(Reply::of_status(403));
+    }
     let origin = match route.action {
         RouteAction::Forward(origin) => origin,
         RouteAction::Refuse(status) => return Err(Reply::of_status(status)),

@@ -3,7 +3,7 @@ use std::cell::Cell;
 use super::cookies;
 use super::request_info::RequestInfo;
 use crate::config::target;
-use crate::config::{Variable, Zone};
+use crate::config::{Route, Variable, Zone};
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -33,7 +33,7 @@ pub(super) enum NotLimited {
 /// Builds a request's key for a zone.
 ///
 /// Returns `Err` if the zone does not limit the request.
-pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Result<Key, NotLimited> {
+pub(super) fn take(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key, NotLimited> {
     if info
         .client
         .address
@@ -41,21 +41,25 @@ pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Result<Key, NotLimited> {
     {
         return Err(NotLimited::Exempt);
     }
-    fill(zone, info).ok_or(NotLimited::NoKey)
+    fill(zone, info, route).ok_or(NotLimited::NoKey)
 }
 
 /// Builds the key by which a request shares the gate of its origin.
 ///
 /// It is empty if the zone's expression is. `exempt` has no effect here.
-pub(super) fn shared(zone: &Zone, info: &RequestInfo) -> Key {
-    fill(zone, info).unwrap_or_default()
+pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
+    fill(zone, info, route).unwrap_or_default()
 }
 
-fn fill(zone: &Zone, info: &RequestInfo) -> Option<Key> {
+fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
     let mut bytes = SCRATCH.take();
     bytes.clear();
-    zone.key
-        .fill_into(&mut bytes, |variable, key| add(key, variable, zone, info));
+    zone.key.fill_into(&mut bytes, |variable, key| {
+        match (variable, info.client.address) {
+            (Variable::RemoteAddr, Some(address)) => write(key, zone.cut(address)),
+            (variable, _) => add(key, variable, info, route),
+        }
+    });
     let key = key_of(&bytes, zone);
     SCRATCH.set(bytes);
     key
@@ -78,15 +82,14 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     (!bytes.is_empty()).then(|| Key::from(bytes))
 }
 
-fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) {
+/// Appends the value of a variable.
+pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &Route) {
     match variable {
-        Variable::RemoteAddr => {
-            match info.client.address {
-                Some(address) => write(key, zone.cut(address)),
-                // All clients of a unix socket count as one client, as in nginx.
-                None => key.extend_from_slice(b"unix:"),
-            }
-        }
+        Variable::RemoteAddr => match info.client.address {
+            Some(address) => write(key, address),
+            // All clients of a unix socket count as one client, as in nginx.
+            None => key.extend_from_slice(b"unix:"),
+        },
         Variable::Host => key.extend_from_slice(info.host.as_bytes()),
         Variable::Uri => key.extend_from_slice(&info.path),
         Variable::RequestUri => {
@@ -118,6 +121,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
         Variable::Arg(name) => {
             key.extend_from_slice(&target::argument(info.query(), name));
         }
+        Variable::Path(group) => key.extend_from_slice(route.path.capture(&info.path, group)),
     }
 }
 
@@ -158,7 +162,7 @@ mod tests {
             ..Peer::default()
         };
         let info = RequestInfo::new(&head, &peer, &settings.server);
-        let key = take(&settings.zones[0], &info).ok();
+        let key = take(&settings.zones[0], &info, &settings.routes[0]).ok();
         key.map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
 

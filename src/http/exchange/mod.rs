@@ -5,6 +5,7 @@
 mod admitted;
 mod answer;
 mod client;
+mod conditions;
 mod cookies;
 mod cost;
 mod download;

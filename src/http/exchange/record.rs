@@ -47,6 +47,8 @@ pub(super) struct RequestRecord<'r> {
     ///
     /// A waiting request should be small, so this is no `Option`.
     pub(super) asked_since: Moment,
+    /// Whether its route does not let its client in.
+    pub(super) is_refused: bool,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
     /// `None` if no spans of the request are sent: there is no collector, or its client does not
@@ -85,6 +87,7 @@ impl<'r> RequestRecord<'r> {
             server: None,
             origin_took: None,
             asked_since: Moment::default(),
+            is_refused: false,
             is_answered: false,
             trace: trace.map(Box::new),
             status: CLIENT_GONE,
@@ -271,6 +274,7 @@ impl<'r> RequestRecord<'r> {
                 .and(route.and_then(Route::origin))
                 .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
+            is_refused: self.is_refused,
             limited: self.limited(),
             planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
                 let (zone, plan) = (of.0.name.as_str(), &*of.1.name);

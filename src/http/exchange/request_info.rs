@@ -75,6 +75,20 @@ impl<'a> RequestInfo<'a> {
             .map(|(.., value)| value)
     }
 
+    /// Returns the values of all fields of a name, joined as nginx joins them; `None` if there is
+    /// no such field.
+    pub(super) fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let mut values = self.named(name);
+        let first = values.next()?;
+        let mut joined = Cow::Borrowed(first);
+        for value in values {
+            let all = joined.to_mut();
+            all.extend_from_slice(b", ");
+            all.extend_from_slice(value);
+        }
+        Some(joined)
+    }
+
     /// Returns what limits by these inputs would read, and programs would read in two ways.
     pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {
         let fields = inputs.single_fields();

@@ -7,8 +7,9 @@ use crate::config::{FieldEdits, PathRewrite, target};
 
 /// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
-/// It is made of the path that routes were compared with, so the origin sees no path that they did
-/// not see. The query stays as it was sent.
+/// What stands behind the prefix passes as it was sent, if that is the same path: the origin may
+/// tell `%2F` from `/`. Otherwise it is made of the path that routes were compared with, so the
+/// origin sees no path that they did not see. The query stays as it was sent.
 pub(super) fn each_target_part(
     info: &RequestInfo<'_>,
     rewrite: &PathRewrite,
@@ -18,16 +19,18 @@ pub(super) fn each_target_part(
     if sent == b"*" {
         return put(sent);
     }
+    let (sent_path, query) = sent.split_at(memchr::memchr(b'?', sent).unwrap_or(sent.len()));
     let (add, rest) = rewrite.apply(&info.path);
     put(add.as_bytes());
     match info.path {
         // It was sent in the form in which it is compared.
         Cow::Borrowed(_) => put(rest),
-        Cow::Owned(_) => target::encode(rest, put),
+        Cow::Owned(_) => match rewrite.rest_as_sent(&info.path, sent_path) {
+            Some(rest) => put(rest),
+            None => target::encode(rest, put),
+        },
     }
-    if let Some(query) = memchr::memchr(b'?', sent) {
-        put(&sent[query..]);
-    }
+    put(query);
 }
 
 /// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.

@@ -27,6 +27,13 @@ impl Gateway {
         metrics.unwrap_or(&self.no_route).count(status, duration);
     }
 
+    /// Counts a request whose client its route does not let in.
+    pub fn count_refused(&self, route: usize) {
+        if let Some(metrics) = self.routes.get(route) {
+            metrics.count_refused();
+        }
+    }
+
     /// The metrics of the requests that no route took.
     #[must_use]
     pub fn no_route_metrics(&self) -> &RouteMetrics {

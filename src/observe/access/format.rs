@@ -39,6 +39,9 @@ pub(crate) fn text(entry: &Entry) -> String {
         quoted(entry.referer.as_deref()),
         quoted(entry.user_agent.as_deref()),
     );
+    if entry.is_refused {
+        line.push_str(" refused");
+    }
     if let Some(limited) = &entry.limited {
         let _ = write!(line, " zone=\"{}\"", limited.zone);
     }
@@ -103,6 +106,8 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -149,6 +154,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         route: entry.route.as_deref(),
         origin: entry.origin,
         server: entry.server.as_deref(),
+        refused: entry.is_refused.then_some(true),
         zone: limited.map(|limited| limited.zone),
         key: entry.key(),
         limit_status: limited.map(|limited| limited.status.label()),

@@ -75,6 +75,8 @@ pub struct Entry<'a> {
     pub origin: Option<&'a str>,
     /// The server of that origin.
     pub server: Option<String>,
+    /// Whether `allow` and `deny` of the route do not let its client in.
+    pub is_refused: bool,
     /// The result of the request's limits.
     pub limited: Option<Limited<'a>>,
     /// The key of the request at the origin's gate, if it has a plan there.

@@ -15,6 +15,7 @@ fn entry() -> Entry<'static> {
         route: Some("/".to_owned()),
         origin: Some("app"),
         server: Some("http://127.0.0.1:9000".to_owned()),
+        is_refused: false,
         limited: Some(Limited {
             zone: "per_client",
             key: b"a\n\xff\\",

@@ -63,6 +63,7 @@ pub const SECONDS: [f64; 23] = [
 ];
 
 const REQUESTS: &str = "drip_requests_total";
+const REFUSED: &str = "drip_refused_total";
 /// Client connections that are open.
 pub(super) const CONNECTIONS: &str = "drip_connections";
 /// The most client connections that may be open.
@@ -114,6 +115,10 @@ const DESCRIPTOR_WAITS: &str = "drip_descriptor_waits_total";
 /// Registers the help texts, and the metrics that exist from the start.
 pub fn describe() {
     describe_counter!(REQUESTS, "Requests answered, by route and status code.");
+    describe_counter!(
+        REFUSED,
+        "Requests of clients that allow and deny of their route do not let in, by route."
+    );
     describe_histogram!(
         REQUEST_SECONDS,
         Unit::Seconds,

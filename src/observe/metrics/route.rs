@@ -5,7 +5,7 @@ use ::metrics::{Histogram, counter, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::tally::Tally;
-use super::{REQUEST_SECONDS, REQUESTS};
+use super::{REFUSED, REQUEST_SECONDS, REQUESTS};
 
 /// Metrics of one route.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct RouteMetrics {
     route: String,
     /// Counters by status code, each created when its code is first seen.
     codes: Box<[OnceLock<Box<Tally>>]>,
+    /// Created when the first request is refused.
+    refused: OnceLock<Tally>,
     seconds: Histogram,
     /// The same durations as in `seconds`, for readers that need their quantiles each second.
     latencies: AtomicHistogram,
@@ -32,6 +34,7 @@ impl RouteMetrics {
         Self {
             route: route.to_owned(),
             codes,
+            refused: OnceLock::new(),
             seconds,
             latencies: AtomicHistogram::default(),
         }
@@ -54,6 +57,12 @@ impl RouteMetrics {
         self.latencies.record(duration);
     }
 
+    /// Counts a request whose client may not come.
+    pub fn count_refused(&self) {
+        let tally = || Tally::into_series(counter!(REFUSED, "route" => self.route.clone()));
+        self.refused.get_or_init(tally).add(1);
+    }
+
     /// The statuses of its responses so far, each with its number.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = (Self::FIRST..=Self::LAST).zip(&self.codes);
@@ -70,6 +79,9 @@ impl RouteMetrics {
     pub fn show(&self) {
         let seen = self.codes.iter().filter_map(OnceLock::get);
         seen.for_each(|tally| tally.show());
+        if let Some(refused) = self.refused.get() {
+            refused.show();
+        }
     }
 }
 

@@ -164,7 +164,7 @@ impl<'a> GatedSimulator<'a> {
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
-        let key = zone.map(|zone| self.requests.of(zone, line));
+        let key = zone.map(|zone| self.requests.of(zone, route, line));
         let key = key.unwrap_or_default();
         let plan = zone.and_then(|zone| zone.plans.of(&key));
         let class = plan.and_then(|plan| plan.class.as_ref());
@@ -201,7 +201,7 @@ impl<'a> GatedSimulator<'a> {
         let mut refused = None;
         for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(wanted.zone);
-            let Some(key) = self.requests.limited(zone, line) else {
+            let Some(key) = self.requests.limited(zone, route, line) else {
                 continue;
             };
             wanted.limit = zone.limit_of(&key, wanted.limit);

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 use crate::config::{
-    KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route, ServerUrl,
-    Settings, Variable, Zone,
+    HostPattern, KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route,
+    ServerUrl, Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
 use crate::server::reachable;
@@ -79,7 +79,13 @@ impl Aim {
         let origin = &settings.origins[origin];
         let keys = route.limits.iter().map(|limit| &zone(limit.zone).key);
         let (query, mut headers) = naming(keys);
-        headers.extend(route.host.clone().map(|host| ("host".to_owned(), host)));
+        headers.extend(route.hosts.first().map(|host| {
+            let host = match host {
+                HostPattern::Exact(name) => name.clone(),
+                HostPattern::Below(end) => format!("demo{end}"),
+            };
+            ("host".to_owned(), host)
+        }));
         let path = match &route.path {
             PathPattern::Prefix(path) | PathPattern::Exact(path) => path,
             PathPattern::Regex(_) => return Err(AimError::Pattern),

@@ -158,7 +158,7 @@ fn problems_name_the_file_that_they_are_in() {
         ),
         (
             "[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            "conf.d/a.toml:1:1: routes: route 1 has the same path, host and methods as the route at gateway.toml:9:1, so it would never be used; remove one",
+            "conf.d/a.toml:1:1: routes: route 1 has the same path, host, methods, match and listen as the route at gateway.toml:9:1, so it would never be used; remove one",
         ),
         (
             "include = [\"b.toml\"]\n",

@@ -16,7 +16,37 @@ pub(super) const CASES: &[Case] = &[
     ("\"/\"", "\"regex:(a{500}){500}\"",
      r#"9:10: path: this regular expression takes more than 256 KB when it is compiled; lower the counts in {} or write several routes; found "regex:(a{500}){500}""#),
     (APP, "\"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"",
-     "14:1: routes: route 3 has the same path, host and methods as route 2, so it would never be used; remove one"),
+     "14:1: routes: route 3 has the same path, host, methods, match and listen as route 2, so it would never be used; remove one"),
+    // Which clients.
+    (APP, "\"app\"\nallow = [\"10.0.0.0/8\", \"2001:db8::1\"]\ndeny = [\"10.9.0.0/16\"]", ""),
+    (APP, "\"app\"\nallow = []",
+     "11:9: allow: the list is empty; write one such as [\"192.0.2.0/24\"]"),
+    (APP, "\"app\"\ndeny = \"10.0.0.0/8\"",
+     r#"11:8: deny: expected a list such as ["192.0.2.0/24"], or { file = "partners.txt" }; found "10.0.0.0/8""#),
+    (APP, "\"app\"\ndeny = [\"10.0.0.0/33\"]",
+     r#"11:9: deny: expected an address or network such as "10.0.0.0/8"; found "10.0.0.0/33""#),
+    (APP, "\"app\"\nallow = { file = \"/none/partners.txt\" }",
+     "11:18: file: /none/partners.txt cannot be read: No such file or directory (os error 2)"),
+    (APP, "\"app\"\nallow = { path = \"partners.txt\" }",
+     "11:9: the table allow has no file; add one such as file = \"partners.txt\"\n11:11: \"path\" is not a field of the table allow, whose fields are file"),
+    // Which requests.
+    (APP, "\"app\"\nhost = [\"a.test\", \"*.B.test\"]", ""),
+    (APP, "\"app\"\nhost = \"*\"", r#"11:8: host: leave host out to match every host; found "*""#),
+    (APP, "\"app\"\nhost = \"www.*\"",
+     r#"11:8: host: a * stands for whole labels at the beginning, as in "*.example.com"; found "www.*""#),
+    (APP, "\"app\"\nhost = [\"a.test\", \"A.test\"]", "11:19: host: \"A.test\" is listed twice; remove one"),
+    (APP, "\"app\"\nmatch = { \"header:X-Version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }", ""),
+    (APP, "\"app\"\nmatch = { \"x-version\" = \"2\" }",
+     r#"11:24: x-version: a condition is on "header:NAME", "query:NAME" or "cookie:NAME", such as "header:x-version""#),
+    (APP, "\"app\"\nmatch = { \"header:x-version\" = 2 }",
+     r#"11:31: header:x-version: expected a text such as "2", or "regex:^on"; found 2"#),
+    (APP, "\"app\"\nmatch = { \"query:a\" = \"regex:(\" }",
+     r#"11:22: query:a: this is not a regular expression of drip: unclosed group; found "regex:(""#),
+    (APP, "\"app\"\nmatch = { \"header:a\" = \"1\", \"header:A\" = \"1\" }",
+     "11:9: match: header:a is there twice; remove one"),
+    (APP, "\"app\"\nlisten = \"internal\"",
+     "11:10: listen: no entry of listen in [server] has the name \"internal\"; none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]"),
+    (APP, "\"app\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nmatch = { \"query:a\" = \"1\" }", ""),
     // Refusing.
     ("origin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]", "refuse = 403", ""),
     ("origin = \"app\"\nlimits", "refuse = 200\nlimits",
@@ -44,6 +74,9 @@ pub(super) const CASES: &[Case] = &[
     (APP, "\"app\"\nadd_prefix = \"/a//b\"",
      r#"11:14: add_prefix: what is added has no empty segments, and none that is . or ..; remove them; found "/a//b""#),
     // Fields.
+    (APP, "\"app\"\nrequest_headers = { x-real-ip = \"$remote_addr\", x-price = \"US$$5\", x-user = \"$path_user\" }", ""),
+    (APP, "\"app\"\nrequest_headers = { x-price = \"US$5\" }",
+     "11:30: x-price: $5 is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME; write $$ for a $ itself"),
     (APP, "\"app\"\nrequest_headers = { \"x-version\" = \"2\", Cookie = false }", ""),
     (APP, "\"app\"\nresponse_headers = { server = false }\nanswer_headers = { \"x-a\" = \"b\tc \u{e9}\" }", ""),
     (APP, "\"app\"\nrequest_headers = [\"x-version\"]",
@@ -91,7 +124,9 @@ fn what_is_shown_reads_back() {
         let again = parse(&show(&settings), Path::new("/etc/drip/gateway.toml"), false).unwrap();
         assert_eq!(again.routes, settings.routes, "{}", show(&settings));
     }
-    let settings = settings_with(CASES[5].0, CASES[5].1);
+    let refuse = |(_, to, _): &&Case| to.ends_with("refuse = 403");
+    let (from, to, _) = CASES.iter().find(refuse).unwrap();
+    let settings = settings_with(from, to);
     assert_eq!(settings.routes[0].action, RouteAction::Refuse(403));
 }
 
@@ -118,10 +153,10 @@ fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
         ("/m", Some("a.example"), "GET", "/"),
         ("/other", None, "GET", "/"),
     ] {
-        let found = settings.route(path.as_bytes(), host.or(Some("")), Some(method));
+        let found = settings.route(path.as_bytes(), host.or(Some("")), Some(method), |_| true);
         let (_, route) = found.unwrap();
         assert_eq!(route.path.to_string(), expected, "{path} {host:?}");
         let names_host = host == Some("a.example") && path == "/u/x";
-        assert_eq!(route.host.is_some(), names_host, "{path} {host:?}");
+        assert_eq!(!route.hosts.is_empty(), names_host, "{path} {host:?}");
     }
 }

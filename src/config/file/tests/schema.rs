@@ -151,6 +151,8 @@ const UNSEEN: &[&str] = &[
     "a cluster has only one database",
     "cannot count at this rate in this store",
     "class: the value does not fit here",
+    "is there twice; remove one",
+    "no entry of listen in [server] has the name",
 ];
 
 #[test]

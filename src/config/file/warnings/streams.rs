@@ -118,9 +118,11 @@ fn is_of_browsers(zone: &Zone) -> bool {
             | Variable::ServerPort
             | Variable::Cookie(_) => true,
             Variable::Header(name) => name == "user-agent" || name == "cookie",
-            Variable::Uri | Variable::RequestUri | Variable::RequestMethod | Variable::Arg(_) => {
-                false
-            }
+            Variable::Uri
+            | Variable::RequestUri
+            | Variable::RequestMethod
+            | Variable::Arg(_)
+            | Variable::Path(_) => false,
         },
     })
 }

@@ -57,6 +57,7 @@ fn defaults_are_shown_and_read_back() {
         [Listen {
             address: ListenAddress::Tcp("127.0.0.1:8080".parse().unwrap()),
             service: ListenService::Plain,
+            name: None,
         }]
     );
     assert_eq!(server.admin, Some("127.0.0.1:9090".parse().unwrap()));

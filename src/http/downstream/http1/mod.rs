@@ -75,8 +75,8 @@ pub fn serve<S: Socket, A: RequestService>(
     stop: &Rc<StopSignal>,
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
-    let context = ConnectionContext::new(peer);
     let mut connection = Http1Connection::new(socket, peer.secure, timeouts, stop);
+    let context = ConnectionContext::new(peer);
     async move {
         let end = loop {
             let served = match connection.read_head(&*service).await {
@@ -102,7 +102,7 @@ pub fn serve<S: Socket, A: RequestService>(
             End::Answered => Box::pin(connection.close(false)).await,
             End::Broken => Box::pin(connection.break_off()).await,
             End::Http2 => {
-                let (stop, peer) = (connection.stop.signal(), *context.peer());
+                let (stop, peer) = (connection.stop.signal(), context.into_peer());
                 let timeouts = connection.timeouts;
                 let socket = Rewound::new(connection.kept, connection.socket);
                 Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;

@@ -43,7 +43,7 @@ pub(super) fn pending<'p>(
     let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
     route.limits.iter().filter_map(move |wanted| {
         let zone = gateway.zone(wanted.zone).settings();
-        let key = match key::take(zone, info) {
+        let key = match key::take(zone, info, route) {
             Ok(key) => key,
             Err(NotLimited::Exempt) => return None,
             Err(NotLimited::NoKey) => {

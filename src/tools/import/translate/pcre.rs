@@ -3,7 +3,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-use crate::config::{PathPattern, PathRegex};
+use crate::config::{ByteRegex, PathPattern};
 
 /// A regular expression for paths in drip's syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) fn translate(pattern: &str, ignores_case: bool) -> Option<Translated>
         reader.step()?;
     }
     let Reader { text, is_exact, .. } = reader;
-    PathRegex::new(&text).ok()?;
+    ByteRegex::new(&text).ok()?;
     Some(Translated { text, is_exact })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn beneath(prefix: &str, text: &str) -> Option<String> {
         }
         _ => return None,
     };
-    PathRegex::new(&written).ok()?;
+    ByteRegex::new(&written).ok()?;
     Some(written)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn whole(path: &str) -> String {
 
 /// Whether an expression in drip's syntax matches a path.
 pub(super) fn matches(text: &str, path: &str) -> bool {
-    PathRegex::new(text).is_ok_and(|regex| PathPattern::Regex(regex).matches(path.as_bytes()))
+    ByteRegex::new(text).is_ok_and(|regex| PathPattern::Regex(regex).matches(path.as_bytes()))
 }
 
 struct Reader<'p> {

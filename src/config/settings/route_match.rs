@@ -1,0 +1,151 @@
+//! Which requests a route takes, beside its path and methods.
+
+use std::fmt;
+
+use super::ByteRegex;
+
+/// Requests for one host, or for the hosts below one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// `api.example.com`: in lowercase, without a port.
+    Exact(String),
+    /// `*.example.com`, here without the `*`: every host that ends so, with at least one label more.
+    Below(String),
+}
+
+/// How far a host of a route goes before others: the highest wins, as in nginx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HostRank {
+    /// The route takes every host.
+    Any,
+    /// A wildcard, of this length.
+    Below(usize),
+    /// The host itself.
+    Exact,
+}
+
+impl HostPattern {
+    /// How the pattern ranks for this host; `None`: it does not match.
+    #[must_use]
+    pub fn rank(&self, host: &str) -> Option<HostRank> {
+        match self {
+            Self::Exact(name) => (name == host).then_some(HostRank::Exact),
+            Self::Below(end) => {
+                let is_below = host.len() > end.len() && host.ends_with(end.as_str());
+                is_below.then_some(HostRank::Below(end.len()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(name) => f.write_str(name),
+            Self::Below(end) => write!(f, "*{end}"),
+        }
+    }
+}
+
+/// A value that a request must have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// Where the value stands.
+    pub input: ConditionInput,
+    /// What it must be.
+    pub value: ConditionValue,
+}
+
+/// A part of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionInput {
+    /// `header:x-version`: a field, in lowercase.
+    Header(String),
+    /// `query:debug`: an argument of the query.
+    Query(String),
+    /// `cookie:beta`: a cookie.
+    Cookie(String),
+}
+
+/// The value that a part of a request must have. What a request lacks has no value, not an empty
+/// one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionValue {
+    /// These bytes; empty: it is there and empty.
+    Equal(String),
+    /// The expression finds a match in it.
+    Regex(ByteRegex),
+}
+
+impl Condition {
+    /// Whether a request with this value meets the condition; `None`: it has none.
+    #[must_use]
+    pub fn is_met_by(&self, value: Option<&[u8]>) -> bool {
+        value.is_some_and(|value| match &self.value {
+            ConditionValue::Equal(text) => text.as_bytes() == value,
+            ConditionValue::Regex(regex) => regex.is_match(value),
+        })
+    }
+}
+
+impl fmt::Display for ConditionInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Query(name) => write!(f, "query:{name}"),
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+        }
+    }
+}
+
+impl fmt::Display for ConditionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equal(text) => f.write_str(text),
+            Self::Regex(regex) => write!(f, "regex:{regex}"),
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.input, self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_takes_one_label_or_more_and_not_the_host_itself() {
+        let below = HostPattern::Below(".example.com".to_owned());
+        for (host, expected) in [
+            ("a.example.com", Some(HostRank::Below(12))),
+            ("a.b.example.com", Some(HostRank::Below(12))),
+            ("example.com", None),
+            (".example.com", None),
+            ("aexample.com", None),
+            ("", None),
+        ] {
+            assert_eq!(below.rank(host), expected, "{host}");
+        }
+        assert!(HostRank::Exact > HostRank::Below(200));
+        assert!(HostRank::Below(12) > HostRank::Below(4) && HostRank::Below(4) > HostRank::Any);
+    }
+
+    #[test]
+    fn what_a_request_lacks_meets_no_condition() {
+        let input = ConditionInput::Query("debug".to_owned());
+        let of = |value| Condition {
+            input: input.clone(),
+            value,
+        };
+        let empty = of(ConditionValue::Equal(String::new()));
+        assert!(empty.is_met_by(Some(b"")));
+        assert!(!empty.is_met_by(Some(b"1")) && !empty.is_met_by(None));
+        let regex = of(ConditionValue::Regex(ByteRegex::new("^on|^$").unwrap()));
+        assert!(regex.is_met_by(Some(b"only")) && regex.is_met_by(Some(b"")));
+        assert!(!regex.is_met_by(Some(b"off")) && !regex.is_met_by(None));
+    }
+}

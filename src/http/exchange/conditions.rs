@@ -1,0 +1,25 @@
+//! Whether a request meets the conditions of a route.
+
+use std::borrow::Cow;
+
+use super::cookies;
+use super::request_info::RequestInfo;
+use crate::config::{Condition, ConditionInput, Route, target};
+use crate::http::message::FieldName;
+
+/// Whether a request meets the conditions of a route, and came to the address that it names.
+pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
+    let listen = route.listen.as_deref();
+    let is_here = listen.is_none_or(|listen| info.peer.listener.as_deref() == Some(listen));
+    is_here && route.conditions.iter().all(|it| is_met(it, info))
+}
+
+fn is_met(condition: &Condition, info: &RequestInfo<'_>) -> bool {
+    let value = match &condition.input {
+        ConditionInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
+        ConditionInput::Header(name) => info.joined(name),
+        ConditionInput::Query(name) => target::given_argument(info.query(), name),
+        ConditionInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
+    };
+    condition.is_met_by(value.as_deref())
+}

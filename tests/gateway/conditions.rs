@@ -1,0 +1,155 @@
+//! Routes that look at more of a request than its path: `match`, `listen`, groups of a regular expression.
+
+use std::net::SocketAddr;
+
+use crate::support::{Client, Exchange, Gateway, Origin, free_address};
+
+/// An origin that answers with the field `x-place` that its route sets.
+fn telling() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        let place = exchange.field("x-place").unwrap_or("-").to_owned();
+        exchange.reply(place.as_bytes())
+    })
+}
+
+fn place(to: SocketAddr, target: &str, fields: &str) -> String {
+    let mut client = Client::connect(to);
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n{fields}\r\n").as_bytes());
+    client.answer().text()
+}
+
+fn routes(origin: &Origin, routes: &[(&str, &str)]) -> String {
+    let mut text = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
+    for (nth, (path, fields)) in routes.iter().enumerate() {
+        text.push_str(&format!(
+            "[[routes]]\npath = '{path}'\norigin = \"app\"\nrequest_headers = {{ x-place = \"{nth}\" }}\n{fields}\n"
+        ));
+    }
+    text
+}
+
+#[test]
+fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
+    let origin = telling();
+    let gateway = Gateway::start(&routes(
+        &origin,
+        &[
+            ("/", ""),
+            ("/", "match = { \"header:X-Version\" = \"2\" }"),
+            ("/", "match = { \"query:debug\" = \"\" }"),
+            ("/", "match = { \"cookie:beta\" = \"regex:^on\" }"),
+            (
+                "/",
+                "match = { \"header:x-version\" = \"2\", \"cookie:beta\" = \"regex:^on\" }",
+            ),
+            ("/", "host = \"a.test\"\nmatch = { \"query:host\" = \"1\" }"),
+            ("/long/", ""),
+        ],
+    ));
+    let to = gateway.address();
+    for (target, fields, expected) in [
+        ("/", "", "0"),
+        ("/", "X-Version: 2\r\n", "1"),
+        ("/", "x-version: 20\r\n", "0"),
+        ("/", "X-Version: 2\r\nX-Version: 2\r\n", "0"),
+        ("/?debug", "", "2"),
+        ("/?debug=", "", "2"),
+        ("/?a=b&%64ebug=", "", "2"),
+        ("/?debug=1", "", "0"),
+        ("/", "Cookie: a=b; beta=only\r\n", "3"),
+        ("/", "Cookie: a=b; beta=off\r\n", "0"),
+        // Equal in number: the first in the file.
+        ("/?debug", "X-Version: 2\r\n", "1"),
+        ("/?debug", "X-Version: 2\r\nCookie: beta=on\r\n", "4"),
+        // The host goes before conditions, the path before the host.
+        ("/?host=1", "X-Version: 2\r\nCookie: beta=on\r\n", "5"),
+        ("/long/x?host=1", "X-Version: 2\r\nCookie: beta=on\r\n", "6"),
+    ] {
+        assert_eq!(place(to, target, fields), expected, "{target} {fields}");
+    }
+    let metrics = gateway.metrics();
+    let labels = [("route", "/ header:x-version=2"), ("code", "200")];
+    assert_eq!(metrics.count("drip_requests_total", &labels), 2);
+}
+
+#[test]
+fn a_route_can_be_of_one_address() {
+    let origin = telling();
+    let internal = free_address();
+    let text = routes(
+        &origin,
+        &[
+            ("/", ""),
+            ("/", "listen = \"internal\""),
+            ("/admin/", "listen = \"internal\""),
+        ],
+    );
+    let site = crate::support::Site::new();
+    let file = site.text(&text).replacen(
+        "listen = [",
+        &format!("listen = [{{ address = \"{internal}\", name = \"internal\" }}, "),
+        1,
+    );
+    std::fs::write(site.file(), file).expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let public = gateway.address();
+    for (to, target, expected) in [
+        (public, "/", "0"),
+        (internal, "/", "1"),
+        (public, "/admin/", "0"),
+        (internal, "/admin/", "2"),
+    ] {
+        assert_eq!(place(to, target, ""), expected, "{to} {target}");
+    }
+}
+
+#[test]
+fn groups_of_the_path_are_keys_and_values_of_fields() {
+    let origin = telling();
+    let text = format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n\
+         [zones.user]\nkey = \"$path_user\"\nrate = \"1r/h\"\n\
+         [zones.second]\nkey = \"$path_2\"\nrate = \"1r/h\"\n\
+         [[routes]]\npath = 'regex:^/u/(?<user>[0-9]+)(/x)?'\norigin = \"app\"\n\
+         limits = [{{ zone = \"user\", burst = 0 }}, {{ zone = \"second\", burst = 1, nodelay = true }}]\n\
+         request_headers = {{ x-place = \"$path_user-$path_2-$path_none\" }}\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"user\", burst = 0 }}]\n\
+         request_headers = {{ x-place = \"$path_user\" }}\n",
+        origin.address
+    );
+    let gateway = Gateway::start(&text);
+    let to = gateway.address();
+    assert_eq!(place(to, "/u/12/x", ""), "12-/x-");
+    assert_eq!(place(to, "/u/%31%32/x", ""), "Too many requests\n");
+    assert_eq!(place(to, "/u/13", ""), "13--");
+    assert_eq!(place(to, "/u/14", ""), "14--");
+    // A route without such a group: no key, no limit, and no field.
+    assert_eq!(place(to, "/other", "X-Place: mine\r\n"), "-");
+    assert_eq!(place(to, "/other", ""), "-");
+}
+
+#[test]
+fn fields_for_the_origin_may_have_variables_and_never_a_line_of_the_client() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let names = ["x-real-ip", "x-mixed", "x-cookie", "x-dollar", "x-gone"];
+        let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
+        exchange.reply(told.join("|").as_bytes())
+    });
+    let text = format!(
+        "trusted_proxies = [\"127.0.0.1\"]\n[origins.app]\nservers = [\"http://{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         request_headers = {{ x-real-ip = \"$remote_addr\", x-mixed = \"$scheme://$host$request_uri of ${{DRIP_TEST_NAME}}\", \
+         x-cookie = \"$cookie_a $arg_b\", x-dollar = \"US$$5\", x-gone = \"$http_none\" }}\n",
+        origin.address
+    );
+    let variables = [("DRIP_TEST_NAME", std::path::Path::new("$host"))];
+    let gateway = Gateway::start_with(&text, &variables);
+    let fields =
+        "X-Forwarded-For: 192.0.2.7\r\nCookie: a=\"x\\015\\012Evil: 1\"\r\nX-Gone: mine\r\n";
+    let told = place(gateway.address(), "/p?b=%0d%0aevil:2", fields);
+    assert_eq!(
+        told,
+        "192.0.2.7|http://a.test/p?b=%0d%0aevil:2 of $host|x  Evil: 1   evil:2|US$5|-"
+    );
+}
