@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::config::{CertPair, Tls};
+use crate::config::CertPair;
 use crate::http::downstream::Certificates;
 use crate::tools::complain::complain;
 use crate::tools::import::{Files, import as translate};
@@ -109,7 +109,7 @@ impl Files for Disk {
             cert: owned(cert),
             key: owned(key),
         };
-        Certificates::load(&Tls { pairs: vec![pair] })
+        Certificates::load(&[pair])
             .map(drop)
             .map_err(|error| error.to_string())
     }

@@ -36,6 +36,15 @@ pub enum Variable {
     Scheme,
     /// `$server_port`: the port that the client connected to.
     ServerPort,
+    /// `$ssl_client_verify`: `SUCCESS` if the client showed a certificate, `NONE` if it did not;
+    /// empty without TLS.
+    SslClientVerify,
+    /// `$ssl_client_fingerprint`: SHA-256 of that certificate, in hexadecimal.
+    SslClientFingerprint,
+    /// `$ssl_client_subject`: its subject, as RFC 4514 writes it.
+    SslClientSubject,
+    /// `$ssl_client_serial`: its serial number, in hexadecimal.
+    SslClientSerial,
     /// `$http_NAME`: a header field, here in lowercase and with `-` for `_`.
     Header(String),
     /// `$cookie_NAME`: a cookie.
@@ -47,7 +56,7 @@ pub enum Variable {
     Path(String),
 }
 
-const FIXED: [(&str, Variable); 7] = [
+const FIXED: [(&str, Variable); 11] = [
     ("remote_addr", Variable::RemoteAddr),
     ("host", Variable::Host),
     ("uri", Variable::Uri),
@@ -55,10 +64,15 @@ const FIXED: [(&str, Variable); 7] = [
     ("request_method", Variable::RequestMethod),
     ("scheme", Variable::Scheme),
     ("server_port", Variable::ServerPort),
+    ("ssl_client_verify", Variable::SslClientVerify),
+    ("ssl_client_fingerprint", Variable::SslClientFingerprint),
+    ("ssl_client_subject", Variable::SslClientSubject),
+    ("ssl_client_serial", Variable::SslClientSerial),
 ];
 
 /// All variables, for messages.
 const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, \
+                       $ssl_client_verify, $ssl_client_fingerprint, $ssl_client_subject, $ssl_client_serial, \
                        $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME";
 
 /// Why a text is not a [`KeyTemplate`].
@@ -356,7 +370,8 @@ mod tests {
         assert_eq!(
             unknown("hosts").to_string(),
             "$hosts is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, \
-             $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME"
+             $request_method, $scheme, $server_port, $ssl_client_verify, $ssl_client_fingerprint, \
+             $ssl_client_subject, $ssl_client_serial, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME"
         );
     }
 }

@@ -18,8 +18,8 @@ use super::full;
 use super::kernel_queue::KernelQueue;
 use super::listeners::{AcceptedSocket, Listener};
 use super::proxy_protocol::tell_no_header;
-use super::tls::{tell_failed, tls_server};
-use crate::config::{self, ListenService};
+use super::tls::{tell_failed, tls_servers};
+use crate::config::{self, Listen, ListenService};
 use crate::http::downstream::{self, Peek, Peer, Socket, Timeouts, TlsServer, read_proxy_header};
 use crate::http::exchange::Worker;
 use crate::http::gateway::Gateway;
@@ -54,12 +54,12 @@ impl Accepting {
         connections: ClientConnections,
     ) -> io::Result<Self> {
         let limit = descriptors::raise_limit();
-        let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
+        let entries = ListenEntry::of(server)?;
         let listeners = Listener::open_all(&server.listen)?;
         let mut workers = Vec::new();
         let mut inboxes = Vec::new();
         for _ in 0..server.workers.get() {
-            let (worker, inbox) = start_worker(gateway.clone(), tls_server.clone()).await?;
+            let (worker, inbox) = start_worker(gateway.clone(), entries.clone()).await?;
             workers.push(worker);
             inboxes.push(inbox);
         }
@@ -130,14 +130,14 @@ impl Accepting {
 /// Starts a worker thread. Returns it with the channel that passes connections to it.
 async fn start_worker(
     gateway: GatewayWatch,
-    tls_server: Option<TlsServer>,
+    entries: Vec<ListenEntry>,
 ) -> io::Result<(Arbiter, UnboundedSender<Accepted>)> {
     let thread = Arbiter::try_new()?;
     let (inbox, accepted) = mpsc::unbounded_channel();
     let (start, started) = oneshot::channel();
     thread.spawn_fn(move || {
         let worker = Worker::new(gateway);
-        actix_rt::spawn(work(worker, accepted, tls_server));
+        actix_rt::spawn(work(worker, accepted, entries));
         // The receiver is gone only when the process ends anyway.
         let _gone = start.send(());
     });
@@ -151,27 +151,24 @@ async fn start_worker(
 async fn work(
     worker: Rc<Worker>,
     mut accepted: UnboundedReceiver<Accepted>,
-    tls_server: Option<TlsServer>,
+    entries: Vec<ListenEntry>,
 ) {
     static UNWATCHED: Throttle = Throttle::new();
     while let Some(accepted) = accepted.recv().await {
         let Accepted {
             stream,
-            service,
-            name,
+            listener,
             place,
         } = accepted;
+        let Some(entry) = entries.get(listener) else {
+            continue;
+        };
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
         let connection = NewConnection {
             timeouts: gateway.timeouts(),
             worker: Rc::clone(&worker),
-            tls_server: tls_server.clone().filter(|_| service == ListenService::Tls),
-            redirect: match service {
-                ListenService::Redirect(port) => Some(port),
-                ListenService::Plain | ListenService::Tls => None,
-            },
-            name,
+            entry: entry.clone(),
             place,
         };
         let begin = || connection.begin(stream, server);
@@ -188,15 +185,46 @@ async fn work(
 struct NewConnection {
     worker: Rc<Worker>,
     timeouts: Rc<Timeouts>,
+    entry: ListenEntry,
+    place: ConnectionPlace,
+}
+
+/// What clients get at one address.
+#[derive(Clone)]
+struct ListenEntry {
     /// `None` where clients get no TLS.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
     name: Option<Arc<str>>,
-    place: ConnectionPlace,
+}
+
+impl ListenEntry {
+    /// Those of all addresses, in the order of `listen`.
+    fn of(server: &config::Server) -> io::Result<Vec<Self>> {
+        let entry = |(listen, tls_server): (&Listen, Option<TlsServer>)| Self {
+            tls_server,
+            redirect: match listen.service {
+                ListenService::Redirect(port) => Some(port),
+                ListenService::Plain | ListenService::Tls => None,
+            },
+            name: listen.name.clone(),
+        };
+        let entries = server.listen.iter().zip(tls_servers(server)?);
+        Ok(entries.map(entry).collect())
+    }
+
+    /// A client at this address.
+    fn peer(&self) -> Peer {
+        Peer {
+            redirect: self.redirect,
+            listener: self.name.clone(),
+            ..Peer::default()
+        }
+    }
 }
 
 impl NewConnection {
-    fn begin(mut self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
+    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
@@ -210,18 +238,12 @@ impl NewConnection {
                 let peer = Peer {
                     address: Some(address),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
-                    redirect: self.redirect,
-                    listener: self.name.take(),
-                    secure: false,
+                    ..self.entry.peer()
                 };
                 self.serve_peer(socket, peer, server, Self::serve_tcp);
             }
             AcceptedSocket::Unix(unix) => {
-                let peer = Peer {
-                    redirect: self.redirect,
-                    listener: self.name.take(),
-                    ..Peer::default()
-                };
+                let peer = self.entry.peer();
                 self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
             }
         }
@@ -249,7 +271,7 @@ impl NewConnection {
     }
 
     fn serve_tcp(self, socket: TcpStream, peer: Peer) {
-        let Some(tls_server) = self.tls_server else {
+        let Some(tls_server) = self.entry.tls_server.clone() else {
             return self.serve(socket, peer);
         };
         let (stop, place, address) = (self.worker.stop_signal(), self.place, peer.address);

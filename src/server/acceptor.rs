@@ -9,7 +9,6 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
@@ -22,7 +21,6 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
-use crate::config::ListenService;
 use crate::observe::connections::{ClientConnections, ConnectionPlace};
 use crate::observe::metrics::{DescriptorWait, count_descriptor_wait};
 
@@ -32,10 +30,8 @@ const BACK_OFF: Duration = Duration::from_millis(500);
 /// An accepted connection for a worker.
 pub(super) struct Accepted {
     pub(super) stream: AcceptedSocket,
-    /// What the client gets.
-    pub(super) service: ListenService,
-    /// The name of the address, if it has one.
-    pub(super) name: Option<Arc<str>>,
+    /// The place of its address in `listen`.
+    pub(super) listener: usize,
     /// Held until the connection has ended.
     pub(super) place: ConnectionPlace,
 }
@@ -156,11 +152,9 @@ impl Dispatch {
             match ready.try_io(|listener| listener.get_ref().accept()) {
                 Ok(Ok(stream)) => {
                     failing = false;
-                    let listener = listener.get_ref();
                     self.hand_over(Accepted {
                         stream,
-                        service: listener.service(),
-                        name: listener.name(),
+                        listener: listener.get_ref().nth(),
                         place,
                     });
                 }
@@ -191,8 +185,7 @@ impl Dispatch {
             match listener.accept() {
                 Ok(stream) => self.hand_over(Accepted {
                     stream,
-                    service: listener.service(),
-                    name: listener.name(),
+                    listener: listener.nth(),
                     place,
                 }),
                 Err(error) if is_of_one_connection(&error) => {}

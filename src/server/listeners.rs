@@ -3,14 +3,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{env, fmt, fs, io};
 
 use listenfd::ListenFd;
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::config::{Listen, ListenAddress, ListenService, SocketMode};
+use crate::config::{Listen, ListenAddress, SocketMode};
 
 /// Maximum number of connections that the kernel queues until they are accepted.
 pub(super) const BACKLOG: i32 = 2048;
@@ -19,8 +18,8 @@ pub(super) const BACKLOG: i32 = 2048;
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: Socket,
-    service: ListenService,
-    name: Option<Arc<str>>,
+    /// Its place in `listen`.
+    nth: usize,
     inherited: bool,
 }
 
@@ -47,7 +46,7 @@ impl Listener {
     /// down that is not in `listen`: clients would connect to it and get no answer.
     pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
-        let open = |listen: &Listen| {
+        let open = |(nth, listen): (usize, &Listen)| {
             let address = &listen.address;
             let found = inherited.iter().position(|(bound, _)| bound.is(address));
             let socket = match found.map(|found| inherited.remove(found)) {
@@ -58,12 +57,12 @@ impl Listener {
             Ok(Self {
                 socket: socket
                     .map_err(|error| in_use(&error, &format!("server.listen {address}")))?,
-                service: listen.service,
-                name: listen.name.clone(),
+                nth,
                 inherited: found.is_some(),
             })
         };
-        let listeners = listen.iter().map(open).collect::<io::Result<_>>()?;
+        let listeners = listen.iter().enumerate().map(open);
+        let listeners = listeners.collect::<io::Result<_>>()?;
         if let Some((address, _)) = inherited.first() {
             let what =
                 format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
@@ -72,14 +71,9 @@ impl Listener {
         Ok(listeners)
     }
 
-    /// What clients get here.
-    pub(super) fn service(&self) -> ListenService {
-        self.service
-    }
-
-    /// The name that routes select it by.
-    pub(super) fn name(&self) -> Option<Arc<str>> {
-        self.name.clone()
+    /// Its place in `listen`.
+    pub(super) fn nth(&self) -> usize {
+        self.nth
     }
 
     /// Whether the parent process handed the socket down (`LISTEN_FDS`).

@@ -4,8 +4,10 @@ use std::{fs, io};
 use jiff::Timestamp;
 
 use super::descriptors;
-use crate::config::{self, Access, CertPair, FileField, LoadError, Settings, Tls};
-use crate::http::downstream::{CertificateError, Certificates, Validity};
+use crate::config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
+use crate::http::downstream::{
+    CertificateError, Certificates, ClientTrustError, Validity, check_client_trust,
+};
 use crate::time::clock;
 
 /// What the process starts with.
@@ -45,15 +47,21 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let pairs = tls.map_or(&[][..], |tls| &tls.pairs);
     let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
     for (index, pair) in pairs.iter().enumerate() {
-        let alone = Tls {
-            pairs: vec![pair.clone()],
-        };
-        match Certificates::load(&alone) {
+        match Certificates::load(std::slice::from_ref(pair)) {
             Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
             Ok(certificates) => {
                 let warning = certificates.first_validity().and_then(of_validity);
                 doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
             }
+        }
+    }
+    for (field, auth) in client_auths(&settings.server) {
+        if let Err(error) = check_client_trust(auth) {
+            let field = match error {
+                ClientTrustError::Ca { .. } => FileField::ClientCa(field),
+                ClientTrustError::Crl { .. } => FileField::ClientCrl(field),
+            };
+            unusable.push((field, error.to_string()));
         }
     }
     if let Access::File(log) = &settings.log.access
@@ -80,6 +88,18 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
         text,
         settings,
     })
+}
+
+/// The settings for certificates of clients: those of `[server.tls]`, and those of entries of
+/// `listen` that have others, with their place there.
+fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &ClientAuth)> {
+    let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    let entries = server.listen.iter().enumerate();
+    let own = entries.filter_map(move |(nth, listen)| {
+        let auth = listen.client_auth.as_ref()?;
+        (Some(auth) != usual).then_some((Some(nth), auth))
+    });
+    usual.map(|auth| (None, auth)).into_iter().chain(own)
 }
 
 /// The field that names the file at fault.

@@ -4,18 +4,41 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::Error;
 
-use crate::config::Tls;
+use crate::config::{ClientAuth, ListenService, Server};
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
 use crate::observe::escape::cut_quoted;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Builds the TLS server. From here on renewed certificates are reloaded.
-pub(super) fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
+/// Builds the TLS of each address for clients; `None` where there is none. From here on renewed
+/// certificates are reloaded.
+pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
     let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
-    let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
+    let Some(tls) = &server.tls else {
+        return Ok(server.listen.iter().map(|_| None).collect());
+    };
+    let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
     actix_rt::spawn(Arc::clone(&certificates).follow());
-    TlsServer::new(certificates).map_err(|error| failed(&error))
+    // Addresses with the same settings share one.
+    let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
+    let mut servers = Vec::new();
+    for listen in &server.listen {
+        let clients = listen.client_auth.as_ref();
+        if listen.service != ListenService::Tls {
+            servers.push(None);
+            continue;
+        }
+        if let Some((_, known)) = made.iter().find(|(known, _)| *known == clients) {
+            servers.push(Some(known.clone()));
+            continue;
+        }
+        let new = TlsServer::new(Arc::clone(&certificates), clients.cloned());
+        let new = new.map_err(|error| failed(&error))?;
+        actix_rt::spawn(new.clone().follow());
+        made.push((clients, new.clone()));
+        servers.push(Some(new));
+    }
+    Ok(servers)
 }
 
 /// Logs why a handshake failed, each kind of reason once a second at most.

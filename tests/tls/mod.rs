@@ -1,6 +1,7 @@
 //! The program with `[server.tls]`, used by TLS clients over HTTP/1.1 and HTTP/2.
 
 mod certificates;
+mod client_certificates;
 mod http1;
 mod http2;
 mod names;

@@ -14,6 +14,10 @@ pub enum FileField {
     Cert(usize),
     /// `key` in `[server.tls]`, of the pair with this index.
     Key(usize),
+    /// `client_ca` of the entry of `listen` with this index; `None`: in `[server.tls]`.
+    ClientCa(Option<usize>),
+    /// The same of `client_crl`.
+    ClientCrl(Option<usize>),
     /// `access` in `[log]`.
     AccessLog,
     /// `max_connections` in `[server]`.
@@ -97,9 +101,21 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     match field {
         FileField::Cert(index) => tls("cert", index),
         FileField::Key(index) => tls("key", index),
+        FileField::ClientCa(entry) => client(root, entry, "client_ca"),
+        FileField::ClientCrl(entry) => client(root, entry, "client_crl"),
         FileField::AccessLog => root.section("log", Log::TABLE).get("access"),
         FileField::MaxConnections => root.section("server", Server::TABLE).get("max_connections"),
     }
+}
+
+/// A field about certificates of clients, or the entry that lacks it: it has that of `[server.tls]`.
+fn client<'r>(root: &mut Fields<'r>, entry: Option<usize>, name: &'static str) -> Option<Node<'r>> {
+    let mut server = root.section("server", Server::TABLE);
+    let Some(entry) = entry else {
+        return server.section("tls", Tls::TABLE).get(name);
+    };
+    let entry = server.get("listen")?.items()?.get(entry).copied()?;
+    Some(entry.field(name).unwrap_or(entry))
 }
 
 #[cfg(test)]

@@ -44,6 +44,10 @@ fn variable(name: &str) -> Option<String> {
         "request_method",
         "scheme",
         "server_port",
+        "ssl_client_verify",
+        "ssl_client_fingerprint",
+        "ssl_client_subject",
+        "ssl_client_serial",
     ];
     if fixed.contains(&lower.as_str()) {
         return Some(lower);

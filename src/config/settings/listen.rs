@@ -4,6 +4,8 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::config::ClientAuth;
+
 /// An entry of `server.listen`: an address for clients, and what they get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
@@ -11,6 +13,8 @@ pub struct Listen {
     pub address: ListenAddress,
     /// What they get.
     pub service: ListenService,
+    /// Which clients get TLS here; `None`: all.
+    pub client_auth: Option<ClientAuth>,
     /// The name that routes select it by.
     pub name: Option<Arc<str>>,
 }

@@ -58,6 +58,10 @@ impl RequestInputs {
                     | Variable::RequestMethod
                     | Variable::Scheme
                     | Variable::ServerPort
+                    | Variable::SslClientVerify
+                    | Variable::SslClientFingerprint
+                    | Variable::SslClientSubject
+                    | Variable::SslClientSerial
                     | Variable::Path(_),
                 )
                 | Part::Text(_) => continue,

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
+use std::path::Path;
 use std::sync::Arc;
 
+use super::client_auth::{self, ClientAuth};
 use super::names::{NO_NAME, is_name};
 use super::prelude::*;
 use crate::config::{Listen, ListenAddress, ListenService, Server, SocketMode};
@@ -22,6 +24,12 @@ table! {
             "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.";
         name: Field::of(Form::Like(NAME)), Restart,
             "Routes with this name in listen are only for this address.";
+        client_ca: Field::of(NOT_EMPTY_FORM), Restart,
+            "As in [server.tls], for this address.";
+        client_auth: Field::of(client_auth::AUTH_FORM), Restart,
+            "As in [server.tls], for this address.";
+        client_crl: Field::of(NOT_EMPTY_FORM), Restart,
+            "As in [server.tls], for this address.";
     }
 }
 
@@ -29,10 +37,12 @@ const REDIRECT_FORM: Form = Form::Like(
     "https(:[+]?0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?",
 );
 
-/// Reads `listen`. `has_tls`: the file has `[server.tls]`.
-pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
+/// Reads `listen`. `has_tls`: the file has `[server.tls]`, with these certificates of clients.
+pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
     let items = values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default();
-    let entries = items.into_iter().filter_map(|item| entry(item, has_tls));
+    let entries = items
+        .into_iter()
+        .filter_map(|item| entry(item, has_tls, clients));
     let entries: Vec<Entry> = entries.collect();
     for (index, entry) in entries.iter().enumerate() {
         let address = &entry.address;
@@ -59,6 +69,7 @@ pub(super) fn read(node: Node, has_tls: bool) -> Vec<Listen> {
         };
         Some(Listen {
             address: entry.address,
+            client_auth: entry.client_auth.filter(|_| service == ListenService::Tls),
             service,
             name: entry.name,
         })
@@ -72,6 +83,7 @@ pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
     Listen {
         address,
         service,
+        client_auth: None,
         name: None,
     }
 }
@@ -98,6 +110,7 @@ struct Entry<'r> {
     node: Node<'r>,
     address: ListenAddress,
     wanted: Service,
+    client_auth: Option<ClientAuth>,
     name: Option<Arc<str>>,
 }
 
@@ -124,9 +137,9 @@ fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
     ports.first().copied()
 }
 
-fn entry(node: Node, has_tls: bool) -> Option<Entry> {
+fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
     if node.value.as_table().is_some() {
-        return table(node, has_tls);
+        return table(node, has_tls, clients);
     }
     let Listen {
         address, service, ..
@@ -139,11 +152,12 @@ fn entry(node: Node, has_tls: bool) -> Option<Entry> {
         node,
         address,
         wanted,
+        client_auth: clients.cloned(),
         name: None,
     })
 }
 
-fn table(node: Node, has_tls: bool) -> Option<Entry> {
+fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
     let mut fields = Fields::of(node, "an entry of listen".to_owned(), LISTEN)?;
     let address = fields.required("address", address);
     let (tls, mode, redirect) = (
@@ -152,6 +166,8 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
         fields.get("redirect"),
     );
     let name = fields.get("name").map(|node| (node, name(node)));
+    let client_auth = client_auth::read(&mut fields, clients);
+    let auth_nodes = ["client_ca", "client_auth", "client_crl"].map(|name| fields.value(name));
     fields.finish();
     let wish = tls.and_then(values::boolean);
     let redirect = redirect.map(|node| (node, redirect_port(node)));
@@ -181,10 +197,18 @@ fn table(node: Node, has_tls: bool) -> Option<Entry> {
         (None, wish) if wish.unwrap_or(has_tls && !is_unix) => Service::Tls,
         (None, _) => Service::Plain,
     };
+    if !matches!(wanted, Service::Tls) {
+        for node in auth_nodes.into_iter().flatten() {
+            node.tell(
+                "clients show certificates over TLS only, and there is none here; remove this",
+            );
+        }
+    }
     Some(Entry {
         node,
         address,
         wanted,
+        client_auth,
         name: match name {
             None => None,
             Some((_, name)) => Some(name?),
@@ -251,14 +275,32 @@ pub(super) fn shown(server: &Server) -> Shown {
             Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
         };
         let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
+        let auth = shown_auth(server, listen);
         let name = listen.name.as_deref();
         let name = name.map_or(String::new(), |name| {
             format!(", name = {}", toml_text(name))
         });
-        match format!("{service}{mode}{name}") {
+        match format!("{service}{mode}{name}{auth}") {
             fields if fields.is_empty() => address,
             fields => format!("{{ address = {address}{fields} }}"),
         }
     });
     Shown::Value(list(items))
+}
+
+/// The fields for certificates of clients, unless they are those of `[server.tls]`.
+fn shown_auth(server: &Server, listen: &Listen) -> String {
+    let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    if listen.service != ListenService::Tls || listen.client_auth.as_ref() == usual {
+        return String::new();
+    }
+    let Some(auth) = &listen.client_auth else {
+        return ", client_auth = \"off\"".to_owned();
+    };
+    let field =
+        |name: &str, file: &Path| format!(", {name} = {}", toml_text(&file.display().to_string()));
+    let word = client_auth::shown_word(auth);
+    let crl = auth.crl.as_ref().map(|crl| field("client_crl", crl));
+    let ca = field("client_ca", &auth.ca);
+    format!("{ca}, client_auth = \"{word}\"{}", crl.unwrap_or_default())
 }

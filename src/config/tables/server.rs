@@ -133,9 +133,11 @@ const STATE: Kind<Option<PathBuf>> = kind(
 pub(in crate::config) fn read(mut fields: Fields, admin_token: bool) -> Server {
     let mut server = Server::read(&mut fields);
     let has_tls = fields.value("tls").is_some();
-    server.listen = read_or_default(&mut fields, "listen", |node| listen::read(node, has_tls));
-    server.admin = read_or_default(&mut fields, "admin", |node| admin(node, admin_token));
     server.tls = fields.table("tls", Tls::TABLE).and_then(tls::read);
+    let clients = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    let listen = |node: Node| listen::read(node, has_tls, clients);
+    server.listen = read_or_default(&mut fields, "listen", listen);
+    server.admin = read_or_default(&mut fields, "admin", |node| admin(node, admin_token));
     meet(&fields, &server);
     fields.finish();
     server

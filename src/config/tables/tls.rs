@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::client_auth::{self, ClientAuth};
 use super::prelude::*;
 
 table! {
@@ -18,6 +19,17 @@ table! {
         + key: Field::of(KEY_FILES).required("\"server.key\""), Restart,
             "PEM files of the private keys, in the same order.",
             |it, _| shown_files(it.pairs.iter().map(|pair| &*pair.key));
+        /// Which clients get a connection; `None`: all.
+        clients: Option<ClientAuth>;
+        + client_ca: Field::of(NOT_EMPTY_FORM), Restart,
+            "A PEM file of the authorities that sign certificates of clients.",
+            |it, _| shown(&it.clients.as_ref()?.ca.display());
+        + client_auth: Field::of(client_auth::AUTH_FORM), Restart,
+            "\"required\" (default with client_ca), \"optional\", or \"off\": whether clients need a certificate.",
+            |it, _| shown(client_auth::shown_word(it.clients.as_ref()?));
+        + client_crl: Field::of(NOT_EMPTY_FORM), Restart,
+            "A PEM file of revocation lists, one of each authority.",
+            |it, _| shown(&it.clients.as_ref()?.crl.as_ref()?.display());
     }
 }
 
@@ -43,6 +55,7 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
         Some(certs)
     });
     let keys = fields.required("key", |node| Some((node, files(node, "\"server.key\"")?)));
+    let clients = client_auth::read(&mut fields, None);
     fields.finish();
     let (certs, (node, keys)) = (certs?, keys?);
     if certs.len() != keys.len() {
@@ -61,6 +74,7 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     });
     Some(Tls {
         pairs: pairs.collect::<Option<_>>()?,
+        clients,
     })
 }
 

@@ -12,11 +12,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-use super::validity::{self, Validity};
-use crate::config::{CertPair, Tls, read_regular};
+use super::certificate_facts::{Validity, version_and_validity};
+use crate::config::{CertPair, read_regular};
 
 /// Interval between checks for changed certificate files.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Largest file of a certificate, with its chain, or of a key.
 const LARGEST: u64 = 1 << 20;
@@ -80,18 +80,18 @@ pub enum CertificateError {
 }
 
 impl Certificates {
-    /// Reads the files of `tls`.
+    /// Reads the files of these pairs.
     ///
     /// # Errors
     ///
     /// Returns an error if a file cannot be read or is not PEM, or if a key does not match its
     /// certificate.
-    pub fn load(tls: &Tls) -> Result<Self, CertificateError> {
+    pub fn load(pairs: &[CertPair]) -> Result<Self, CertificateError> {
         let provider = ring::default_provider();
         let load = |pair| make(pair, read(pair)?, &provider);
-        let loaded = tls.pairs.iter().map(load).collect::<Result<_, _>>()?;
+        let loaded = pairs.iter().map(load).collect::<Result<_, _>>()?;
         Ok(Self {
-            pairs: tls.pairs.clone(),
+            pairs: pairs.to_vec(),
             in_force: RwLock::new(loaded),
             provider,
         })
@@ -101,7 +101,7 @@ impl Certificates {
     #[must_use]
     pub fn first_validity(&self) -> Option<Validity> {
         let first = self.loaded(0)?;
-        validity::read(first.key.cert.first()?).map(|(_, validity)| validity)
+        version_and_validity(first.key.cert.first()?).map(|(_, validity)| validity)
     }
 
     /// Watches the files and puts renewed certificates into force.
@@ -217,7 +217,7 @@ fn make(
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
-    if let Some((version @ ..3, _)) = chain.first().and_then(|first| validity::read(first)) {
+    if let Some((version @ ..3, _)) = chain.first().and_then(|first| version_and_validity(first)) {
         return Err(CertificateError::OldVersion {
             file: cert,
             version,

@@ -5,13 +5,16 @@
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `client_hello` | encrypted connections |
+//! | `client_trust`, `certificate_facts` | certificates of clients, and what certificates say |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `rewound` | a connection whose first bytes were read already |
 //! | `proxy_protocol` | the header with which a proxy names its client |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
+mod certificate_facts;
 mod certificates;
 mod client_hello;
+mod client_trust;
 mod context;
 mod error_response;
 mod http1;
@@ -25,9 +28,10 @@ mod stop;
 mod stream;
 mod timeouts;
 mod tls;
-mod validity;
 
+pub use certificate_facts::{ClientCertificate, Validity};
 pub use certificates::{CertificateError, Certificates};
+pub use client_trust::{ClientTrustError, check_client_trust};
 pub use context::ConnectionContext;
 pub use http1::serve;
 pub use peek::Peek;
@@ -42,5 +46,4 @@ pub use stream::{
     Aborted, ClientError, ClientStream, EachField, RequestService, Response, unless_gone,
 };
 pub use timeouts::Timeouts;
-pub use tls::{HandshakeError, TlsServer};
-pub use validity::Validity;
+pub use tls::{HandshakeError, TlsServer, TlsServerError};

@@ -2,6 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use super::certificate_facts::ClientCertificate;
 use super::proxy_protocol::ProxyHeader;
 
 /// The two ends of a client's connection.
@@ -17,6 +18,8 @@ pub struct Peer {
     pub listener: Option<Arc<str>>,
     /// Whether the connection is encrypted.
     pub secure: bool,
+    /// The certificate that the client showed, once it is verified.
+    pub certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl Peer {

@@ -1,7 +1,7 @@
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -9,21 +9,33 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-use super::certificates::Certificates;
+use super::certificate_facts::ClientCertificate;
+use super::certificates::{Certificates, LOOK_EVERY};
 use super::client_hello::invalid_name;
+use super::client_trust::{ClientTrustError, TrustFiles};
 use super::peek::Peek;
 use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::RequestService;
 use super::timeouts::Timeouts;
 use super::{http1, http2};
+use crate::config::ClientAuth;
 
 /// TLS for connections from clients.
 #[derive(Clone)]
-pub struct TlsServer(TlsAcceptor);
+pub struct TlsServer(Arc<Inner>);
+
+struct Inner {
+    certificates: Arc<Certificates>,
+    clients: Option<ClientAuth>,
+    /// Another one replaces it when the files of `clients` change: it forgets all sessions, so no
+    /// client goes on with a certificate that is taken no longer.
+    config: RwLock<Arc<ServerConfig>>,
+}
 
 /// Why a TLS handshake failed.
 #[derive(Debug, Error)]
@@ -42,22 +54,99 @@ pub enum HandshakeError {
     Connection(io::Error),
 }
 
+/// Why there is no TLS for clients.
+#[derive(Debug, Error)]
+pub enum TlsServerError {
+    /// The files that decide about certificates of clients cannot be used.
+    #[error(transparent)]
+    Clients(#[from] ClientTrustError),
+    /// The library for TLS refuses the settings.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+}
+
 /// Largest part of a client's first message in which its server name is looked for.
 const HELLO: usize = 4096;
 
 impl TlsServer {
     /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
     ///
+    /// `clients`: how clients show who they are; `None`: not at all.
+    ///
     /// # Errors
     ///
-    /// Returns an error if the cryptography provider does not support these versions.
-    pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(certificates);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    /// Returns an error if the cryptography provider does not support these versions, or the files
+    /// of `clients` cannot be used.
+    pub fn new(
+        certificates: Arc<Certificates>,
+        clients: Option<ClientAuth>,
+    ) -> Result<Self, TlsServerError> {
+        let verifier = match &clients {
+            None => None,
+            Some(auth) => Some(TrustFiles::read(auth)?.verifier(auth)?),
+        };
+        let config = config(&certificates, verifier)?;
+        Ok(Self(Arc::new(Inner {
+            certificates,
+            clients,
+            config: RwLock::new(Arc::new(config)),
+        })))
+    }
+
+    /// Watches the files of `clients` and puts changed ones into force. Returns at once if there
+    /// are none.
+    pub async fn follow(self) {
+        let Some(auth) = self.0.clients.clone() else {
+            return;
+        };
+        let (mut known, mut told) = (TrustFiles::read(&auth).ok(), None);
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let (this, of, before) = (self.clone(), auth.clone(), known.clone());
+            let renewing = move || this.renew(&of, before);
+            let Ok(renewed) = tokio::task::spawn_blocking(renewing).await else {
+                continue;
+            };
+            let problem = match renewed {
+                Ok(files) => {
+                    known = files;
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(problem) = problem.as_ref().filter(|it| told.as_ref() != Some(*it)) {
+                tracing::error!(
+                    "server.tls: {problem}; the current authorities and revocation lists stay in use"
+                );
+            }
+            told = problem;
+        }
+    }
+
+    /// Reads the files of `clients`, and puts them into force if they are not those `known`.
+    fn renew(
+        &self,
+        auth: &ClientAuth,
+        known: Option<TrustFiles>,
+    ) -> Result<Option<TrustFiles>, TlsServerError> {
+        let files = TrustFiles::read(auth)?;
+        if known.as_ref() == Some(&files) {
+            return Ok(known);
+        }
+        let config = config(&self.0.certificates, Some(files.verifier(auth)?))?;
+        let mut in_force = self
+            .0
+            .config
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *in_force = Arc::new(config);
+        tracing::info!(client_ca = %auth.ca.display(), "the changed authorities and revocation lists are in force");
+        Ok(Some(files))
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        let config = self.0.config.read().unwrap_or_else(PoisonError::into_inner);
+        TlsAcceptor::from(Arc::clone(&config))
     }
 
     /// Serves a connection to its end, in the protocol that the client chooses.
@@ -75,8 +164,12 @@ impl TlsServer {
     ) -> Result<(), HandshakeError> {
         // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
+        let shown = socket.get_ref().1.peer_certificates();
         let peer = Peer {
             secure: true,
+            certificate: shown
+                .and_then(|chain| chain.first())
+                .map(|first| Arc::new(ClientCertificate::of(first))),
             ..peer
         };
         // Moved before the wait: else this future would keep room for the socket too.
@@ -100,7 +193,7 @@ impl TlsServer {
             socket.readable().await?;
             // rustls refuses such a name, and does not say which it was.
             invalid = invalid_name_waiting_in(&socket);
-            self.0.accept(socket).await
+            self.acceptor().accept(socket).await
         };
         let accepted = timeout(limit, accepting).await;
         let error = match accepted {
@@ -117,6 +210,22 @@ impl TlsServer {
             None => HandshakeError::Tls(error),
         })
     }
+}
+
+/// What a handshake is made of.
+fn config(
+    certificates: &Arc<Certificates>,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<ServerConfig, rustls::Error> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+    };
+    let mut config = builder.with_cert_resolver(Arc::<Certificates>::clone(certificates));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// The server name in a client's first message that is not read yet, if it is not allowed.

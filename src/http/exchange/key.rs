@@ -4,6 +4,7 @@ use super::cookies;
 use super::request_info::RequestInfo;
 use crate::config::target;
 use crate::config::{Route, Variable, Zone};
+use crate::http::downstream::ClientCertificate;
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -101,6 +102,14 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
         }
         Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
         Variable::ServerPort => write(key, info.peer.local_port),
+        Variable::SslClientVerify if info.peer.secure => {
+            let is_shown = info.peer.certificate.is_some();
+            key.extend_from_slice(if is_shown { b"SUCCESS" } else { b"NONE" });
+        }
+        Variable::SslClientVerify => {}
+        Variable::SslClientFingerprint => add_certificate(key, info, |it| &it.fingerprint),
+        Variable::SslClientSubject => add_certificate(key, info, |it| &it.subject),
+        Variable::SslClientSerial => add_certificate(key, info, |it| &it.serial),
         // The origin gets the host of the target, whatever the field says.
         Variable::Header(name) if name == "host" => {
             key.extend_from_slice(info.head.named_host().unwrap_or_default());
@@ -122,6 +131,17 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
             key.extend_from_slice(&target::argument(info.query(), name));
         }
         Variable::Path(group) => key.extend_from_slice(route.path.capture(&info.path, group)),
+    }
+}
+
+/// Appends what the client's certificate says, if it showed one.
+fn add_certificate(
+    key: &mut Vec<u8>,
+    info: &RequestInfo,
+    fact: impl FnOnce(&ClientCertificate) -> &String,
+) {
+    if let Some(certificate) = &info.peer.certificate {
+        key.extend_from_slice(fact(certificate).as_bytes());
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     (APP, "\"app\"\nhost = [\"a.test\", \"A.test\"]", "11:19: host: \"A.test\" is listed twice; remove one"),
     (APP, "\"app\"\nmatch = { \"header:X-Version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }", ""),
     (APP, "\"app\"\nmatch = { \"x-version\" = \"2\" }",
-     r#"11:24: x-version: a condition is on "header:NAME", "query:NAME" or "cookie:NAME", such as "header:x-version""#),
+     r#"11:25: x-version: a condition is on "header:NAME", "query:NAME" or "cookie:NAME", such as "header:x-version""#),
     (APP, "\"app\"\nmatch = { \"header:x-version\" = 2 }",
      r#"11:31: header:x-version: expected a text such as "2", or "regex:^on"; found 2"#),
     (APP, "\"app\"\nmatch = { \"query:a\" = \"regex:(\" }",
@@ -76,7 +76,7 @@ pub(super) const CASES: &[Case] = &[
     // Fields.
     (APP, "\"app\"\nrequest_headers = { x-real-ip = \"$remote_addr\", x-price = \"US$$5\", x-user = \"$path_user\" }", ""),
     (APP, "\"app\"\nrequest_headers = { x-price = \"US$5\" }",
-     "11:30: x-price: $5 is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME; write $$ for a $ itself"),
+     "11:30: x-price: $5 is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $ssl_client_verify, $ssl_client_fingerprint, $ssl_client_subject, $ssl_client_serial, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME; write $$ for a $ itself"),
     (APP, "\"app\"\nrequest_headers = { \"x-version\" = \"2\", Cookie = false }", ""),
     (APP, "\"app\"\nresponse_headers = { server = false }\nanswer_headers = { \"x-a\" = \"b\tc \u{e9}\" }", ""),
     (APP, "\"app\"\nrequest_headers = [\"x-version\"]",

@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
     // Entries of listen that are tables.
     ("", "[server]\nlisten = [{ adress = \"127.0.0.1:80\" }]\n",
      r#"2:11: an entry of listen has no address; add one such as address = "0.0.0.0:443"
-2:13: "adress" is not a field of an entry of listen, whose fields are address, tls, mode, redirect, name; did you mean address?"#),
+2:13: "adress" is not a field of an entry of listen, whose fields are address, tls, mode, redirect, name, client_ca, client_auth, client_crl; did you mean address?"#),
     ("", "[server]\nlisten = [{ address = \"unix:a\" }, \"unix:a\"]\n",
      "2:35: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
     ("", "[server]\nlisten = [{ address = \"unix:a\", mode = \"0660\" }, { address = \"unix:a\", mode = \"0600\" }]\n",

@@ -116,6 +116,10 @@ fn is_of_browsers(zone: &Zone) -> bool {
             | Variable::Host
             | Variable::Scheme
             | Variable::ServerPort
+            | Variable::SslClientVerify
+            | Variable::SslClientFingerprint
+            | Variable::SslClientSubject
+            | Variable::SslClientSerial
             | Variable::Cookie(_) => true,
             Variable::Header(name) => name == "user-agent" || name == "cookie",
             Variable::Uri

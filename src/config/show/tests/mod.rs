@@ -57,6 +57,7 @@ fn defaults_are_shown_and_read_back() {
         [Listen {
             address: ListenAddress::Tcp("127.0.0.1:8080".parse().unwrap()),
             service: ListenService::Plain,
+            client_auth: None,
             name: None,
         }]
     );

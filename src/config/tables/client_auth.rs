@@ -1,0 +1,85 @@
+//! Certificates of clients: the same fields in `[server.tls]` and in an entry of `listen`.
+
+use std::path::PathBuf;
+
+use super::prelude::*;
+
+/// How clients show who they are at an address with TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAuth {
+    /// Absolute path of the PEM file with the authorities whose certificates are taken.
+    pub ca: PathBuf,
+    /// Absolute path of the PEM file with their revocation lists.
+    pub crl: Option<PathBuf>,
+    /// Whether a client without a certificate gets no connection.
+    pub is_required: bool,
+}
+
+pub(super) const AUTH_FORM: Form = Form::Word(|| WORDS.map(|(word, _)| word).to_vec());
+
+const WORDS: [(&str, AuthWord); 3] = [
+    ("required", AuthWord::Required),
+    ("optional", AuthWord::Optional),
+    ("off", AuthWord::Off),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AuthWord {
+    Required,
+    Optional,
+    Off,
+}
+
+/// Reads the fields of one table. `usual`: what applies where it has none of them.
+///
+/// Reports wrong values, and then returns what applies without them.
+pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<ClientAuth> {
+    let ca = fields.get("client_ca").and_then(file);
+    let crl_node = fields.get("client_crl");
+    let crl = crl_node.and_then(file);
+    let auth_node = fields.get("client_auth");
+    let word = auth_node.and_then(values::choice(&WORDS));
+    let ca = match ca.or_else(|| usual.map(|usual| usual.ca.clone())) {
+        Some(ca) => ca,
+        None => {
+            if !fields.is_wrong("client_ca") {
+                let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
+                for node in nodes.into_iter().flatten() {
+                    node.tell("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
+                }
+            }
+            return None;
+        }
+    };
+    let usually = usual.is_none_or(|usual| usual.is_required);
+    let is_required = match word {
+        Some(AuthWord::Off) => return None,
+        Some(AuthWord::Required) => true,
+        Some(AuthWord::Optional) => false,
+        None => usually,
+    };
+    let is_usual_ca = usual.is_some_and(|usual| usual.ca == ca);
+    let usual_crl = usual
+        .filter(|_| is_usual_ca)
+        .and_then(|usual| usual.crl.clone());
+    Some(ClientAuth {
+        ca,
+        crl: crl.or(usual_crl),
+        is_required,
+    })
+}
+
+fn file(node: Node) -> Option<PathBuf> {
+    let name = node.value.as_str().filter(|name| !name.is_empty());
+    let name = name.or_else(|| node.expected("the name of a PEM file such as \"ca.pem\""))?;
+    Some(node.in_folder(name))
+}
+
+/// `client_auth` of a table with these certificates of clients.
+pub(super) fn shown_word(auth: &ClientAuth) -> &'static str {
+    if auth.is_required {
+        "required"
+    } else {
+        "optional"
+    }
+}

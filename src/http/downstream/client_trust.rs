@@ -1,0 +1,117 @@
+//! Which certificates of clients are taken, renewed when the files change.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+
+use crate::config::{ClientAuth, read_regular};
+
+/// Largest file of authorities or revocation lists.
+const LARGEST: u64 = 32 << 20;
+
+/// The files that decide which certificates of clients are taken, as they were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TrustFiles {
+    ca: Vec<u8>,
+    crl: Option<Vec<u8>>,
+}
+
+/// Why certificates of clients cannot be verified.
+#[derive(Debug, Error)]
+pub enum ClientTrustError {
+    /// The file of the authorities cannot be used.
+    #[error("{file}: {why}")]
+    Ca {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file of the revocation lists cannot be used.
+    #[error("{file}: {why}")]
+    Crl {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl TrustFiles {
+    /// Reads the files.
+    pub(super) fn read(auth: &ClientAuth) -> Result<Self, ClientTrustError> {
+        let read = |file: &Path| read_regular(file, LARGEST);
+        let of_crl = |crl: &Path| read(crl).map_err(|error| wrong_crl(crl, &error));
+        Ok(Self {
+            ca: read(&auth.ca).map_err(|error| wrong_ca(auth, &error))?,
+            crl: auth.crl.as_deref().map(of_crl).transpose()?,
+        })
+    }
+
+    /// What verifies certificates by these files.
+    ///
+    /// As in nginx, with revocation lists each authority of a chain needs one, and an expired list
+    /// takes no certificate.
+    pub(super) fn verifier(
+        &self,
+        auth: &ClientAuth,
+    ) -> Result<Arc<dyn ClientCertVerifier>, ClientTrustError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&self.ca) {
+            let certificate = certificate.map_err(|error| wrong_ca(auth, &error))?;
+            let added = roots.add(certificate);
+            added.map_err(|error| wrong_ca(auth, &error))?;
+        }
+        if roots.is_empty() {
+            return Err(wrong_ca(auth, &"no certificate in PEM"));
+        }
+        let provider = Arc::new(ring::default_provider());
+        let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        if let (Some(file), Some(crl)) = (&auth.crl, &self.crl) {
+            let lists: Result<Vec<_>, pem::Error> =
+                CertificateRevocationListDer::pem_slice_iter(crl).collect();
+            let lists = lists.map_err(|error| wrong_crl(file, &error))?;
+            if lists.is_empty() {
+                return Err(wrong_crl(file, &"no revocation list in PEM"));
+            }
+            builder = builder.with_crls(lists).enforce_revocation_expiration();
+        }
+        if !auth.is_required {
+            builder = builder.allow_unauthenticated();
+        }
+        builder.build().map_err(|error| match (&error, &auth.crl) {
+            (VerifierBuilderError::InvalidCrl(_), Some(file)) => wrong_crl(file, &error),
+            _ => wrong_ca(auth, &error),
+        })
+    }
+}
+
+/// Reports why the files of certificates of clients cannot be used.
+///
+/// # Errors
+///
+/// Returns an error if a file cannot be read or does not have what it should.
+pub fn check_client_trust(auth: &ClientAuth) -> Result<(), ClientTrustError> {
+    TrustFiles::read(auth)?.verifier(auth).map(drop)
+}
+
+fn wrong_ca(auth: &ClientAuth, why: &dyn ToString) -> ClientTrustError {
+    ClientTrustError::Ca {
+        file: auth.ca.display().to_string(),
+        why: why.to_string(),
+    }
+}
+
+fn wrong_crl(file: &Path, why: &dyn ToString) -> ClientTrustError {
+    ClientTrustError::Crl {
+        file: file.display().to_string(),
+        why: why.to_string(),
+    }
+}
