@@ -70,6 +70,7 @@ pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::health::Health;
 pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, Origin};
+pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
 pub use tables::route::{RatelimitHeaders, Route, RouteAction};

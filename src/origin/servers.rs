@@ -2,15 +2,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::choice::NoServer;
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::group::Group;
 use super::health::MaxFails;
+use super::in_flight::InFlight;
 use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
-use super::server::{InFlight, Server};
-use crate::config::{self, ServerUrl};
-use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Waiting};
+use super::server::Server;
+use crate::config::{self, OriginServer, ServerUrl};
+use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Room, Waiting};
 use crate::limit::Moment;
 use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
 use crate::observe::throttle::Throttle;
@@ -23,6 +26,8 @@ pub struct Origin {
     servers: Vec<Arc<Server>>,
     /// The server after the one that was picked last: the first among equals.
     next: AtomicUsize,
+    /// How one is chosen where the file says more than their URLs; `None`: it does not.
+    group: Option<Arc<Group>>,
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
@@ -67,15 +72,14 @@ impl Origin {
         settings: config::Origin,
         dialer: Dialer,
     ) -> Self {
-        let servers = settings
-            .servers
-            .iter()
-            .map(|url| Arc::new(Server::new(&settings.name, url)))
-            .collect();
+        let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
+        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        let group = Group::of(&settings, &servers);
+        let room = room(group.as_ref(), &settings);
         let gate = match known {
-            None => OriginGate::of(&settings),
+            None => OriginGate::of(&settings, room),
             Some(gate) => {
-                gate.reload(&settings, false);
+                gate.reload(&settings, room, false);
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -83,6 +87,7 @@ impl Origin {
             settings,
             servers,
             next: AtomicUsize::new(0),
+            group,
             dialer,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -97,25 +102,27 @@ impl Origin {
     /// wait at the gate keep waiting under the new settings.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
-        let server = |url: &ServerUrl| {
+        let server = |OriginServer { url, .. }: &OriginServer| {
             let known = self.servers.iter().find(|server| server.url() == url);
             known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         for server in &self.servers {
-            if !settings.servers.contains(server.url()) {
+            if !settings.servers.iter().any(|it| it.url == *server.url()) {
                 server.retire();
             } else if settings.health.is_none() {
                 server.unchecked(clock::now());
             }
         }
+        let group = Group::of(&settings, &servers);
+        let room = room(group.as_ref(), &settings);
         let gate = match &self.gate {
-            None => OriginGate::of(&settings),
+            None => OriginGate::of(&settings, room),
             Some(gate) => {
                 let same = servers.len() == self.servers.len();
                 let mut pairs = servers.iter().zip(&self.servers);
                 let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
-                gate.reload(&settings, has_same_servers && settings.holds());
+                gate.reload(&settings, room, has_same_servers && settings.holds());
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -123,6 +130,7 @@ impl Origin {
             settings,
             servers,
             next: AtomicUsize::new(0),
+            group,
             dialer: self.dialer.clone(),
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -144,6 +152,18 @@ impl Origin {
     #[must_use]
     pub fn gate(&self) -> Option<&Arc<OriginGate>> {
         self.gate.as_ref()
+    }
+
+    /// Returns an error if requests may be sent to no server.
+    ///
+    /// # Errors
+    ///
+    /// It says when the first server that is out may be asked again.
+    pub fn check_in(&self, now: Moment) -> Result<(), OriginError> {
+        if self.has_server_in(now) {
+            return Ok(());
+        }
+        Err(self.all_out(now))
     }
 
     /// Returns whether requests may be sent to any server.
@@ -238,7 +258,7 @@ impl Origin {
     /// # Errors
     ///
     /// Returns the error if it cannot wait: it is not one of those that end by themselves, or
-    /// `hold` is over.
+    /// `hold` is over, or `queue_timeout` if all servers are only full.
     pub fn hold(
         &self,
         place: Place,
@@ -246,10 +266,18 @@ impl Origin {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Result<Waiting, GateRejection>, OriginError> {
-        if clock::now() >= held_since + self.settings.hold {
+        let is_full = error.is_full();
+        let most = if is_full {
+            self.settings.queue_timeout
+        } else {
+            self.settings.hold
+        };
+        if clock::now() >= held_since + most {
             return Err(error);
         }
-        self.begin_outage(error)?;
+        if !is_full {
+            self.begin_outage(error)?;
+        }
         Ok(place.put_back(key(), held_since))
     }
 
@@ -329,6 +357,9 @@ impl Origin {
         may_be: impl Fn(&Arc<Server>) -> bool,
         now: Moment,
     ) -> Result<InFlight<'_>, OriginError> {
+        if let Some(group) = &self.group {
+            return self.choose(group, may_be, now);
+        }
         let alone = self.is_alone();
         let count = self.servers.len();
         let next = self.next.load(Ordering::Relaxed).min(count);
@@ -338,20 +369,41 @@ impl Origin {
             .filter(|(_, server)| may_be(server))
             .filter(|(_, server)| server.is_in(alone, now));
         let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
-            // A server that fails its checks can be in again after the next check at the earliest.
-            let check = self.settings.health.as_ref();
-            let check = check.map_or(Duration::ZERO, |health| health.interval);
-            let back = self.servers.iter().map(|server| server.back_in(check, now));
-            return Err(OriginError::AllOut {
-                origin: self.settings.name.clone(),
-                retry_after: back.min().unwrap_or_default(),
-            });
+            return Err(self.all_out(now));
         };
         if !alone {
             // Workers that pick at the same moment may move it once for both.
             self.next.store((nth + 1) % count, Ordering::Relaxed);
         }
         Ok(InFlight::new(server, self.max_fails()))
+    }
+
+    /// Picks a server where the file says more than their URLs.
+    fn choose(
+        &self,
+        group: &Group,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
+        let take = |nth: usize| InFlight::new(&self.servers[nth], self.max_fails());
+        group.choose(may_be, now, take).map_err(|why| match why {
+            NoServer::Out => self.all_out(now),
+            NoServer::Full => OriginError::AllFull {
+                origin: self.settings.name.clone(),
+            },
+        })
+    }
+
+    /// Returns the error that no server is left.
+    fn all_out(&self, now: Moment) -> OriginError {
+        // A server that fails its checks can be in again after the next check at the earliest.
+        let check = self.settings.health.as_ref();
+        let check = check.map_or(Duration::ZERO, |health| health.interval);
+        let back = self.servers.iter().map(|server| server.back_in(check, now));
+        OriginError::AllOut {
+            origin: self.settings.name.clone(),
+            retry_after: back.min().unwrap_or_default(),
+        }
     }
 
     /// How many failures in a row take a server out.
@@ -362,4 +414,10 @@ impl Origin {
             alone: self.is_alone(),
         }
     }
+}
+
+/// What the servers of a gate's origin take, if the file limits any of them.
+fn room(group: Option<&Arc<Group>>, settings: &config::Origin) -> Option<Room> {
+    let group = Arc::clone(group.filter(|_| settings.limits_servers())?);
+    Some(Room::new(move |now| group.room(now)))
 }

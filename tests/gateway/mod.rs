@@ -37,6 +37,7 @@ mod origins;
 mod overrides;
 mod own_fields;
 mod pacing;
+mod places;
 mod plans;
 mod proxy_protocol;
 mod queue;

@@ -1,6 +1,7 @@
 //! Comparisons with a real nginx: the same requests to both, nginx's own tests, and what goes beyond nginx.
 
 mod access_log;
+mod balance;
 mod differential;
 mod dry_run;
 mod import;

@@ -11,6 +11,7 @@ pub(super) mod listen;
 pub(super) mod log;
 pub(super) mod names;
 pub(super) mod origin;
+pub(super) mod origin_server;
 pub(super) mod plan;
 pub(super) mod plan_keys;
 mod prelude;

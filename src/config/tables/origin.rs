@@ -4,9 +4,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use super::names::{Names, check_name, index, named};
+use super::origin_server::{EXAMPLE, SERVERS};
 use super::prelude::*;
-use super::url;
-use crate::config::{Backoff, Health, ServerUrl, StoreKind};
+use crate::config::{Backoff, Health, OriginServer, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -17,8 +17,8 @@ table! {
         /// Letters, digits, `_`, `-` and `.`.
         name: String;
         /// At least one, without duplicates.
-        servers: Vec<ServerUrl> = SERVERS.required(EXAMPLE), NextRequest,
-            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".";
+        servers: Vec<OriginServer> = SERVERS.required(EXAMPLE), NextRequest,
+            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
         connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
@@ -78,17 +78,6 @@ table! {
             |it, settings| shown_table(it.health.as_ref(), settings);
     }
 }
-
-const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
-
-const SERVERS: Kind<Vec<ServerUrl>> = kind(
-    Form::List(&url::FORM, 1),
-    |node| {
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, url::read)(node)
-    },
-    |it| texts(it),
-);
 
 const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 
@@ -211,7 +200,7 @@ impl Origin {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
             rate: self.rate,
-            max_in_flight: self.max_in_flight.map(NonZeroUsize::get),
+            max_in_flight: self.places().map(NonZeroUsize::get),
             queue: self.share.map(|_| self.queue.get()),
             max_queue: self.max_queue.get(),
         })
@@ -242,8 +231,26 @@ impl Origin {
         self.rate.filter(|_| self.store == StoreKind::Redis)
     }
 
+    /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is
+    /// less; `None`: no limit.
+    #[must_use]
+    pub fn places(&self) -> Option<NonZeroUsize> {
+        let mut servers = self.servers.iter().map(|server| server.max_in_flight);
+        let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
+        let sum = sum.and_then(NonZeroUsize::new);
+        self.max_in_flight.into_iter().chain(sum).min()
+    }
+
+    /// Whether a server has a `max_in_flight` of its own.
+    #[must_use]
+    pub fn limits_servers(&self) -> bool {
+        let mut servers = self.servers.iter();
+        servers.any(|server| server.max_in_flight.is_some())
+    }
+
     fn is_limited(&self) -> bool {
-        self.rate.is_some() || self.max_in_flight.is_some() || self.backoff.is_some()
+        let has_places = self.max_in_flight.is_some() || self.limits_servers();
+        self.rate.is_some() || has_places || self.backoff.is_some()
     }
 }
 

@@ -337,8 +337,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
         };
         let now = self.worker.pacer.now();
-        if self.origin().another(in_flight, now).is_err() {
-            return Err(first);
+        match self.origin().another(in_flight, now) {
+            Ok(()) => {}
+            // It waits until another server takes it.
+            Err(error) if error.is_full() => return Err(Failure::Origin(error)),
+            Err(_) => return Err(first),
         }
         let connection = self.connect_to(in_flight).await?;
         connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))

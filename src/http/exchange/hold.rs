@@ -2,6 +2,9 @@
 
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::failure::Failure;
 use super::forward::Forward;
@@ -10,6 +13,9 @@ use crate::gate::{NoTurn, Place};
 use crate::http::downstream::{ClientStream, unless_gone};
 use crate::limit::Moment;
 use crate::origin::{Connection, InFlight, OriginError};
+
+/// Time between two tries of a request for which all servers are full.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Returns whether a request whose connection ended may be sent once more.
@@ -43,13 +49,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Opens a connection when the origin is back, after two servers at most were tried in vain.
     ///
-    /// Returns the error if the request does not wait for the origin.
+    /// A request for which all servers that are left are full waits until one is not. Returns the
+    /// error if the request does not wait for the origin.
     pub(super) async fn connect_later(
         &mut self,
         in_flight: &mut InFlight<'r>,
         error: OriginError,
     ) -> Result<Connection, Failure> {
-        if !self.settings().holds() || error.is_own() {
+        let waits = self.settings().holds() && !error.is_own();
+        if !waits && !error.is_full() {
             return Err(Failure::Origin(error));
         }
         let held_since = self.held_since();
@@ -132,6 +140,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Place, Failure> {
+        if error.is_full() {
+            // The gate knows that a server is full a little later than the request.
+            sleep(FULL_PAUSE).await;
+        }
         let cost = self.record.cost;
         let gate = self
             .record

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 use crate::config::{
-    KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route, ServerUrl,
+    KeyTemplate, Listen, ListenAddress, ListenService, OriginServer, Part, PathPattern, Route,
     Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
@@ -16,7 +16,7 @@ pub(super) struct Aim {
     pub(super) gateway: SocketAddr,
     pub(super) admin: Option<SocketAddr>,
     /// The addresses that the sample origin listens on. At least one.
-    pub(super) servers: Vec<ServerUrl>,
+    pub(super) servers: Vec<OriginServer>,
     /// The name of the origin.
     pub(super) origin: String,
     /// The method of the crowd's requests.

@@ -115,6 +115,7 @@ const UNSEEN: &[&str] = &[
     "cannot both be listened on",
     "each file in cert needs its key",
     "is listed twice",
+    "each of them is a backup",
     "no address here has TLS",
     "limits this route already",
     "limits nothing",

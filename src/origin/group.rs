@@ -1,0 +1,95 @@
+//! Servers of which the file says more than their URLs: how strong each is now, and which one gets
+//! a request.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::choice::{Candidate, NoServer, Turns, WHOLE, hash};
+use super::server::Server;
+use crate::config;
+use crate::limit::Moment;
+
+/// The servers of an origin, with what the file says of them.
+#[derive(Debug)]
+pub(super) struct Group {
+    members: Vec<Member>,
+    /// One choice at a time, so that no server gets more requests than it may have.
+    turns: Mutex<Turns>,
+}
+
+#[derive(Debug)]
+struct Member {
+    server: Arc<Server>,
+    settings: config::OriginServer,
+    /// The hash of its URL.
+    id: u64,
+}
+
+type Candidates = SmallVec<[Candidate; 8]>;
+
+impl Group {
+    /// The group of an origin's servers; `None` if the file says nothing but their URLs.
+    pub(super) fn of(settings: &config::Origin, servers: &[Arc<Server>]) -> Option<Arc<Self>> {
+        if settings.servers.iter().all(config::OriginServer::is_plain) {
+            return None;
+        }
+        let member = |(server, settings): (&Arc<Server>, &config::OriginServer)| Member {
+            server: Arc::clone(server),
+            settings: settings.clone(),
+            id: hash(settings.to_string().as_bytes()),
+        };
+        let members = servers.iter().zip(&settings.servers).map(member);
+        Some(Arc::new(Self {
+            members: members.collect(),
+            turns: Mutex::new(Turns::new(servers.len())),
+        }))
+    }
+
+    /// Chooses one of the servers that `may_be` chosen, and gives `take` its index.
+    pub(super) fn choose<T>(
+        &self,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+        take: impl FnOnce(usize) -> T,
+    ) -> Result<T, NoServer> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut candidates = self.candidates(now);
+        for (candidate, member) in candidates.iter_mut().zip(&self.members) {
+            candidate.is_in &= may_be(&member.server);
+        }
+        turns.choose(&candidates, None).map(take)
+    }
+
+    /// How many requests may have left the origin's gate before another one leaves; `None`: any
+    /// number.
+    ///
+    /// Those at servers that are out have places, too, and take none from the others.
+    pub(super) fn room(&self, now: Moment) -> Option<usize> {
+        let (mut room, mut is_any_in) = (0_usize, false);
+        for it in self.candidates(now) {
+            let most = if it.is_in {
+                is_any_in = true;
+                it.max_in_flight?
+            } else {
+                0
+            };
+            room = room.saturating_add(most.max(it.in_flight));
+        }
+        // If none is in, those that wait leave, to be told so.
+        is_any_in.then_some(room)
+    }
+
+    fn candidates(&self, now: Moment) -> Candidates {
+        let alone = self.members.len() == 1;
+        let candidate = |member: &Member| Candidate {
+            is_in: member.server.is_in(alone, now),
+            is_backup: member.settings.backup,
+            weight: u64::from(member.settings.weight) * WHOLE,
+            in_flight: member.server.in_flight(),
+            max_in_flight: member.settings.max_in_flight.map(Into::into),
+            id: member.id,
+        };
+        self.members.iter().map(candidate).collect()
+    }
+}
