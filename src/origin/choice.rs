@@ -138,7 +138,7 @@ fn score(hash: u64, server: &Candidate) -> f64 {
 
 /// A hash of bytes that is the same in each process and version: several gateways agree on it
 /// (FNV-1a).
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     mixed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }

@@ -1,13 +1,16 @@
 //! Servers of which the file says more than their URLs: how strong each is now, and which one gets
 //! a request.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
 use super::choice::{Candidate, NoServer, Turns, WHOLE, hash};
 use super::server::Server;
-use crate::config;
+use crate::config::{self, Balance};
 use crate::limit::Moment;
 
 /// The servers of an origin, with what the file says of them.
@@ -31,7 +34,9 @@ type Candidates = SmallVec<[Candidate; 8]>;
 impl Group {
     /// The group of an origin's servers; `None` if the file says nothing but their URLs.
     pub(super) fn of(settings: &config::Origin, servers: &[Arc<Server>]) -> Option<Arc<Self>> {
-        if settings.servers.iter().all(config::OriginServer::is_plain) {
+        let is_plain = settings.servers.iter().all(config::OriginServer::is_plain)
+            && settings.balance == Balance::LeastInFlight;
+        if is_plain {
             return None;
         }
         let member = |(server, settings): (&Arc<Server>, &config::OriginServer)| Member {
@@ -47,9 +52,12 @@ impl Group {
     }
 
     /// Chooses one of the servers that `may_be` chosen, and gives `take` its index.
+    ///
+    /// `hash`: that of the request's key, if its server is to be found by it.
     pub(super) fn choose<T>(
         &self,
         may_be: impl Fn(&Arc<Server>) -> bool,
+        hash: Option<u64>,
         now: Moment,
         take: impl FnOnce(usize) -> T,
     ) -> Result<T, NoServer> {
@@ -58,7 +66,7 @@ impl Group {
         for (candidate, member) in candidates.iter_mut().zip(&self.members) {
             candidate.is_in &= may_be(&member.server);
         }
-        turns.choose(&candidates, None).map(take)
+        turns.choose(&candidates, hash).map(take)
     }
 
     /// How many requests may have left the origin's gate before another one leaves; `None`: any

@@ -16,7 +16,7 @@
 //! | `dns`, `resolver` | the addresses of names |
 //! | `shortage` | what happens without a file descriptor for a new connection |
 
-mod choice;
+pub(crate) mod choice;
 mod connection;
 mod dial;
 mod dns;

@@ -1,13 +1,13 @@
+mod pick;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use super::choice::NoServer;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::group::Group;
 use super::health::MaxFails;
-use super::in_flight::InFlight;
 use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
@@ -154,18 +154,6 @@ impl Origin {
         self.gate.as_ref()
     }
 
-    /// Returns an error if requests may be sent to no server.
-    ///
-    /// # Errors
-    ///
-    /// It says when the first server that is out may be asked again.
-    pub fn check_in(&self, now: Moment) -> Result<(), OriginError> {
-        if self.has_server_in(now) {
-            return Ok(());
-        }
-        Err(self.all_out(now))
-    }
-
     /// Returns whether requests may be sent to any server.
     #[must_use]
     pub fn has_server_in(&self, now: Moment) -> bool {
@@ -299,111 +287,10 @@ impl Origin {
         }
     }
 
-    /// Moves the request to another server than the one that it `tried`.
-    ///
-    /// It keeps its place at the origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no other server is in.
-    pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
-        let other = self.pick(Some(tried), now)?;
-        *tried = other.with(tried.take_place());
-        Ok(())
-    }
-
-    /// Moves the request to a server that is not among those that it `tried`.
-    ///
-    /// It keeps its place at the origin. Returns whether there was such a server.
-    pub fn untried<'o>(
-        &'o self,
-        tried: &[&ServerUrl],
-        request: &mut InFlight<'o>,
-        now: Moment,
-    ) -> bool {
-        let untried = |server: &Arc<Server>| !tried.contains(&server.url());
-        let Ok(other) = self.pick_of(untried, now) else {
-            return false;
-        };
-        *request = other.with(request.take_place());
-        true
-    }
-
     /// Returns the settings in force.
     #[must_use]
     pub fn settings(&self) -> &config::Origin {
         &self.settings
-    }
-
-    /// Picks the server with the fewest requests in flight.
-    ///
-    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
-    /// turns, in the order of the file.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no server is left. It says when the first server that is out may be
-    /// asked again.
-    pub fn pick(
-        &self,
-        tried: Option<&InFlight<'_>>,
-        now: Moment,
-    ) -> Result<InFlight<'_>, OriginError> {
-        self.pick_of(|server| tried.is_none_or(|tried| !tried.is_at(server)), now)
-    }
-
-    fn pick_of(
-        &self,
-        may_be: impl Fn(&Arc<Server>) -> bool,
-        now: Moment,
-    ) -> Result<InFlight<'_>, OriginError> {
-        if let Some(group) = &self.group {
-            return self.choose(group, may_be, now);
-        }
-        let alone = self.is_alone();
-        let count = self.servers.len();
-        let next = self.next.load(Ordering::Relaxed).min(count);
-        let candidates = (next..count)
-            .chain(0..next)
-            .map(|nth| (nth, &self.servers[nth]))
-            .filter(|(_, server)| may_be(server))
-            .filter(|(_, server)| server.is_in(alone, now));
-        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
-            return Err(self.all_out(now));
-        };
-        if !alone {
-            // Workers that pick at the same moment may move it once for both.
-            self.next.store((nth + 1) % count, Ordering::Relaxed);
-        }
-        Ok(InFlight::new(server, self.max_fails()))
-    }
-
-    /// Picks a server where the file says more than their URLs.
-    fn choose(
-        &self,
-        group: &Group,
-        may_be: impl Fn(&Arc<Server>) -> bool,
-        now: Moment,
-    ) -> Result<InFlight<'_>, OriginError> {
-        let take = |nth: usize| InFlight::new(&self.servers[nth], self.max_fails());
-        group.choose(may_be, now, take).map_err(|why| match why {
-            NoServer::Out => self.all_out(now),
-            NoServer::Full => OriginError::AllFull {
-                origin: self.settings.name.clone(),
-            },
-        })
-    }
-
-    /// Returns the error that no server is left.
-    fn all_out(&self, now: Moment) -> OriginError {
-        // A server that fails its checks can be in again after the next check at the earliest.
-        let check = self.settings.health.as_ref();
-        let check = check.map_or(Duration::ZERO, |health| health.interval);
-        let back = self.servers.iter().map(|server| server.back_in(check, now));
-        OriginError::AllOut {
-            origin: self.settings.name.clone(),
-            retry_after: back.min().unwrap_or_default(),
-        }
     }
 
     /// How many failures in a row take a server out.

@@ -8,6 +8,7 @@ mod backoff;
 mod billing;
 mod bodies;
 mod check;
+mod choice;
 mod cost;
 mod eviction;
 mod fields;

@@ -1,6 +1,7 @@
 //! The tables of the file: for each its settings, its fields with their readers, and its rules.
 
 pub(super) mod backoff;
+pub(super) mod balance;
 pub(super) mod cost;
 pub(super) mod file;
 mod header_fields;

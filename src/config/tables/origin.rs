@@ -3,10 +3,11 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
+use super::balance::BALANCE;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
 use super::prelude::*;
-use crate::config::{Backoff, Health, OriginServer, StoreKind};
+use crate::config::{Backoff, Balance, Health, OriginServer, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -19,6 +20,8 @@ table! {
         /// At least one, without duplicates.
         servers: Vec<OriginServer> = SERVERS.required(EXAMPLE), NextRequest,
             "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
+        balance: Balance = BALANCE.or("\"least_in_flight\""), NextRequest,
+            "Which server gets a request: \"least_in_flight\", or \"hash:\" and a key, such as \"hash:$cookie_session\": all requests of a key go to one server.";
         connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,

@@ -38,7 +38,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let _counted = self.failed(in_flight, Failure::Origin(error));
         self.held_since();
         // If no other is in, the same one is asked again.
-        let _ = self.origin().another(in_flight, self.worker.pacer.now());
+        let _ = self
+            .origin()
+            .another(in_flight, self.worker.pacer.now(), || self.hash());
     }
 
     /// When the request first could not be sent or was lost: now, unless it was before.
@@ -85,7 +87,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         loop {
             let again = self.wait_again(place, error, held_since).await?;
             self.began = self.worker.pacer.now();
-            let mut in_flight = match self.origin().pick(None, self.began) {
+            let mut in_flight = match self.origin().pick(None, self.began, || self.hash()) {
                 Ok(picked) => picked.with(Some(again)),
                 Err(all_out) => {
                     (place, error) = (Some(again), all_out);
@@ -120,7 +122,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Origin(error));
         }
         let (mut tried, mut last) = (vec![in_flight.server()], error);
-        while origin.untried(&tried, in_flight, self.worker.pacer.now()) {
+        loop {
+            match origin.untried(&tried, in_flight, self.worker.pacer.now(), || self.hash()) {
+                Ok(()) => {}
+                // It waits until one of them is free.
+                Err(full) if full.is_full() => return Err(Failure::Origin(full)),
+                Err(_) => return Err(Failure::Origin(last)),
+            }
             tried.push(in_flight.server());
             match self.connect_to(in_flight).await? {
                 Ok(connection) => return Ok(connection),
@@ -130,7 +138,6 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 },
             }
         }
-        Err(Failure::Origin(last))
     }
 
     /// Gives the request back to the gate, and waits there for a new place.

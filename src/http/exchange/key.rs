@@ -1,11 +1,13 @@
 use std::cell::Cell;
+use std::net::IpAddr;
 
 use super::cookies;
 use super::request_info::RequestInfo;
 use crate::config::target;
-use crate::config::{Variable, Zone};
+use crate::config::{KeyTemplate, Variable, Zone};
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
+use crate::origin::choice;
 use crate::time::clock;
 use crate::zone::Key;
 
@@ -51,12 +53,28 @@ pub(super) fn shared(zone: &Zone, info: &RequestInfo) -> Key {
     fill(zone, info).unwrap_or_default()
 }
 
+/// The hash of a request's key for a template of its own; `None` if the key is empty.
+pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo) -> Option<u64> {
+    let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| choice::hash(bytes));
+    filled(template, |address| address, info, hash)
+}
+
 fn fill(zone: &Zone, info: &RequestInfo) -> Option<Key> {
+    let cut = |address| zone.cut(address);
+    filled(&zone.key, cut, info, |bytes| key_of(bytes, zone))
+}
+
+/// What `made` makes of the bytes of a key. `cut`: the part of an address that a key has.
+fn filled<T>(
+    template: &KeyTemplate,
+    cut: impl Fn(IpAddr) -> IpAddr,
+    info: &RequestInfo,
+    made: impl FnOnce(&[u8]) -> T,
+) -> T {
     let mut bytes = SCRATCH.take();
     bytes.clear();
-    zone.key
-        .fill_into(&mut bytes, |variable, key| add(key, variable, zone, info));
-    let key = key_of(&bytes, zone);
+    template.fill_into(&mut bytes, |variable, key| add(key, variable, &cut, info));
+    let key = made(&bytes);
     SCRATCH.set(bytes);
     key
 }
@@ -78,11 +96,11 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     (!bytes.is_empty()).then(|| Key::from(bytes))
 }
 
-fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) {
+fn add(key: &mut Vec<u8>, variable: &Variable, cut: impl Fn(IpAddr) -> IpAddr, info: &RequestInfo) {
     match variable {
         Variable::RemoteAddr => {
             match info.client.address {
-                Some(address) => write(key, zone.cut(address)),
+                Some(address) => write(key, cut(address)),
                 // All clients of a unix socket count as one client, as in nginx.
                 None => key.extend_from_slice(b"unix:"),
             }

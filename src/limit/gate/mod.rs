@@ -181,13 +181,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.max(now);
     }
 
-    /// Sets how many requests the servers of the origin take at once now, beside the limits.
-    pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
-        let was_full = !self.has_place();
-        self.room = room;
-        self.note_free_place(was_full, now);
-    }
-
     fn set_rate(&mut self, rate: Option<Rate>) {
         let rate = rate.map(|rate| rate.divided(self.parts));
         if let (Some((due, cost)), Some(before)) = (self.last, self.rate) {

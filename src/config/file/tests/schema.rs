@@ -116,6 +116,8 @@ const UNSEEN: &[&str] = &[
     "each file in cert needs its key",
     "is listed twice",
     "each of them is a backup",
+    "without a variable all requests",
+    "is written $remote_addr here",
     "no address here has TLS",
     "limits this route already",
     "limits nothing",

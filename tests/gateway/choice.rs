@@ -1,0 +1,91 @@
+//! Which server of several gets a request: by its key.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use crate::support::{Client, Gateway, Origin, fetch, free_address};
+
+fn file(servers: &[SocketAddr], more: &str) -> String {
+    let servers: Vec<String> = servers
+        .iter()
+        .map(|to| format!("\"http://{to}\""))
+        .collect();
+    let servers = servers.join(", ");
+    format!(
+        "[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+/// A server that says which one it is.
+fn named(name: usize) -> Origin {
+    Origin::answering(move |exchange| exchange.reply(name.to_string().as_bytes()))
+}
+
+/// The server of each of so many sessions, each asked for a few times.
+fn servers_of(gateway: &Gateway, sessions: usize) -> HashMap<usize, String> {
+    let mut client = Client::connect(gateway.address());
+    let mut of_session = HashMap::new();
+    for _ in 0..3 {
+        for session in 0..sessions {
+            let request =
+                format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: session=s{session}\r\n\r\n");
+            client.send(request.as_bytes());
+            let answer = client.answer();
+            assert_eq!(answer.status, 200);
+            let before = of_session.insert(session, answer.text());
+            assert!(before.is_none_or(|before| before == answer.text()));
+        }
+    }
+    of_session
+}
+
+const BY_SESSION: &str = "balance = \"hash:$cookie_session\"";
+
+#[test]
+fn the_requests_of_a_key_go_to_one_server_and_only_those_of_a_server_that_leaves_move() {
+    let servers = [named(0), named(1), named(2)];
+    let addresses = servers.each_ref().map(|it| it.address);
+    let gateway = Gateway::start(&file(&addresses, BY_SESSION));
+    let before = servers_of(&gateway, 60);
+    for server in ["0", "1", "2"] {
+        assert!(before.values().any(|it| it == server), "{before:?}");
+    }
+    // Another gateway agrees, whatever the order of the servers.
+    let turned = [addresses[2], addresses[0], addresses[1]];
+    let other = Gateway::start(&file(&turned, BY_SESSION));
+    assert_eq!(servers_of(&other, 60), before);
+
+    gateway.site.write(&file(&addresses[..2], BY_SESSION));
+    gateway.wait_for_line("origins.app.servers - ");
+    let after = servers_of(&gateway, 60);
+    for (session, server) in &before {
+        assert!(server == "2" || after[session] == *server, "{session}");
+    }
+    // It comes back with the keys that it had.
+    gateway.site.write(&file(&addresses, BY_SESSION));
+    gateway.wait_for_line("origins.app.servers + ");
+    assert_eq!(servers_of(&gateway, 60), before);
+}
+
+#[test]
+fn keys_of_a_server_that_cannot_be_reached_go_to_the_next_one() {
+    let servers = [named(0), named(1)];
+    let addresses = [servers[0].address, free_address(), servers[1].address];
+    let more = format!("{BY_SESSION}\nmax_fails = 1\nfail_timeout = \"1h\"");
+    let gateway = Gateway::start(&file(&addresses, &more));
+    // The first request of a session of the dead server finds out, and goes to the same one as the next.
+    let of_session = servers_of(&gateway, 40);
+    let fewer = Gateway::start(&file(&[addresses[0], addresses[2]], BY_SESSION));
+    assert_eq!(servers_of(&fewer, 40), of_session);
+}
+
+#[test]
+fn requests_without_a_key_go_to_the_server_with_the_fewest() {
+    let servers = [Origin::start(), Origin::start(), Origin::start()];
+    let addresses = servers.each_ref().map(|it| it.address);
+    let gateway = Gateway::start(&file(&addresses, BY_SESSION));
+    for _ in 0..30 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(servers.map(|it| it.arrivals().len()), [10, 10, 10]);
+}
