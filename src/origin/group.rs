@@ -5,6 +5,7 @@
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -17,6 +18,8 @@ use crate::limit::Moment;
 #[derive(Debug)]
 pub(super) struct Group {
     members: Vec<Member>,
+    /// How long a server that comes back gets less; zero: it does not.
+    slow_start: Duration,
     /// One choice at a time, so that no server gets more requests than it may have.
     turns: Mutex<Turns>,
 }
@@ -35,7 +38,8 @@ impl Group {
     /// The group of an origin's servers; `None` if the file says nothing but their URLs.
     pub(super) fn of(settings: &config::Origin, servers: &[Arc<Server>]) -> Option<Arc<Self>> {
         let is_plain = settings.servers.iter().all(config::OriginServer::is_plain)
-            && settings.balance == Balance::LeastInFlight;
+            && settings.balance == Balance::LeastInFlight
+            && settings.slow_start.is_zero();
         if is_plain {
             return None;
         }
@@ -47,6 +51,7 @@ impl Group {
         let members = servers.iter().zip(&settings.servers).map(member);
         Some(Arc::new(Self {
             members: members.collect(),
+            slow_start: settings.slow_start,
             turns: Mutex::new(Turns::new(servers.len())),
         }))
     }
@@ -88,16 +93,52 @@ impl Group {
         is_any_in.then_some(room)
     }
 
+    /// What each server can take now.
+    ///
+    /// The number of requests at one that came back lately grows with its weight, but not while all
+    /// that are in came back lately: then there is no other that could take its part.
     fn candidates(&self, now: Moment) -> Candidates {
         let alone = self.members.len() == 1;
         let candidate = |member: &Member| Candidate {
             is_in: member.server.is_in(alone, now),
             is_backup: member.settings.backup,
-            weight: u64::from(member.settings.weight) * WHOLE,
+            weight: u64::from(member.settings.weight) * self.strength(member, now),
             in_flight: member.server.in_flight(),
             max_in_flight: member.settings.max_in_flight.map(Into::into),
             id: member.id,
         };
-        self.members.iter().map(candidate).collect()
+        let mut candidates: Candidates = self.members.iter().map(candidate).collect();
+        if !self.slow_start.is_zero() {
+            self.lower_places(&mut candidates);
+        }
+        candidates
+    }
+
+    /// Lowers `max_in_flight` of servers that came back lately, if another one is as it always is.
+    fn lower_places(&self, candidates: &mut [Candidate]) {
+        let whole = |member: &Member| u64::from(member.settings.weight) * WHOLE;
+        let mut all = self.members.iter().zip(candidates.iter());
+        if !all.any(|(member, it)| it.is_in && it.weight >= whole(member)) {
+            return;
+        }
+        for (member, it) in self.members.iter().zip(candidates) {
+            let (part, of) = (u128::from(it.weight), u128::from(whole(member)));
+            let lowered = |most: usize| usize::try_from(most as u128 * part / of).unwrap_or(most);
+            it.max_in_flight = it.max_in_flight.map(|most| lowered(most).max(1));
+        }
+    }
+
+    /// The part of its weight that a server has now, in thousandths.
+    fn strength(&self, member: &Member, now: Moment) -> u64 {
+        if self.slow_start.is_zero() || self.members.len() == 1 {
+            return WHOLE;
+        }
+        match member.server.back_for(now) {
+            Some(back) if back < self.slow_start => {
+                let part = back.as_nanos() * u128::from(WHOLE) / self.slow_start.as_nanos();
+                u64::try_from(part).unwrap_or(WHOLE).max(1)
+            }
+            _ => WHOLE,
+        }
     }
 }

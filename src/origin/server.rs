@@ -141,6 +141,17 @@ impl Server {
         self.health.answered(&self.url);
     }
 
+    /// Notes that it is new beside other servers.
+    pub(super) fn note_new(&self, now: Moment) {
+        self.health.note_return(now);
+    }
+
+    /// How long it has been in again, or there at all; `None`: it never came back.
+    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
+        let returned = self.health.returned(now);
+        (returned > Moment::default()).then(|| now.since(returned))
+    }
+
     /// Records that an attempt after `took` got no response.
     pub(super) fn failed(
         &self,

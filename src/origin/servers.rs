@@ -104,7 +104,14 @@ impl Origin {
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |OriginServer { url, .. }: &OriginServer| {
             let known = self.servers.iter().find(|server| server.url() == url);
-            known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
+            known.map_or_else(
+                || {
+                    let server = Server::new(&settings.name, url);
+                    server.note_new(clock::now());
+                    Arc::new(server)
+                },
+                Arc::clone,
+            )
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         for server in &self.servers {

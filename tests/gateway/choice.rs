@@ -1,9 +1,13 @@
-//! Which server of several gets a request: by its key.
+//! Which server of several gets a request: by its key, and after it came back.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::support::{Client, Gateway, Origin, fetch, free_address};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now};
 
 fn file(servers: &[SocketAddr], more: &str) -> String {
     let servers: Vec<String> = servers
@@ -88,4 +92,62 @@ fn requests_without_a_key_go_to_the_server_with_the_fewest() {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
     }
     assert_eq!(servers.map(|it| it.arrivals().len()), [10, 10, 10]);
+}
+
+#[test]
+fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected() {
+    const CLIENTS: usize = 12;
+    let work = |exchange: &mut Exchange| {
+        thread::sleep(20 * MS);
+        exchange.reply(b"ok")
+    };
+    let (steady, address) = (Origin::answering(work), free_address());
+    let server = |address| format!("{{ url = \"http://{address}\", max_in_flight = 8 }}");
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [{}, {}]\nslow_start = \"8s\"\nmax_fails = 1\n\
+         fail_timeout = \"200ms\"\nqueue_timeout = \"1m\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        server(steady.address),
+        server(address)
+    ));
+    let stop = Arc::new(AtomicBool::new(false));
+    let to = gateway.address();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || {
+                let mut client = Client::connect(to);
+                while !stop.load(Ordering::SeqCst) {
+                    client.get("/");
+                    assert_eq!(client.answer().status, 200);
+                }
+            })
+        })
+        .collect();
+    steady.wait_for(100);
+    // How many were at the server at once, and when.
+    let peaks = Arc::<Mutex<Vec<(Instant, usize)>>>::default();
+    let (here, seen) = (AtomicUsize::new(0), Arc::clone(&peaks));
+    let back = Origin::at(&address.to_string(), move |exchange| {
+        let count = here.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.lock().unwrap().push((now(), count));
+        thread::sleep(20 * MS);
+        here.fetch_sub(1, Ordering::SeqCst);
+        exchange.reply(b"ok")
+    });
+    let highest = || peaks.lock().unwrap().iter().map(|it| it.1).max();
+    // Twelve clients over two servers with equal weights.
+    eventually("it gets its share", || highest() >= Some(5));
+    stop.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.join().expect("200 for each request");
+    }
+    assert!(back.arrivals().len() > 20);
+    let peaks = peaks.lock().unwrap();
+    let first = peaks[0].0;
+    let early = peaks
+        .iter()
+        .filter(|it| it.0 < first + Duration::from_secs(1));
+    let early = early.map(|it| it.1).max();
+    // In the first second of eight one at a time; more if the machine stood still for a while before.
+    assert!(early <= Some(3), "{early:?}");
 }

@@ -22,6 +22,8 @@ table! {
             "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
         balance: Balance = BALANCE.or("\"least_in_flight\""), NextRequest,
             "Which server gets a request: \"least_in_flight\", or \"hash:\" and a key, such as \"hash:$cookie_session\": all requests of a key go to one server.";
+        slow_start: Duration = DURATION.or("\"0\""), NextRequest,
+            "How long a server that comes back gets less than its weight, and less than its max_in_flight.";
         connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
