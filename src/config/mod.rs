@@ -68,6 +68,7 @@ pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::balance::Balance;
+pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, Origin};

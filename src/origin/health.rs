@@ -30,6 +30,8 @@ pub(super) struct ServerHealth {
     ///
     /// Zero while they do not.
     out_until: AtomicU64,
+    /// Whether answers have taken it out, and not requests without one.
+    by_answers: AtomicBool,
     /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
     returned: AtomicU64,
     /// As `out_until`, for a server without others, which is asked all the same.
@@ -109,6 +111,7 @@ impl ServerHealth {
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
+            by_answers: AtomicBool::new(false),
             returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
@@ -162,6 +165,16 @@ impl ServerHealth {
         let in_since = Some(self.out_until()).filter(|until| *until <= now);
         let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
         in_since.map_or(returned, |since| since.max(returned))
+    }
+
+    /// Notes what takes it out next: answers, or requests without one.
+    pub(super) fn note_by_answers(&self, by_answers: bool) {
+        self.by_answers.store(by_answers, Ordering::Relaxed);
+    }
+
+    /// Whether answers keep it out.
+    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
+        self.by_answers.load(Ordering::Relaxed) && self.out_until() > now
     }
 
     /// Leaves a change to the log.

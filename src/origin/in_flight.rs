@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::OriginError;
+use super::failing_answers::FailingAnswers;
 use super::health::MaxFails;
 use super::server::Server;
 use crate::config::ServerUrl;
@@ -16,6 +17,8 @@ pub struct InFlight<'o> {
     /// `None` while it waits for the origin to come back.
     counted: Option<Counted<'o>>,
     max_fails: MaxFails,
+    /// `None` if each answer is a good one.
+    failing: Option<&'o FailingAnswers>,
     place: Option<Place>,
 }
 
@@ -24,12 +27,17 @@ pub struct InFlight<'o> {
 struct Counted<'o>(&'o Server);
 
 impl<'o> InFlight<'o> {
-    pub(super) fn new(server: &'o Arc<Server>, max_fails: MaxFails) -> Self {
+    pub(super) fn new(
+        server: &'o Arc<Server>,
+        max_fails: MaxFails,
+        failing: Option<&'o FailingAnswers>,
+    ) -> Self {
         server.enter();
         Self {
             server,
             counted: Some(Counted(server)),
             max_fails,
+            failing,
             place: None,
         }
     }
@@ -69,17 +77,26 @@ impl<'o> InFlight<'o> {
 
     /// Records that the head of a response arrived after `took`.
     ///
-    /// `retry_after` is asked only if the gate wants to know it.
+    /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
+    /// count as failures: how long the server had the whole request.
     pub fn answered(
         &self,
         took: Duration,
         status: u16,
         retry_after: impl FnOnce() -> Option<Duration>,
+        waited: impl FnOnce() -> Duration,
     ) {
         if let Some(place) = &self.place {
             place.answered(status, retry_after);
         }
-        self.server.answered(took, status);
+        self.server.metrics().count_response(status, took);
+        if let Some(failing) = self.failing
+            && let Some(reason) = failing.reason(status, waited())
+        {
+            failing.failed(self.server, &reason, self.max_fails, clock::now());
+        } else {
+            self.server.answered();
+        }
     }
 
     /// Changes what the request was charged at the gate to what it turned out to cost.

@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -135,10 +136,25 @@ impl Server {
         }
     }
 
-    /// Records that the head of a response arrived after `took`.
-    pub(super) fn answered(&self, took: Duration, status: u16) {
-        self.metrics.count_response(status, took);
+    /// Notes that it answered as it should.
+    pub(super) fn answered(&self) {
         self.health.answered(&self.url);
+    }
+
+    /// Records that its answer counts as a failure, and why.
+    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
+        self.health.note_unreachable(false);
+        self.note_failure(&reason, max_fails, format!("{}: {reason}", self.url), now);
+    }
+
+    /// Whether answers keep it out.
+    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
+        self.health.is_out_by_answers(now)
+    }
+
+    /// Notes what takes it out next: answers, or requests without one.
+    pub(super) fn note_by_answers(&self, by_answers: bool) {
+        self.health.note_by_answers(by_answers);
     }
 
     /// Notes that it is new beside other servers.
@@ -164,14 +180,16 @@ impl Server {
         self.health
             .note_unreachable(outcome == Outcome::Unreachable);
         self.metrics.count(outcome, took);
+        self.note_by_answers(false);
+        self.note_failure(error, max_fails, error.to_string(), now);
+    }
+
+    fn note_failure(&self, reason: &dyn Display, max_fails: MaxFails, text: String, now: Moment) {
         let mut past = self.incidents.lock();
-        if self.health.failed(&self.url, max_fails, error, now) {
+        if self.health.failed(&self.url, max_fails, reason, now) {
             past.out_by_failures = Some(now);
         }
-        past.last_failure = Some(Failure {
-            at: now,
-            text: error.to_string(),
-        });
+        past.last_failure = Some(Failure { at: now, text });
     }
 
     /// Records the result of a health check: what was answered, or why it is not healthy.

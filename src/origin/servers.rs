@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::failing_answers::FailingAnswers;
 use super::group::Group;
 use super::health::MaxFails;
 use super::incidents::{Availability, Failure, LastCheck};
@@ -28,6 +29,8 @@ pub struct Origin {
     next: AtomicUsize,
     /// How one is chosen where the file says more than their URLs; `None`: it does not.
     group: Option<Arc<Group>>,
+    /// `None` if each answer is a good one.
+    failing: Option<Box<FailingAnswers>>,
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
@@ -75,6 +78,7 @@ impl Origin {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         let group = Group::of(&settings, &servers);
+        let failing = FailingAnswers::of(&settings.fail_on, &servers, None);
         let room = room(group.as_ref(), &settings);
         let gate = match known {
             None => OriginGate::of(&settings, room),
@@ -88,6 +92,7 @@ impl Origin {
             servers,
             next: AtomicUsize::new(0),
             group,
+            failing,
             dialer,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -122,6 +127,7 @@ impl Origin {
             }
         }
         let group = Group::of(&settings, &servers);
+        let failing = FailingAnswers::of(&settings.fail_on, &servers, self.failing.as_deref());
         let room = room(group.as_ref(), &settings);
         let gate = match &self.gate {
             None => OriginGate::of(&settings, room),
@@ -138,6 +144,7 @@ impl Origin {
             servers,
             next: AtomicUsize::new(0),
             group,
+            failing,
             dialer: self.dialer.clone(),
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,

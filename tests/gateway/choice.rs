@@ -1,4 +1,4 @@
-//! Which server of several gets a request: by its key, and after it came back.
+//! Which server of several gets a request: by its key, after it came back, and after answers that count as failures.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,6 +18,14 @@ fn file(servers: &[SocketAddr], more: &str) -> String {
     format!(
         "[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
     )
+}
+
+fn status(exchange: &mut Exchange, status: u16) -> std::io::Result<()> {
+    exchange.send(format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n").as_bytes())
+}
+
+fn answering(code: u16) -> Origin {
+    Origin::answering(move |exchange| status(exchange, code))
 }
 
 /// A server that says which one it is.
@@ -92,6 +100,91 @@ fn requests_without_a_key_go_to_the_server_with_the_fewest() {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
     }
     assert_eq!(servers.map(|it| it.arrivals().len()), [10, 10, 10]);
+}
+
+#[test]
+fn answers_that_count_take_their_server_out_after_max_fails() {
+    let (bad, good) = (answering(503), Origin::start());
+    let more = "fail_on = [\"503\"]\nmax_fails = 3\nfail_timeout = \"1h\"";
+    let gateway = Gateway::start(&file(&[bad.address, good.address], more));
+    let statuses: Vec<u16> = (0..40)
+        .map(|_| fetch(gateway.address(), "/").status)
+        .collect();
+    let failed = statuses.iter().filter(|status| **status == 503).count();
+    assert_eq!((failed, bad.arrivals().len()), (3, 3));
+    let line = gateway.wait_for_line("the server is taken out");
+    assert!(line.contains("it answered 503"), "{line}");
+    let bad = format!("http://{}", bad.address);
+    let healthy = gateway
+        .metrics()
+        .value("drip_origin_healthy", &[("server", &bad)]);
+    assert_eq!(healthy, Some(0.0));
+}
+
+#[test]
+fn answers_count_only_if_the_file_says_so_and_only_in_a_row() {
+    let turn = AtomicUsize::new(0);
+    let mixed = Origin::answering(move |exchange| {
+        let nth = turn.fetch_add(1, Ordering::SeqCst);
+        status(exchange, if nth % 3 == 2 { 200 } else { 503 })
+    });
+    let (bad, good) = (answering(500), Origin::start());
+    let more = "fail_on = [\"503\"]\nmax_fails = 3\nfail_timeout = \"1h\"";
+    let servers = [mixed.address, bad.address, good.address];
+    let gateway = Gateway::start(&file(&servers, more));
+    for _ in 0..60 {
+        fetch(gateway.address(), "/");
+    }
+    let arrived = [&mixed, &bad, &good].map(|it| it.arrivals().len());
+    assert_eq!(arrived, [20, 20, 20]);
+}
+
+#[test]
+fn answers_never_take_out_more_than_half_of_the_servers() {
+    for (count, out) in [(2, 1), (3, 1), (4, 2), (5, 2)] {
+        let servers: Vec<Origin> = (0..count).map(|_| answering(503)).collect();
+        let addresses: Vec<SocketAddr> = servers.iter().map(|it| it.address).collect();
+        let more = "fail_on = [\"5xx\"]\nmax_fails = 1\nfail_timeout = \"1h\"";
+        let gateway = Gateway::start(&file(&addresses, more));
+        let address = gateway.address();
+        let clients: Vec<_> = (0..8)
+            .map(|_| {
+                thread::spawn(move || {
+                    let mut client = Client::connect(address);
+                    for _ in 0..20 {
+                        client.get("/");
+                        let answer = client.answer();
+                        // The server's own: drip's have a body.
+                        assert_eq!((answer.status, answer.text()), (503, String::new()));
+                    }
+                })
+            })
+            .collect();
+        for client in clients {
+            client.join().expect("answers of the servers");
+        }
+        let metrics = gateway.metrics();
+        let is_out = |it: &&Origin| {
+            let server = format!("http://{}", it.address);
+            metrics.value("drip_origin_healthy", &[("server", &server)]) == Some(0.0)
+        };
+        assert_eq!(servers.iter().filter(is_out).count(), out, "of {count}");
+    }
+}
+
+#[test]
+fn slow_heads_count_too() {
+    let slow = Origin::answering(|exchange| {
+        thread::sleep(1500 * MS);
+        exchange.reply(b"ok")
+    });
+    let quick = Origin::start();
+    let more = "fail_on = [\"slow:1s\"]\nmax_fails = 2\nfail_timeout = \"1h\"";
+    let gateway = Gateway::start(&file(&[slow.address, quick.address], more));
+    for _ in 0..20 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(slow.arrivals().len(), 2);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub(super) mod backoff;
 pub(super) mod balance;
 pub(super) mod cost;
+pub(super) mod fail_on;
 pub(super) mod file;
 mod header_fields;
 pub(super) mod health;

@@ -4,10 +4,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use super::balance::BALANCE;
+use super::fail_on::FAIL_ON;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
 use super::prelude::*;
-use crate::config::{Backoff, Balance, Health, OriginServer, StoreKind};
+use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -66,6 +67,9 @@ table! {
             "Failures in a row that take one of several servers out.";
         fail_timeout: Duration = TIMEOUT.or("\"10s\""), NextRequest,
             "How long that server stays out.";
+        /// Empty: no answer does.
+        fail_on: Vec<FailOn> = FAIL_ON.or("[]"), NextRequest,
+            "Answers that count as failures: statuses, and \"slow:2s\" for heads that take longer.";
         keep_alive: usize = whole::<_, 0, U32>().or("256"), NextRequest,
             "Idle connections kept, for each worker and server.";
         host: HostRule = HOST.or("\"preserve\""), NextRequest,

@@ -103,6 +103,15 @@ pub(super) const CASES: &[Case] = &[
      r#"3:11: balance: $binary_remote_addr is written $remote_addr here; found "hash:${HOST}x$binary_remote_addr""#),
     (SERVERS, "[\"http://a\"]\nslow_start = 30",
      r#"3:14: slow_start: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 30"#),
+    (SERVERS, "[\"http://a\"]\nfail_on = \"503\"",
+     r#"3:11: fail_on: expected a list such as ["502", "503", "slow:2s"]; found "503""#),
+    (SERVERS, "[\"http://a\"]\nfail_on = [503, \"200\", \"5xx\", \"5xx\"]",
+     r#"3:12: fail_on: expected a status such as "503", "5xx", or "slow:" and a time such as "slow:2s"; found 503
+3:17: fail_on: an answer that counts is a status from 400 to 599, "4xx", "5xx" or "slow:2s"; found "200"
+3:31: fail_on: "5xx" is listed twice; remove one"#),
+    (SERVERS, "[\"http://a\"]\nfail_on = [\"slow:0s\", \"slow:2\"]",
+     r#"3:12: fail_on: slow: has a time above 0 and up to 366d behind it, such as "slow:2s"; found "slow:0s"
+3:23: fail_on: slow: has a time above 0 and up to 366d behind it, such as "slow:2s"; found "slow:2""#),
     (SERVERS, "[80]",
      r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
     (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
@@ -120,7 +129,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, balance, slow_start, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, store, gateways, max_in_flight, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, keep_alive, host, http2, backoff, health; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, balance, slow_start, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, store, gateways, max_in_flight, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, fail_on, keep_alive, host, http2, backoff, health; did you mean health?"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"",
      r#"3:9: store: gateways share the rate of an origin; give it one such as rate = "200r/s", or remove store"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"none\"",
