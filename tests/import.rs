@@ -1,5 +1,6 @@
 //! `drip import`, run as a user runs it.
 
+mod balancing;
 mod connections;
 mod grpc;
 mod openings;

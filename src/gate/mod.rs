@@ -14,6 +14,7 @@ mod handover;
 mod key;
 mod outage;
 mod place;
+mod room;
 mod state;
 mod status;
 mod waiting;
@@ -39,6 +40,7 @@ pub(crate) use outage::Begun;
 pub use outage::GateOutage;
 pub use place::Place;
 use place::Unreported;
+pub(crate) use room::Room;
 use state::{Released, State};
 pub use status::GateState;
 pub use waiting::{NoTurn, Waiting};
@@ -83,7 +85,9 @@ pub struct GateRejection {
 
 impl OriginGate {
     /// The gate of an origin; `None` if the file gives it none.
-    pub(crate) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
+    ///
+    /// `room`: what its servers take, if that changes.
+    pub(crate) fn of(origin: &config::Origin, room: Option<Room>) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
@@ -93,6 +97,7 @@ impl OriginGate {
             state: Mutex::new(State {
                 gate,
                 backing_off,
+                room,
                 grid: None,
                 whole_rate: limits.rate,
                 blocked: Blocked::default(),
@@ -114,12 +119,18 @@ impl OriginGate {
     ///
     /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
     /// ends, and requests that know only the settings before do not begin another one.
-    pub(crate) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
+    pub(crate) fn reload(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        room: Option<Room>,
+        keeps_outage: bool,
+    ) {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let mut state = self.lock();
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
         let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
+        state.set_room(room, now);
         state.reload(backoff, limits, classes, keeps_outage, now);
         self.show_outage(&state);
         released.extend(state.release(&self.metrics, now));
@@ -165,10 +176,11 @@ impl OriginGate {
         share: impl FnOnce() -> Share<KeyAtGate>,
         most: Option<Duration>,
     ) -> Option<GateRejection> {
-        let state = self.lock();
+        let mut state = self.lock();
         if let Err(too_late) = state.check_takes(false) {
             return Some(too_late);
         }
+        state.follow_room(clock::now);
         if state.gate.is_free(clock::now()) {
             return None;
         }
@@ -244,6 +256,7 @@ impl OriginGate {
             return None;
         }
         let now = clock::now();
+        state.follow_room(|| now);
         let passes = match charged {
             Some(share) => state.gate.pass_as(share, cost, now),
             None => state.gate.pass(cost, now),

@@ -7,6 +7,7 @@ use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
 use super::place::Unreported;
+use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
 use crate::config;
 use crate::limit::{
@@ -19,6 +20,8 @@ const AHEAD: Duration = Duration::from_millis(1);
 /// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
 /// gives out several slots of a fast gate.
 const BEFORE: Duration = Duration::from_micros(500);
+/// How often a gate with waiters looks whether the servers of its origin take more.
+const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
 /// What is behind a gate's lock. It knows no clock.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(super) struct State {
     pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
     /// `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
+    /// What the servers of the origin take; `None`: the file limits none of them.
+    pub(super) room: Option<Room>,
     /// How it shares its rate with other gateways; `None`: it does not.
     pub(super) grid: Option<SharedGrid>,
     /// The rate while nothing is lowered.
@@ -50,6 +55,7 @@ impl State {
     /// Takes the requests whose slot is at most [`AHEAD`] away.
     pub(super) fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
         self.back_off(metrics, now);
+        self.follow_room(|| now);
         let mut released = Released::new();
         while let Some(release) = self.gate.take(now + AHEAD) {
             released.push((release, self.sent(now)));
@@ -76,6 +82,21 @@ impl State {
         if let Some(backing_off) = &mut self.backing_off {
             backing_off.apply(&mut self.gate, metrics, now);
         }
+    }
+
+    /// Follows what the servers of the origin take now.
+    pub(super) fn follow_room(&mut self, now: impl FnOnce() -> Moment) {
+        if let Some(room) = &self.room {
+            let now = now();
+            self.gate.set_room(room.at(now), now);
+        }
+    }
+
+    /// Takes over the servers of another version of the origin.
+    pub(super) fn set_room(&mut self, room: Option<Room>, now: Moment) {
+        self.gate
+            .set_room(room.as_ref().and_then(|it| it.at(now)), now);
+        self.room = room;
     }
 
     pub(super) fn reload(
@@ -113,7 +134,9 @@ impl State {
         let due = self.gate.due().map(|due| due.before(BEFORE));
         let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
         let change = changes.and_then(|it| it.next_change(now));
-        due.into_iter().chain(change).min()
+        let follows = self.room.is_some() && self.gate.depth() > 0 && !self.gate.has_place();
+        let room = follows.then(|| now + ROOM_CHANGES);
+        due.into_iter().chain(change).chain(room).min()
     }
 
     pub(super) fn note_blocked(&mut self, now: Moment) {

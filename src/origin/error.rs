@@ -66,6 +66,12 @@ pub enum OriginError {
         /// Time until the first of them may be asked again.
         retry_after: Duration,
     },
+    /// All servers that are in have as many requests as the file allows.
+    #[error("the servers of the origin {origin} have as many requests as their max_in_flight")]
+    AllFull {
+        /// The origin.
+        origin: String,
+    },
     /// No server could be reached for all of `hold`, and the request was not sent.
     #[error("{last}; the request has waited for it for {hold:?}")]
     Outage {
@@ -85,7 +91,7 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
-            Self::NoDescriptor { .. } | Self::AllOut { .. } => 503,
+            Self::NoDescriptor { .. } | Self::AllOut { .. } | Self::AllFull { .. } => 503,
             Self::Outage { last, .. } => last.status(),
         }
     }
@@ -96,6 +102,7 @@ impl OriginError {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
             Self::NoDescriptor { limit, .. } => Some(*limit),
+            Self::AllFull { .. } => Some(Duration::from_secs(1)),
             Self::Outage { last, .. } => last.retry_after(),
             _ => None,
         }
@@ -104,7 +111,13 @@ impl OriginError {
     /// Returns whether the gateway is at fault, and not a server.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        matches!(self, Self::NoDescriptor { .. })
+        matches!(self, Self::NoDescriptor { .. } | Self::AllFull { .. })
+    }
+
+    /// Returns whether the request need only wait until a server has fewer requests.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::AllFull { .. })
     }
 
     /// Returns whether no server was reached, so that a later try may reach one.
@@ -120,6 +133,7 @@ impl OriginError {
             | Self::Broken { .. }
             | Self::Invalid { .. }
             | Self::NoDescriptor { .. }
+            | Self::AllFull { .. }
             | Self::Outage { .. } => false,
         }
     }
@@ -132,6 +146,7 @@ impl OriginError {
             | Self::ConnectTimeout { .. }
             | Self::NoDescriptor { .. }
             | Self::AllOut { .. }
+            | Self::AllFull { .. }
             | Self::Outage { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,

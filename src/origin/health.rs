@@ -13,6 +13,7 @@ use metrics::Gauge;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 use crate::observe::summary::Summary;
+use crate::time::clock;
 
 /// Whether requests may be sent to a server.
 ///
@@ -29,7 +30,11 @@ pub(super) struct ServerHealth {
     ///
     /// Zero while they do not.
     out_until: AtomicU64,
-    /// The same for a server without others, which is asked all the same.
+    /// Whether answers have taken it out, and not requests without one.
+    by_answers: AtomicBool,
+    /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
+    returned: AtomicU64,
+    /// As `out_until`, for a server without others, which is asked all the same.
     dead_until: AtomicU64,
     /// Number of health checks in a row that contradict `ill`.
     against: AtomicU32,
@@ -106,6 +111,8 @@ impl ServerHealth {
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
+            by_answers: AtomicBool::new(false),
+            returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
@@ -138,11 +145,36 @@ impl ServerHealth {
             self.dead_until.store(0, Ordering::Relaxed);
             self.show(true, Moment::default());
         }
-        if self.out_until.load(Ordering::Relaxed) > 0 {
+        let until = self.out_until();
+        if until > Moment::default() {
+            self.note_return(until.min(clock::now()));
             self.out_until.store(0, Ordering::Relaxed);
             self.show(false, Moment::default());
             self.note(url, 1, What::Answered);
         }
+    }
+
+    /// Notes that it is in again, or new beside others.
+    pub(super) fn note_return(&self, at: Moment) {
+        self.returned.store(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// When it was last in again, or was new; zero: never.
+    pub(super) fn returned(&self, now: Moment) -> Moment {
+        // Nobody is there to note that `fail_timeout` is over.
+        let in_since = Some(self.out_until()).filter(|until| *until <= now);
+        let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
+        in_since.map_or(returned, |since| since.max(returned))
+    }
+
+    /// Notes what takes it out next: answers, or requests without one.
+    pub(super) fn note_by_answers(&self, by_answers: bool) {
+        self.by_answers.store(by_answers, Ordering::Relaxed);
+    }
+
+    /// Whether answers keep it out.
+    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
+        self.by_answers.load(Ordering::Relaxed) && self.out_until() > now
     }
 
     /// Leaves a change to the log.
@@ -238,6 +270,7 @@ impl ServerHealth {
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
             self.dead_until.store(0, Ordering::Relaxed);
+            self.note_return(now);
         }
         self.show(false, now);
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
@@ -247,7 +280,9 @@ impl ServerHealth {
     /// Ends the health checks: from now on they do not keep the server out.
     pub(super) fn unchecked(&self, now: Moment) {
         self.against.store(0, Ordering::Relaxed);
-        self.ill.store(false, Ordering::Relaxed);
+        if self.ill.swap(false, Ordering::Relaxed) {
+            self.note_return(now);
+        }
         self.show(false, now);
     }
 

@@ -2,8 +2,11 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `servers` | the servers of an origin, and the choice of one |
-//! | `server`, `health` | one server, the requests at it, and whether it is in use |
+//! | `servers` | the servers of an origin |
+//! | `group`, `choice` | the choice of a server where the file says more than their URLs |
+//! | `server`, `health` | one server, and whether it is in use |
+//! | `failing_answers` | answers that count as failures |
+//! | `in_flight` | a request at a server |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
 //! | `recovery` | the search for the end of an outage |
@@ -14,14 +17,18 @@
 //! | `dns`, `resolver` | the addresses of names |
 //! | `shortage` | what happens without a file descriptor for a new connection |
 
+pub(crate) mod choice;
 mod connection;
 mod dial;
 mod dns;
 pub(crate) mod error;
+mod failing_answers;
+mod group;
 mod health;
 mod http1;
 mod http2;
 mod idle;
+mod in_flight;
 mod incidents;
 mod pool;
 mod probe;
@@ -39,9 +46,9 @@ pub use dial::Dialer;
 pub use error::OriginError;
 pub use http1::Http1Connection;
 pub use http2::Http2Exchange;
+pub use in_flight::InFlight;
 pub use incidents::{Availability, Failure, LastCheck, OutBy, Outage};
 pub(crate) use pool::Needs;
 pub use pool::Pools;
 pub use prober::Prober;
-pub use server::InFlight;
 pub use servers::{Origin, ServerState};

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -8,10 +8,8 @@ use super::error::OriginError;
 use super::health::{MaxFails, ServerHealth};
 use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
-use crate::gate::Place;
-use crate::limit::{Cost, Moment};
+use crate::limit::Moment;
 use crate::observe::metrics::{Count, Outcome, ServerMetrics};
-use crate::time::clock;
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
@@ -25,20 +23,6 @@ pub(crate) struct Server {
     is_retired: AtomicBool,
     retirement: watch::Sender<()>,
 }
-
-/// A request at one of the servers, counted until this is dropped.
-#[derive(Debug)]
-pub struct InFlight<'o> {
-    server: &'o Arc<Server>,
-    /// `None` while it waits for the origin to come back.
-    counted: Option<Counted<'o>>,
-    max_fails: MaxFails,
-    place: Option<Place>,
-}
-
-/// Counts a request at a server until this is dropped.
-#[derive(Debug)]
-struct Counted<'o>(&'o Server);
 
 impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
@@ -101,6 +85,20 @@ impl Server {
         self.incidents.lock().last_check.clone()
     }
 
+    /// Counts one request more at it.
+    pub(super) fn enter(&self) {
+        self.in_flight.add(1);
+    }
+
+    /// Counts one request less at it.
+    pub(super) fn leave(&self, now: impl FnOnce() -> Moment) {
+        self.in_flight.subtract(1);
+        if self.is_retired() {
+            // No other code updates its metrics any more.
+            self.show_metrics(false, now());
+        }
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         usize::try_from(self.in_flight.get()).unwrap_or(usize::MAX)
     }
@@ -138,6 +136,38 @@ impl Server {
         }
     }
 
+    /// Notes that it answered as it should.
+    pub(super) fn answered(&self) {
+        self.health.answered(&self.url);
+    }
+
+    /// Records that its answer counts as a failure, and why.
+    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
+        self.health.note_unreachable(false);
+        self.note_failure(&reason, max_fails, format!("{}: {reason}", self.url), now);
+    }
+
+    /// Whether answers keep it out.
+    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
+        self.health.is_out_by_answers(now)
+    }
+
+    /// Notes what takes it out next: answers, or requests without one.
+    pub(super) fn note_by_answers(&self, by_answers: bool) {
+        self.health.note_by_answers(by_answers);
+    }
+
+    /// Notes that it is new beside other servers.
+    pub(super) fn note_new(&self, now: Moment) {
+        self.health.note_return(now);
+    }
+
+    /// How long it has been in again, or there at all; `None`: it never came back.
+    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
+        let returned = self.health.returned(now);
+        (returned > Moment::default()).then(|| now.since(returned))
+    }
+
     /// Records that an attempt after `took` got no response.
     pub(super) fn failed(
         &self,
@@ -150,14 +180,16 @@ impl Server {
         self.health
             .note_unreachable(outcome == Outcome::Unreachable);
         self.metrics.count(outcome, took);
+        self.note_by_answers(false);
+        self.note_failure(error, max_fails, error.to_string(), now);
+    }
+
+    fn note_failure(&self, reason: &dyn Display, max_fails: MaxFails, text: String, now: Moment) {
         let mut past = self.incidents.lock();
-        if self.health.failed(&self.url, max_fails, error, now) {
+        if self.health.failed(&self.url, max_fails, reason, now) {
             past.out_by_failures = Some(now);
         }
-        past.last_failure = Some(Failure {
-            at: now,
-            text: error.to_string(),
-        });
+        past.last_failure = Some(Failure { at: now, text });
     }
 
     /// Records the result of a health check: what was answered, or why it is not healthy.
@@ -197,100 +229,6 @@ impl Server {
                 // If every other holder is gone, it has left the file, too.
                 let _gone = retirement.changed().await;
             }
-        }
-    }
-}
-
-impl<'o> InFlight<'o> {
-    pub(super) fn new(server: &'o Arc<Server>, max_fails: MaxFails) -> Self {
-        server.in_flight.add(1);
-        Self {
-            server,
-            counted: Some(Counted(server)),
-            max_fails,
-            place: None,
-        }
-    }
-
-    /// The same request with its place at the origin.
-    #[must_use]
-    pub fn with(self, place: Option<Place>) -> Self {
-        let mut here = self;
-        here.place = place;
-        here
-    }
-
-    pub(super) fn take_place(&mut self) -> Option<Place> {
-        self.place.take()
-    }
-
-    /// Leaves the server, which it did not reach, and returns its place at the origin.
-    #[must_use]
-    pub fn leave(&mut self) -> Option<Place> {
-        self.counted = None;
-        self.take_place()
-    }
-
-    /// Returns the server that the request is at.
-    #[must_use]
-    pub fn server(&self) -> &'o ServerUrl {
-        &self.server.url
-    }
-
-    pub(crate) fn at(&self) -> &'o Arc<Server> {
-        self.server
-    }
-
-    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
-        Arc::ptr_eq(self.server, server)
-    }
-
-    /// Records that the head of a response arrived after `took`.
-    ///
-    /// `retry_after` is asked only if the gate wants to know it.
-    pub fn answered(
-        &self,
-        took: Duration,
-        status: u16,
-        retry_after: impl FnOnce() -> Option<Duration>,
-    ) {
-        if let Some(place) = &self.place {
-            place.answered(status, retry_after);
-        }
-        self.server.metrics.count_response(status, took);
-        self.server.health.answered(&self.server.url);
-    }
-
-    /// Changes what the request was charged at the gate to what it turned out to cost.
-    pub fn settle(&self, cost: Cost) {
-        if let Some(place) = &self.place {
-            place.settle(cost);
-        }
-    }
-
-    /// Records that no response came, for all of `took`.
-    ///
-    /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
-    /// further failure takes it out again, until it responds.
-    ///
-    /// What is the gateway's own fault counts against no server, and does not lower the gate.
-    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
-        if error.is_own() {
-            return;
-        }
-        if let Some(place) = &self.place {
-            place.failed(error.outcome());
-        }
-        self.server.failed(error, self.max_fails, took, now);
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.subtract(1);
-        if self.0.is_retired() {
-            // No other code updates its metrics any more.
-            self.0.show_metrics(false, clock::now());
         }
     }
 }

@@ -1,16 +1,20 @@
+mod pick;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::failing_answers::FailingAnswers;
+use super::group::Group;
 use super::health::MaxFails;
 use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
-use super::server::{InFlight, Server};
-use crate::config::{self, ServerUrl};
-use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Waiting};
+use super::server::Server;
+use crate::config::{self, OriginServer, ServerUrl};
+use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Room, Waiting};
 use crate::limit::Moment;
 use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
 use crate::observe::throttle::Throttle;
@@ -23,6 +27,10 @@ pub struct Origin {
     servers: Vec<Arc<Server>>,
     /// The server after the one that was picked last: the first among equals.
     next: AtomicUsize,
+    /// How one is chosen where the file says more than their URLs; `None`: it does not.
+    group: Option<Arc<Group>>,
+    /// `None` if each answer is a good one.
+    failing: Option<Box<FailingAnswers>>,
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
@@ -67,15 +75,15 @@ impl Origin {
         settings: config::Origin,
         dialer: Dialer,
     ) -> Self {
-        let servers = settings
-            .servers
-            .iter()
-            .map(|url| Arc::new(Server::new(&settings.name, url)))
-            .collect();
+        let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
+        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        let group = Group::of(&settings, &servers);
+        let failing = FailingAnswers::of(&settings.fail_on, &servers, None);
+        let room = room(group.as_ref(), &settings);
         let gate = match known {
-            None => OriginGate::of(&settings),
+            None => OriginGate::of(&settings, room),
             Some(gate) => {
-                gate.reload(&settings, false);
+                gate.reload(&settings, room, false);
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -83,6 +91,8 @@ impl Origin {
             settings,
             servers,
             next: AtomicUsize::new(0),
+            group,
+            failing,
             dialer,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -97,25 +107,35 @@ impl Origin {
     /// wait at the gate keep waiting under the new settings.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
-        let server = |url: &ServerUrl| {
+        let server = |OriginServer { url, .. }: &OriginServer| {
             let known = self.servers.iter().find(|server| server.url() == url);
-            known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
+            known.map_or_else(
+                || {
+                    let server = Server::new(&settings.name, url);
+                    server.note_new(clock::now());
+                    Arc::new(server)
+                },
+                Arc::clone,
+            )
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         for server in &self.servers {
-            if !settings.servers.contains(server.url()) {
+            if !settings.servers.iter().any(|it| it.url == *server.url()) {
                 server.retire();
             } else if settings.health.is_none() {
                 server.unchecked(clock::now());
             }
         }
+        let group = Group::of(&settings, &servers);
+        let failing = FailingAnswers::of(&settings.fail_on, &servers, self.failing.as_deref());
+        let room = room(group.as_ref(), &settings);
         let gate = match &self.gate {
-            None => OriginGate::of(&settings),
+            None => OriginGate::of(&settings, room),
             Some(gate) => {
                 let same = servers.len() == self.servers.len();
                 let mut pairs = servers.iter().zip(&self.servers);
                 let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
-                gate.reload(&settings, has_same_servers && settings.holds());
+                gate.reload(&settings, room, has_same_servers && settings.holds());
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -123,6 +143,8 @@ impl Origin {
             settings,
             servers,
             next: AtomicUsize::new(0),
+            group,
+            failing,
             dialer: self.dialer.clone(),
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
@@ -238,7 +260,7 @@ impl Origin {
     /// # Errors
     ///
     /// Returns the error if it cannot wait: it is not one of those that end by themselves, or
-    /// `hold` is over.
+    /// `hold` is over, or `queue_timeout` if all servers are only full.
     pub fn hold(
         &self,
         place: Place,
@@ -246,10 +268,18 @@ impl Origin {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Result<Waiting, GateRejection>, OriginError> {
-        if clock::now() >= held_since + self.settings.hold {
+        let is_full = error.is_full();
+        let most = if is_full {
+            self.settings.queue_timeout
+        } else {
+            self.settings.hold
+        };
+        if clock::now() >= held_since + most {
             return Err(error);
         }
-        self.begin_outage(error)?;
+        if !is_full {
+            self.begin_outage(error)?;
+        }
         Ok(place.put_back(key(), held_since))
     }
 
@@ -271,87 +301,10 @@ impl Origin {
         }
     }
 
-    /// Moves the request to another server than the one that it `tried`.
-    ///
-    /// It keeps its place at the origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no other server is in.
-    pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
-        let other = self.pick(Some(tried), now)?;
-        *tried = other.with(tried.take_place());
-        Ok(())
-    }
-
-    /// Moves the request to a server that is not among those that it `tried`.
-    ///
-    /// It keeps its place at the origin. Returns whether there was such a server.
-    pub fn untried<'o>(
-        &'o self,
-        tried: &[&ServerUrl],
-        request: &mut InFlight<'o>,
-        now: Moment,
-    ) -> bool {
-        let untried = |server: &Arc<Server>| !tried.contains(&server.url());
-        let Ok(other) = self.pick_of(untried, now) else {
-            return false;
-        };
-        *request = other.with(request.take_place());
-        true
-    }
-
     /// Returns the settings in force.
     #[must_use]
     pub fn settings(&self) -> &config::Origin {
         &self.settings
-    }
-
-    /// Picks the server with the fewest requests in flight.
-    ///
-    /// Servers that are out or that were `tried` are skipped. Several with equally few requests take
-    /// turns, in the order of the file.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no server is left. It says when the first server that is out may be
-    /// asked again.
-    pub fn pick(
-        &self,
-        tried: Option<&InFlight<'_>>,
-        now: Moment,
-    ) -> Result<InFlight<'_>, OriginError> {
-        self.pick_of(|server| tried.is_none_or(|tried| !tried.is_at(server)), now)
-    }
-
-    fn pick_of(
-        &self,
-        may_be: impl Fn(&Arc<Server>) -> bool,
-        now: Moment,
-    ) -> Result<InFlight<'_>, OriginError> {
-        let alone = self.is_alone();
-        let count = self.servers.len();
-        let next = self.next.load(Ordering::Relaxed).min(count);
-        let candidates = (next..count)
-            .chain(0..next)
-            .map(|nth| (nth, &self.servers[nth]))
-            .filter(|(_, server)| may_be(server))
-            .filter(|(_, server)| server.is_in(alone, now));
-        let Some((nth, server)) = candidates.min_by_key(|(_, server)| server.in_flight()) else {
-            // A server that fails its checks can be in again after the next check at the earliest.
-            let check = self.settings.health.as_ref();
-            let check = check.map_or(Duration::ZERO, |health| health.interval);
-            let back = self.servers.iter().map(|server| server.back_in(check, now));
-            return Err(OriginError::AllOut {
-                origin: self.settings.name.clone(),
-                retry_after: back.min().unwrap_or_default(),
-            });
-        };
-        if !alone {
-            // Workers that pick at the same moment may move it once for both.
-            self.next.store((nth + 1) % count, Ordering::Relaxed);
-        }
-        Ok(InFlight::new(server, self.max_fails()))
     }
 
     /// How many failures in a row take a server out.
@@ -362,4 +315,10 @@ impl Origin {
             alone: self.is_alone(),
         }
     }
+}
+
+/// What the servers of a gate's origin take, if the file limits any of them.
+fn room(group: Option<&Arc<Group>>, settings: &config::Origin) -> Option<Room> {
+    let group = Arc::clone(group.filter(|_| settings.limits_servers())?);
+    Some(Room::new(move |now| group.room(now)))
 }

@@ -70,7 +70,7 @@ impl Gateway {
     /// Opens the gate of an origin. A task of this host claims its slots.
     fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
         let settings = origin.settings(origin.rate);
-        let gate = OriginGate::of(&settings).expect("an origin with a gate");
+        let gate = OriginGate::of(&settings, None).expect("an origin with a gate");
         let store = Some(&self.store_health);
         if let Some(claiming) = gate.begin_sharing(&settings, store, self.saved()) {
             actix_rt::spawn(claiming.run());
@@ -96,7 +96,7 @@ impl Gateway {
                 return;
             };
             let settings = its.scenario.origins[index].settings(rate);
-            gate.reload(&settings, true);
+            gate.reload(&settings, None, true);
             let begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
             assert!(begun.is_none(), "a task claims already");
         });

@@ -41,7 +41,7 @@ pub(crate) fn rate<T>(
 /// The places of the file and those in force.
 pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
     FileAndNow {
-        file: origin.max_in_flight.map(|most| most.get() as u64),
+        file: origin.places().map(|most| most.get() as u64),
         now: state.max_in_flight.map(|most| most as u64),
     }
 }

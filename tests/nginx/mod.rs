@@ -2,6 +2,7 @@
 
 mod access;
 mod access_log;
+mod balance;
 mod differential;
 mod dry_run;
 mod import;

@@ -109,6 +109,12 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
         (Some(Value::Table(old)), Some(Value::Table(new))) => {
             compare_tables(path, old, new, found);
         }
+        (Some(Value::String(old)), Some(Value::Table(new))) if new.contains_key("url") => {
+            compare_tables(path, &server(old), new, found);
+        }
+        (Some(Value::Table(old)), Some(Value::String(new))) if old.contains_key("url") => {
+            compare_tables(path, old, &server(new), found);
+        }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             compare_lists(path, old, new, found);
         }
@@ -117,6 +123,20 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
             found.push(format!("{path} {} -> {}", text(old), text(new)));
         }
     }
+}
+
+/// A server of an origin that is written as its URL alone, as the table that says the same.
+fn server(url: &str) -> Table {
+    let fields = [
+        ("url", Value::from(url)),
+        ("weight", Value::from(1)),
+        ("backup", Value::from(false)),
+        ("max_in_flight", Value::from(0)),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
 }
 
 /// Compares lists by the names of their items: a place says nothing once others have moved.
@@ -159,12 +179,15 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
 }
 
 /// What tells an item of a list from the others: of a route what selects its requests, of a limit
-/// its zone, of a place to listen its address, of any other value its text.
+/// its zone, of a place to listen its address, of a server its URL, of any other value its text.
 fn name(item: &Value) -> String {
     let Value::Table(table) = item else {
         return plain(item);
     };
-    if let Some(name) = table.get("zone").or_else(|| table.get("address")) {
+    if let Some(name) = ["zone", "address", "url"]
+        .iter()
+        .find_map(|it| table.get(*it))
+    {
         return plain(name);
     }
     let methods = table.get("methods").and_then(Value::as_array);

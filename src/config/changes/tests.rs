@@ -154,6 +154,26 @@ fn each_change_has_its_text() {
 }
 
 #[test]
+fn each_server_is_compared_by_its_url() {
+    let table: &[Row] = &[
+        (
+            &[(
+                "\"http://10.0.0.1:9000\"",
+                "{ url = \"http://10.0.0.1:9000\", weight = 3 }",
+            )],
+            &["origins.app.servers[http://10.0.0.1:9000].weight 1 -> 3"],
+        ),
+        (
+            &[("9000\"]", "9000\", { url = \"http://b\", backup = true }]")],
+            &["origins.app.servers[http://b:80] added"],
+        ),
+    ];
+    for (replacements, texts) in table {
+        assert_eq!(after(replacements), *texts);
+    }
+}
+
+#[test]
 fn each_entry_of_listen_is_compared_by_its_address() {
     let listen = |entries: &str| format!("workers = 2\nlisten = [{entries}]");
     let old = listen("\"127.0.0.1:8080\", { address = \"unix:b\", mode = \"0660\" }");

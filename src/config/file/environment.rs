@@ -1,6 +1,6 @@
 //! Variables of the environment in strings: `"${REDIS_URL}"`.
 //!
-//! Keys of zones keep their own variables, and have none of the environment.
+//! Keys of zones, and of `balance`, keep their own variables, and have none of the environment.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -67,7 +67,8 @@ struct Expansion<'e, 't> {
 impl Expansion<'_, '_> {
     /// Returns whether the value has variables.
     fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
-        let is_key = path.len() == 3 && path[0] == "zones" && path[2] == "key";
+        let of = |table: &str, field: &str| path.len() == 3 && path[0] == table && path[2] == field;
+        let is_key = of("zones", "key") || of("origins", "balance");
         if is_key || !has_variable(value.get_ref()) {
             return false;
         }

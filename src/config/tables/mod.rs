@@ -1,8 +1,10 @@
 //! The tables of the file: for each its settings, its fields with their readers, and its rules.
 
 pub(super) mod backoff;
+pub(super) mod balance;
 pub(super) mod client_auth;
 pub(super) mod cost;
+pub(super) mod fail_on;
 pub(super) mod file;
 mod header_fields;
 pub(super) mod health;
@@ -13,6 +15,7 @@ pub(super) mod log;
 pub(super) mod names;
 mod networks;
 pub(super) mod origin;
+pub(super) mod origin_server;
 pub(super) mod plan;
 pub(super) mod plan_keys;
 mod prelude;

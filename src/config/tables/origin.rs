@@ -3,10 +3,12 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
+use super::balance::BALANCE;
+use super::fail_on::FAIL_ON;
 use super::names::{Names, check_name, index, named};
+use super::origin_server::{EXAMPLE, SERVERS};
 use super::prelude::*;
-use super::url;
-use crate::config::{Backoff, Health, ServerUrl, StoreKind};
+use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -17,8 +19,12 @@ table! {
         /// Letters, digits, `_`, `-` and `.`.
         name: String;
         /// At least one, without duplicates.
-        servers: Vec<ServerUrl> = SERVERS.required(EXAMPLE), NextRequest,
-            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".";
+        servers: Vec<OriginServer> = SERVERS.required(EXAMPLE), NextRequest,
+            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
+        balance: Balance = BALANCE.or("\"least_in_flight\""), NextRequest,
+            "Which server gets a request: \"least_in_flight\", or \"hash:\" and a key, such as \"hash:$cookie_session\": all requests of a key go to one server.";
+        slow_start: Duration = DURATION.or("\"0\""), NextRequest,
+            "How long a server that comes back gets less than its weight, and less than its max_in_flight.";
         connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
@@ -61,6 +67,9 @@ table! {
             "Failures in a row that take one of several servers out.";
         fail_timeout: Duration = TIMEOUT.or("\"10s\""), NextRequest,
             "How long that server stays out.";
+        /// Empty: no answer does.
+        fail_on: Vec<FailOn> = FAIL_ON.or("[]"), NextRequest,
+            "Answers that count as failures: statuses, and \"slow:2s\" for heads that take longer.";
         keep_alive: usize = whole::<_, 0, U32>().or("256"), NextRequest,
             "Idle connections kept, for each worker and server.";
         host: HostRule = HOST.or("\"preserve\""), NextRequest,
@@ -78,17 +87,6 @@ table! {
             |it, settings| shown_table(it.health.as_ref(), settings);
     }
 }
-
-const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
-
-const SERVERS: Kind<Vec<ServerUrl>> = kind(
-    Form::List(&url::FORM, 1),
-    |node| {
-        values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, url::read)(node)
-    },
-    |it| texts(it),
-);
 
 const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 
@@ -211,7 +209,7 @@ impl Origin {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
             rate: self.rate,
-            max_in_flight: self.max_in_flight.map(NonZeroUsize::get),
+            max_in_flight: self.places().map(NonZeroUsize::get),
             queue: self.share.map(|_| self.queue.get()),
             max_queue: self.max_queue.get(),
         })
@@ -242,8 +240,26 @@ impl Origin {
         self.rate.filter(|_| self.store == StoreKind::Redis)
     }
 
+    /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is
+    /// less; `None`: no limit.
+    #[must_use]
+    pub fn places(&self) -> Option<NonZeroUsize> {
+        let mut servers = self.servers.iter().map(|server| server.max_in_flight);
+        let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
+        let sum = sum.and_then(NonZeroUsize::new);
+        self.max_in_flight.into_iter().chain(sum).min()
+    }
+
+    /// Whether a server has a `max_in_flight` of its own.
+    #[must_use]
+    pub fn limits_servers(&self) -> bool {
+        let mut servers = self.servers.iter();
+        servers.any(|server| server.max_in_flight.is_some())
+    }
+
     fn is_limited(&self) -> bool {
-        self.rate.is_some() || self.max_in_flight.is_some() || self.backoff.is_some()
+        let has_places = self.max_in_flight.is_some() || self.limits_servers();
+        self.rate.is_some() || has_places || self.backoff.is_some()
     }
 }
 

@@ -6,16 +6,19 @@ use super::limit::LIMIT;
 use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{Effect, Form, Table};
-use crate::config::{Backoff, Health, Log, Origin, Plan, Redis, Route, Server, Tls, Zone};
+use crate::config::{
+    Backoff, Health, Log, Origin, OriginServer, Plan, Redis, Route, Server, Tls, Zone,
+};
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// The titles of sections with a table of fields.
-const SECTIONS: [(&str, Table); 12] = [
+const SECTIONS: [(&str, Table); 13] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", LISTEN),
     ("## `[server.tls]`", Tls::TABLE),
     ("## `[origins.NAME]`", Origin::TABLE),
+    ("### Servers", OriginServer::TABLE),
     ("## `[origins.NAME.backoff]`", Backoff::TABLE),
     ("## `[origins.NAME.health]`", Health::TABLE),
     ("## `[zones.NAME]`", Zone::TABLE),

@@ -55,7 +55,7 @@ table! {
     }
 }
 
-const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key_template, |it| {
+const KEY: Kind<KeyTemplate> = kind(Form::Template("(.|\\n)+"), key, |it| {
     bare(&toml_string(&it.to_string()))
 });
 
@@ -167,10 +167,15 @@ fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm:
     node.wrong(&wrong);
 }
 
-fn key_template(node: Node) -> Option<KeyTemplate> {
-    let Some(text) = node.value.as_str() else {
-        return node.expected("variables such as \"$remote_addr\"");
-    };
+fn key(node: Node) -> Option<KeyTemplate> {
+    match node.value.as_str() {
+        Some(text) => key_template(node, text),
+        None => node.expected("variables such as \"$remote_addr\""),
+    }
+}
+
+/// Reads a key that is `text`, all of the value or a part of it.
+pub(super) fn key_template(node: Node, text: &str) -> Option<KeyTemplate> {
     let wrong = match KeyTemplate::parse(text) {
         Ok(key) => return Some(key),
         Err(wrong) => wrong,

@@ -305,7 +305,14 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
-        in_flight.answered(took, head.status, || retry_after(head.fields(), now));
+        let since = || self.sent.max(self.upload.last_piece());
+        let waited = || now.since(since());
+        in_flight.answered(
+            took,
+            head.status,
+            || retry_after(head.fields(), now),
+            waited,
+        );
         self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);
         let (record, route) = (&*self.record, self.route);

@@ -8,13 +8,14 @@ use super::cost::UsedTurns;
 use super::failure::{Attempt, Failure};
 use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
+use super::key;
 use super::limits::OccupiedPlaces;
 use super::record::RequestRecord;
 use super::reply::send;
 use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
-use crate::config::{self, HostRule, Route};
+use crate::config::{self, Balance, HostRule, Route};
 use crate::gate::Place;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
@@ -155,6 +156,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         self.origin().settings()
     }
 
+    /// The hash of the key by which the origin chooses a server; `None`: it has none.
+    pub(super) fn hash(&self) -> Option<u64> {
+        match &self.settings().balance {
+            Balance::Hash(template) => key::hash(template, self.info, self.route),
+            Balance::LeastInFlight => None,
+        }
+    }
+
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
@@ -219,7 +228,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         &mut self,
         verified: bool,
     ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
-        let in_flight = self.origin().pick(None, self.began).map_err(Err)?;
+        let in_flight = self
+            .origin()
+            .pick(None, self.began, || self.hash())
+            .map_err(Err)?;
         let in_flight = in_flight.with(self.place.take());
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
@@ -337,8 +349,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
         };
         let now = self.worker.pacer.now();
-        if self.origin().another(in_flight, now).is_err() {
-            return Err(first);
+        match self.origin().another(in_flight, now, || self.hash()) {
+            Ok(()) => {}
+            // It waits until another server takes it.
+            Err(error) if error.is_full() => return Err(Failure::Origin(error)),
+            Err(_) => return Err(first),
         }
         let connection = self.connect_to(in_flight).await?;
         connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))

@@ -302,8 +302,8 @@ async fn pass_gate<'a>(
     let waited = record.waited();
     let gate = gate.after(&turns, record.outcome());
     // Nobody waits for an origin that cannot be asked, unless it has `hold`.
-    let picked = origin.pick(None, worker.pacer.now()).map(drop);
-    let passed = match picked.or_else(|error| origin.begin_outage(error)) {
+    let any_in = origin.check_in(worker.pacer.now());
+    let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
         Ok(()) => gate.pass(worker, waited, &mut record.at_gate).await,
         Err(error) => Err(NoTurn::Outage(error)),
     };

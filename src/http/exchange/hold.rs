@@ -2,6 +2,9 @@
 
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::failure::Failure;
 use super::forward::Forward;
@@ -10,6 +13,9 @@ use crate::gate::{NoTurn, Place};
 use crate::http::downstream::{ClientStream, unless_gone};
 use crate::limit::Moment;
 use crate::origin::{Connection, InFlight, OriginError};
+
+/// Time between two tries of a request for which all servers are full.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Returns whether a request whose connection ended may be sent once more.
@@ -32,7 +38,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let _counted = self.failed(in_flight, Failure::Origin(error));
         self.held_since();
         // If no other is in, the same one is asked again.
-        let _ = self.origin().another(in_flight, self.worker.pacer.now());
+        let _ = self
+            .origin()
+            .another(in_flight, self.worker.pacer.now(), || self.hash());
     }
 
     /// When the request first could not be sent or was lost: now, unless it was before.
@@ -43,13 +51,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Opens a connection when the origin is back, after two servers at most were tried in vain.
     ///
-    /// Returns the error if the request does not wait for the origin.
+    /// A request for which all servers that are left are full waits until one is not. Returns the
+    /// error if the request does not wait for the origin.
     pub(super) async fn connect_later(
         &mut self,
         in_flight: &mut InFlight<'r>,
         error: OriginError,
     ) -> Result<Connection, Failure> {
-        if !self.settings().holds() || error.is_own() {
+        let waits = self.settings().holds() && !error.is_own();
+        if !waits && !error.is_full() {
             return Err(Failure::Origin(error));
         }
         let held_since = self.held_since();
@@ -77,7 +87,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         loop {
             let again = self.wait_again(place, error, held_since).await?;
             self.began = self.worker.pacer.now();
-            let mut in_flight = match self.origin().pick(None, self.began) {
+            let mut in_flight = match self.origin().pick(None, self.began, || self.hash()) {
                 Ok(picked) => picked.with(Some(again)),
                 Err(all_out) => {
                     (place, error) = (Some(again), all_out);
@@ -112,7 +122,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Origin(error));
         }
         let (mut tried, mut last) = (vec![in_flight.server()], error);
-        while origin.untried(&tried, in_flight, self.worker.pacer.now()) {
+        loop {
+            match origin.untried(&tried, in_flight, self.worker.pacer.now(), || self.hash()) {
+                Ok(()) => {}
+                // It waits until one of them is free.
+                Err(full) if full.is_full() => return Err(Failure::Origin(full)),
+                Err(_) => return Err(Failure::Origin(last)),
+            }
             tried.push(in_flight.server());
             match self.connect_to(in_flight).await? {
                 Ok(connection) => return Ok(connection),
@@ -122,7 +138,6 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 },
             }
         }
-        Err(Failure::Origin(last))
     }
 
     /// Gives the request back to the gate, and waits there for a new place.
@@ -132,6 +147,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Place, Failure> {
+        if error.is_full() {
+            // The gate knows that a server is full a little later than the request.
+            sleep(FULL_PAUSE).await;
+        }
         let cost = self.record.cost;
         let gate = self
             .record

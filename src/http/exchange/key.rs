@@ -1,12 +1,14 @@
 use std::cell::Cell;
+use std::net::IpAddr;
 
 use super::cookies;
 use super::request_info::RequestInfo;
 use crate::config::target;
-use crate::config::{Route, Variable, Zone};
+use crate::config::{KeyTemplate, Route, Variable, Zone};
 use crate::http::downstream::ClientCertificate;
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
+use crate::origin::choice;
 use crate::time::clock;
 use crate::zone::Key;
 
@@ -52,16 +54,34 @@ pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
     fill(zone, info, route).unwrap_or_default()
 }
 
+/// The hash of a request's key for a template of its own; `None` if the key is empty.
+pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
+    let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| choice::hash(bytes));
+    filled(template, |address| address, info, route, hash)
+}
+
 fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
+    let cut = |address| zone.cut(address);
+    filled(&zone.key, cut, info, route, |bytes| key_of(bytes, zone))
+}
+
+/// What `made` makes of the bytes of a key. `cut`: the part of an address that a key has.
+fn filled<T>(
+    template: &KeyTemplate,
+    cut: impl Fn(IpAddr) -> IpAddr,
+    info: &RequestInfo,
+    route: &Route,
+    made: impl FnOnce(&[u8]) -> T,
+) -> T {
     let mut bytes = SCRATCH.take();
     bytes.clear();
-    zone.key.fill_into(&mut bytes, |variable, key| {
+    template.fill_into(&mut bytes, |variable, key| {
         match (variable, info.client.address) {
-            (Variable::RemoteAddr, Some(address)) => write(key, zone.cut(address)),
+            (Variable::RemoteAddr, Some(address)) => write(key, cut(address)),
             (variable, _) => add(key, variable, info, route),
         }
     });
-    let key = key_of(&bytes, zone);
+    let key = made(&bytes);
     SCRATCH.set(bytes);
     key
 }

@@ -82,6 +82,8 @@ pub struct Gate<K, W> {
     slot_counts: SlotCounts,
     waiting: ClassQueue<K, Ready<W>>,
     in_flight: usize,
+    /// Requests that the servers of the origin take at once now; `None`: no limit.
+    room: Option<usize>,
     /// The last departure with a pace.
     last: Option<Paced>,
     /// The number of the last departure, and what `last` was before it; `None` if something else
@@ -151,6 +153,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             slot_counts: SlotCounts::default(),
             waiting: ClassQueue::default(),
             in_flight: 0,
+            room: None,
             last: None,
             before: None,
             departures: 0,
@@ -383,8 +386,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Whether a place at the origin is free.
     #[must_use]
     pub fn has_place(&self) -> bool {
-        let most = self.limits.max_in_flight;
-        most.is_none_or(|most| self.in_flight < most) && self.outage.has_place(self.in_flight)
+        let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
+        fits(self.limits.max_in_flight) && fits(self.room) && self.outage.has_place(self.in_flight)
     }
 
     fn note_free_place(&mut self, was_full: bool, now: Moment) {

@@ -1,4 +1,4 @@
-//! Whether one more request may wait at a gate, and for how long it would.
+//! Whether one more request may leave, or wait at a gate, and for how long it would.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -16,6 +16,13 @@ pub struct Full {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// Sets how many requests the servers of the origin take at once now, beside the limits.
+    pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
+        let was_full = !self.has_place();
+        self.room = room;
+        self.note_free_place(was_full, now);
+    }
+
     /// How long one more request of this share would wait, if nobody else comes and places come
     /// free as fast as they did lately.
     ///

@@ -58,7 +58,7 @@ impl<'a> OriginGates<'a> {
 
     /// Whether an origin takes only so many requests at once.
     pub(super) fn has_places(&self, origin: usize) -> bool {
-        self.origins[origin].max_in_flight.is_some()
+        self.origins[origin].places().is_some()
     }
 
     /// How long a request would wait at the gate; no time at an origin without one.

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 use crate::config::{
-    HostPattern, KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route,
-    ServerUrl, Settings, Variable, Zone,
+    HostPattern, KeyTemplate, Listen, ListenAddress, ListenService, OriginServer, Part,
+    PathPattern, Route, Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
 use crate::server::reachable;
@@ -16,7 +16,7 @@ pub(super) struct Aim {
     pub(super) gateway: SocketAddr,
     pub(super) admin: Option<SocketAddr>,
     /// The addresses that the sample origin listens on. At least one.
-    pub(super) servers: Vec<ServerUrl>,
+    pub(super) servers: Vec<OriginServer>,
     /// The name of the origin.
     pub(super) origin: String,
     /// The method of the crowd's requests.

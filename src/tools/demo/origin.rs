@@ -8,7 +8,7 @@ use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpServer};
 
 use super::tally::Tally;
-use crate::config::{Scheme, ServerUrl};
+use crate::config::{OriginServer, Scheme, ServerUrl};
 use crate::time::clock;
 
 /// The `User-Agent` that marks the crowd's requests.
@@ -17,7 +17,7 @@ use crate::time::clock;
 pub(super) const CROWD: &str = "drip-demo";
 
 /// Serves the sample origin `name`, on its own thread, at the addresses that the file names.
-pub(super) fn listen(name: &str, servers: &[ServerUrl], tally: Tally) -> io::Result<Server> {
+pub(super) fn listen(name: &str, servers: &[OriginServer], tally: Tally) -> io::Result<Server> {
     let tally = Data::new(tally);
     let mut http = HttpServer::new(move || {
         App::new()
@@ -28,7 +28,7 @@ pub(super) fn listen(name: &str, servers: &[ServerUrl], tally: Tally) -> io::Res
     .keep_alive(Duration::from_secs(75))
     .tcp_nodelay(true)
     .disable_signals();
-    for server in servers {
+    for OriginServer { url: server, .. } in servers {
         let failed = |error: io::Error| explain(&error, server, name);
         let ServerUrl::Tcp {
             scheme: Scheme::Http,

@@ -1,3 +1,4 @@
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -78,6 +79,39 @@ pub(super) const CASES: &[Case] = &[
      r#"3:21: floor: expected a percentage such as "10%"; found 10
 3:30: on: the list is empty; write one such as ["503", "timeout"]
 3:46: max_pause: expected a duration above 0; found "0""#),
+    (SERVERS, "[{ url = \"http://a\", weight = 0, max_in_flight = -1 }]",
+     "2:41: weight: expected a whole number from 1 to 65535; found 0\n2:60: max_in_flight: expected a whole number from 0 to 1000000000; found -1"),
+    (SERVERS, "[{ url = \"http://a\", weight = 65536, backup = 1 }]",
+     "2:41: weight: expected a whole number from 1 to 65535; found 65536\n2:57: backup: expected true or false; found 1"),
+    (SERVERS, "[{ weight = 3 }]",
+     r#"2:12: a server has no url; add one such as url = "http://127.0.0.1:9000""#),
+    (SERVERS, "[{ url = \"a\" }]",
+     r#"2:20: url: a server is written "http://host:port", "https://host:port", "h2c://host:port" or "unix:/path"; found "a""#),
+    (SERVERS, "[{ url = \"http://a\", wieght = 3 }]",
+     r#"2:32: "wieght" is not a field of a server, whose fields are url, weight, backup, max_in_flight; did you mean weight?"#),
+    (SERVERS, "[{ url = \"http://a\" }, \"http://b\", { url = \"http://A:80\", weight = 2 }]",
+     r#"2:54: url: "http://A:80" is listed twice; remove one"#),
+    (SERVERS, "[{ url = \"http://a\", backup = true }]",
+     "2:11: servers: each of them is a backup; a backup needs a server that it stands in for, so remove backup from one"),
+    (SERVERS, "[\"http://a\"]\nbalance = \"round_robin\"",
+     r#"3:11: balance: expected "least_in_flight", or "hash:" with a key behind it, such as "hash:$cookie_session"; found "round_robin""#),
+    (SERVERS, "[\"http://a\"]\nbalance = \"hash:\"",
+     r#"3:11: balance: a key is made of variables such as "$remote_addr", or of a text alone for one bucket for all clients; found "hash:""#),
+    (SERVERS, "[\"http://a\"]\nbalance = \"hash:all\"",
+     r#"3:11: balance: without a variable all requests have one key, and go to one server; name one such as "hash:$cookie_session"; found "hash:all""#),
+    (SERVERS, "[\"http://a\"]\nbalance = \"hash:${HOST}x$binary_remote_addr\"",
+     r#"3:11: balance: $binary_remote_addr is written $remote_addr here; found "hash:${HOST}x$binary_remote_addr""#),
+    (SERVERS, "[\"http://a\"]\nslow_start = 30",
+     r#"3:14: slow_start: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 30"#),
+    (SERVERS, "[\"http://a\"]\nfail_on = \"503\"",
+     r#"3:11: fail_on: expected a list such as ["502", "503", "slow:2s"]; found "503""#),
+    (SERVERS, "[\"http://a\"]\nfail_on = [503, \"200\", \"5xx\", \"5xx\"]",
+     r#"3:12: fail_on: expected a status such as "503", "5xx", or "slow:" and a time such as "slow:2s"; found 503
+3:17: fail_on: an answer that counts is a status from 400 to 599, "4xx", "5xx" or "slow:2s"; found "200"
+3:31: fail_on: "5xx" is listed twice; remove one"#),
+    (SERVERS, "[\"http://a\"]\nfail_on = [\"slow:0s\", \"slow:2\"]",
+     r#"3:12: fail_on: slow: has a time above 0 and up to 366d behind it, such as "slow:2s"; found "slow:0s"
+3:23: fail_on: slow: has a time above 0 and up to 366d behind it, such as "slow:2s"; found "slow:2""#),
     (SERVERS, "[80]",
      r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
     (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
@@ -95,7 +129,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, store, gateways, max_in_flight, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, keep_alive, host, http2, backoff, health; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, balance, slow_start, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, store, gateways, max_in_flight, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, fail_on, keep_alive, host, http2, backoff, health; did you mean health?"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"",
      r#"3:9: store: gateways share the rate of an origin; give it one such as rate = "200r/s", or remove store"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"none\"",
@@ -160,7 +194,7 @@ pub(super) const CASES: &[Case] = &[
 
 fn server(written: &str) -> ServerUrl {
     let origins = settings_with(SERVERS, &format!("[{written:?}]")).origins;
-    origins[0].servers[0].clone()
+    origins[0].servers[0].url.clone()
 }
 
 #[test]
@@ -183,6 +217,24 @@ fn a_server_is_shown_with_its_port_and_named_as_browsers_do() {
         assert_eq!(server.to_string(), shown, "{written}");
         assert_eq!(server.authority(), authority, "{written}");
     }
+}
+
+#[test]
+fn the_places_of_servers_bound_those_of_their_origin() {
+    let places = |servers: &str| {
+        let origins = settings_with(SERVERS, servers).origins;
+        let limits = origins[0].gate().map(|limits| limits.max_in_flight);
+        (origins[0].places().map(NonZeroUsize::get), limits)
+    };
+    let with =
+        |a: &str, b: &str| format!("[{{ url = \"http://a\"{a} }}, {{ url = \"http://b\"{b} }}]");
+    assert_eq!(places(&with("", ", weight = 3")), (None, None));
+    let both = with(", max_in_flight = 2", ", max_in_flight = 3");
+    assert_eq!(places(&both), (Some(5), Some(Some(5))));
+    let less = format!("{both}\nmax_in_flight = 4");
+    assert_eq!(places(&less), (Some(4), Some(Some(4))));
+    // The gate is there for the time in which only the first server can be asked.
+    assert_eq!(places(&with(", max_in_flight = 2", "")), (None, Some(None)));
 }
 
 #[test]

@@ -12,10 +12,11 @@ const HANDLED: [&str; 8] = [
     "limit_req_zone limit_req limit_req_status limit_req_dry_run",
     "limit_conn_zone limit_conn limit_conn_status limit_conn_dry_run",
     "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout \
-     grpc_pass grpc_set_header grpc_connect_timeout grpc_read_timeout",
+     grpc_pass grpc_set_header grpc_connect_timeout grpc_read_timeout \
+     proxy_next_upstream grpc_next_upstream",
     "ssl_certificate ssl_certificate_key set_real_ip_from real_ip_header real_ip_recursive",
     "client_max_body_size client_header_timeout client_body_timeout underscores_in_headers \
-     keepalive_timeout keepalive least_conn keepalive_requests keepalive_time",
+     keepalive_timeout keepalive least_conn hash ip_hash keepalive_requests keepalive_time",
 ];
 
 /// Directives about nginx's own process, or about things that drip does by itself.
@@ -59,7 +60,7 @@ const HINTS: [(&str, &str); 14] = [
     ("ssl_protocols", "drip speaks TLS 1.2 and 1.3"),
     ("ssl_ciphers", "drip chooses the ciphers itself"),
     (
-        "ip_hash hash random",
+        "random",
         "drip picks the server with the fewest requests in flight",
     ),
     ("stream mail", "drip speaks only HTTP"),

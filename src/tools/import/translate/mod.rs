@@ -1,6 +1,7 @@
 //! Translates the tree to settings.
 
 mod addresses;
+mod balancing;
 mod connections;
 mod definition;
 mod exempt;

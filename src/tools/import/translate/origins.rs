@@ -1,11 +1,12 @@
 use std::collections::HashMap;
 
-use super::connections::{Connections, MAX_IN_FLIGHT};
-use super::page::{Names, Section, list};
+use super::balancing;
+use super::connections::Connections;
+use super::page::{Names, Section};
 use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
-use super::upstreams::{Upstream, url};
+use super::upstreams::{Member, Upstream, url};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::values;
 
@@ -65,15 +66,21 @@ impl Origins {
         let upstream = self.upstreams.get(authority).cloned();
         let group = upstream.is_some().then_some(authority);
         let upstream = upstream.unwrap_or_else(|| Upstream {
-            servers: vec![authority.to_owned()],
+            servers: vec![Member::at(authority)],
             ..Upstream::default()
         });
-        let servers = upstream.servers.iter().map(|server| url(scheme, server));
         // drip speaks HTTP/1 without TLS over socket files.
-        let is_spoken = |server: &String| scheme == "http" || !server.starts_with("unix:");
-        let servers = servers
-            .filter(|server| is_spoken(server) && probe::server(server))
-            .collect::<Vec<_>>();
+        let is_spoken = |it: &Member| scheme == "http" || !it.address.starts_with("unix:");
+        let is_known = |it: &&Member| is_spoken(it) && probe::server(&url(scheme, &it.address));
+        let servers = upstream.servers.iter().filter(is_known).cloned();
+        let mut servers: Vec<Member> = servers.collect();
+        if servers.iter().all(|it| it.is_backup) {
+            // There is none that they could stand in for.
+            for it in &mut servers {
+                it.is_backup = false;
+            }
+        }
+        let servers: Vec<String> = servers.iter().map(|it| it.entry(scheme)).collect();
         if servers.is_empty() {
             return Err(
                 "there is no server that drip can use; this location is left out".to_owned(),
@@ -89,15 +96,19 @@ impl Origins {
             comments: upstream.comments.clone(),
             ..Section::default()
         };
-        section.fields.push(("servers", list(&servers)));
+        let are_several = servers.len() > 1;
+        let servers = format!("[{}]", servers.join(", "));
+        section.fields.push(("servers", servers));
         timeouts(&mut section, pass, spot.scope, notes);
-        let most = upstream.most.into_iter().chain(connections.most).min();
-        if let Some(most) = most {
-            let most = most.min(MAX_IN_FLIGHT);
+        if let Some(most) = connections.most {
             section.fields.push(("max_in_flight", most.to_string()));
         }
         let owner = connections.is_by_server.then_some(spot.server);
         section.fields.extend(upstream.fields);
+        // The only server of an origin is never taken out.
+        if are_several && let Some(fail_on) = balancing::fail_on(pass, spot.scope, notes) {
+            section.fields.push(("fail_on", fail_on));
+        }
         if let Some(host) = host(pass, group, spot, notes) {
             section.text("host", &host);
         }

@@ -2,10 +2,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
+use super::balancing;
+use super::connections::MAX_IN_FLIGHT;
 use super::hints;
 use super::probe;
 use super::scope::named;
-use crate::config::toml_string;
+use crate::config::{toml_string, toml_text};
 use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
@@ -14,11 +16,8 @@ use crate::tools::import::values;
 /// A group of servers.
 #[derive(Clone, Default)]
 pub(super) struct Upstream {
-    /// Addresses without a scheme.
-    pub(super) servers: Vec<String>,
+    pub(super) servers: Vec<Member>,
     pub(super) fields: Vec<(&'static str, String)>,
-    /// Maximum number of connections of all its servers together.
-    pub(super) most: Option<u32>,
     pub(super) comments: Vec<String>,
 }
 
@@ -49,13 +48,38 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
 }
 
 /// A server of a group.
-#[derive(Default)]
-struct Member {
-    address: String,
-    is_backup: bool,
+#[derive(Clone, Default)]
+pub(super) struct Member {
+    /// Without a scheme.
+    pub(super) address: String,
+    weight: Option<u32>,
+    pub(super) is_backup: bool,
     is_down: bool,
     /// Maximum number of its connections.
     most: Option<u32>,
+}
+
+impl Member {
+    /// A server of which nothing but its address is known.
+    pub(super) fn at(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The entry of `servers`, in TOML: a text, or a table if there is more to say than its URL.
+    pub(super) fn entry(&self, scheme: &str) -> String {
+        let url = toml_text(&url(scheme, &self.address));
+        let weight = self.weight.map(|weight| format!(", weight = {weight}"));
+        let backup = self.is_backup.then(|| ", backup = true".to_owned());
+        let most = self.most.map(|most| format!(", max_in_flight = {most}"));
+        let more: String = [weight, backup, most].into_iter().flatten().collect();
+        if more.is_empty() {
+            return url;
+        }
+        format!("{{ url = {url}{more} }}")
+    }
 }
 
 /// What nginx has for each server, and drip for all servers of an origin.
@@ -63,6 +87,7 @@ struct Member {
 struct OfAll {
     fails: Option<u32>,
     timeout: Option<Duration>,
+    slow_start: Option<Duration>,
 }
 
 /// Reads a server of a group; `None` if it has no address.
@@ -83,15 +108,18 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
         match (name, values::whole(value), values::time(value)) {
             ("weight", Some(1), _) | ("resolve", ..) => {}
-            ("weight", ..) => notes.add(
-                place,
-                format!("{arg}: drip picks the server with the fewest requests in flight"),
-            ),
+            ("weight", Some(weight @ 1..=65_535), _) => member.weight = Some(weight),
             ("max_fails", Some(count), _) => pick(&mut of_all.fails, count, arg, directive, notes),
             ("fail_timeout", _, Some(span)) if !span.is_zero() => {
                 pick(&mut of_all.timeout, span, arg, directive, notes);
             }
-            ("max_conns", Some(count), _) => member.most = Some(count),
+            ("slow_start", _, Some(span)) if !span.is_zero() => {
+                pick(&mut of_all.slow_start, span, arg, directive, notes);
+            }
+            // In nginx 0 means any number.
+            ("max_conns", Some(count), _) => {
+                member.most = Some(count.min(MAX_IN_FLIGHT)).filter(|most| *most > 0);
+            }
             ("backup", ..) => member.is_backup = true,
             ("down", ..) => member.is_down = true,
             _ => notes.add(place, format!("server: {arg} is not translated")),
@@ -103,38 +131,34 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
 fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     let before = notes.count();
     let mut upstream = Upstream::default();
-    let mut spare = Vec::new();
-    let (mut of_all, mut most) = (OfAll::default(), Some(0u32));
+    let mut of_all = OfAll::default();
     for directive in named(block, "server") {
         let place = directive.place;
         let Some(member) = member(directive, &mut of_all, notes) else {
             continue;
         };
-        most = most
-            .zip(member.most)
-            .and_then(|(most, own)| most.checked_add(own))
-            .filter(|_| member.most != Some(0));
-        let address = member.address;
+        let address = &member.address;
         if member.is_down {
             notes.add(place, "a server that is down is left out");
-        } else if !probe::server(&url("http", &address)) {
+        } else if !probe::server(&url("http", address)) {
             notes.add(
                 place,
                 format!("\"{address}\" is not an address that drip can use; it is left out"),
             );
-        } else if upstream.servers.contains(&address) || spare.contains(&address) {
+        } else if upstream.servers.iter().any(|it| it.address == *address) {
             notes.add(place, format!("{address} is listed already"));
-        } else if member.is_backup {
-            notes.add(place, "drip has no backup servers; it is left out");
-            spare.push(address);
         } else {
-            upstream.servers.push(address);
+            upstream.servers.push(member);
         }
     }
-    if upstream.servers.is_empty() {
-        upstream.servers = spare;
+    if let Some(balance) = balancing::balance(block, notes) {
+        upstream.fields.push(("balance", balance));
     }
-    upstream.most = most.filter(|most| *most > 0);
+    if let Some(span) = of_all.slow_start {
+        upstream
+            .fields
+            .push(("slow_start", toml_string(&show_duration(span))));
+    }
     if let Some(count) = of_all.fails {
         // In nginx 0 means never.
         let count = if count == 0 { u32::MAX } else { count };

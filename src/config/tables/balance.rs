@@ -1,0 +1,56 @@
+//! `balance` of `[origins.NAME]`: how one of several servers is chosen.
+
+use std::fmt;
+
+use super::prelude::*;
+use super::zone::key_template;
+use crate::config::KeyTemplate;
+
+/// How an origin chooses one of its servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// `"least_in_flight"`: the one with the fewest requests relative to its weight.
+    LeastInFlight,
+    /// `"hash:$cookie_session"`: the one that has the key of the request, as long as it is in.
+    ///
+    /// The template is not constant.
+    Hash(KeyTemplate),
+}
+
+const BY_LOAD: &str = "least_in_flight";
+const BY_KEY: &str = "hash:";
+
+pub(super) const BALANCE: Kind<Balance> = kind(
+    Form::Template("least_in_flight|hash:(.|\\n)+"),
+    read,
+    // A key has variables of its own, and none of the environment.
+    |it| bare(&toml_string(&it.to_string())),
+);
+
+fn read(node: Node) -> Option<Balance> {
+    const WHAT: &str =
+        "\"least_in_flight\", or \"hash:\" with a key behind it, such as \"hash:$cookie_session\"";
+    let text = node.value.as_str();
+    if text == Some(BY_LOAD) {
+        return Some(Balance::LeastInFlight);
+    }
+    let Some(text) = text.and_then(|text| text.strip_prefix(BY_KEY)) else {
+        return node.expected(WHAT);
+    };
+    let key = key_template(node, text)?;
+    if key.is_constant() {
+        node.wrong(&format!("without a variable all requests have one key, and go to one server; name one such as \"hash:$cookie_session\"; found {}", node.found()));
+        return None;
+    }
+    Some(Balance::Hash(key))
+}
+
+/// As in the file.
+impl fmt::Display for Balance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeastInFlight => f.write_str(BY_LOAD),
+            Self::Hash(key) => write!(f, "{BY_KEY}{key}"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `fail_on` of `[origins.NAME]`: answers that count as failures of their server.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::prelude::*;
+use crate::config::Statuses;
+use crate::limit::{parse_duration, show_duration};
+
+/// An answer that counts as a failure of its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// `"503"` or `"5xx"`: an error status.
+    Status(Statuses),
+    /// `"slow:2s"`: a head that takes longer.
+    Slow(Duration),
+}
+
+const EXAMPLE: &str = "[\"502\", \"503\", \"slow:2s\"]";
+
+pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
+    Form::List(
+        &Form::Like("[45][0-9][0-9]|[45]xx|slow:0*[1-9][0-9]*(d|h|m|s|ms|us|ns)"),
+        0,
+    ),
+    |node| {
+        const WHAT: &str =
+            "a status such as \"503\", \"5xx\", or \"slow:\" and a time such as \"slow:2s\"";
+        values::list(EXAMPLE, |item| values::parsed(item, WHAT, str::parse))(node)
+    },
+    |it| texts(it),
+);
+
+const SLOW: &str = "slow:";
+
+impl FailOn {
+    /// Whether an answer of this status, whose head took so long, is one.
+    #[must_use]
+    pub fn has(self, status: u16, took: Duration) -> bool {
+        match self {
+            Self::Status(known) => known.has(status),
+            Self::Slow(most) => took > most,
+        }
+    }
+}
+
+impl FromStr for FailOn {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some(most) = text.strip_prefix(SLOW) else {
+            let status = text.parse().ok().filter(|it: &Statuses| it.class() >= 4);
+            return status.map(Self::Status).ok_or(
+                "an answer that counts is a status from 400 to 599, \"4xx\", \"5xx\" or \"slow:2s\"",
+            );
+        };
+        let most = parse_duration(most).filter(|most| !most.is_zero());
+        let most = most.filter(|most| *most <= Duration::from_nanos(MAX_DURATION));
+        most.map(Self::Slow)
+            .ok_or("slow: has a time above 0 and up to 366d behind it, such as \"slow:2s\"")
+    }
+}
+
+impl fmt::Display for FailOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => status.fmt(f),
+            Self::Slow(most) => write!(f, "{SLOW}{}", show_duration(*most)),
+        }
+    }
+}

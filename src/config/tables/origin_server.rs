@@ -1,0 +1,104 @@
+//! The entries of `servers` in `[origins.NAME]`.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use super::prelude::*;
+use super::url;
+use crate::config::ServerUrl;
+
+table! {
+    /// One server of an origin.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OriginServer {
+        url: ServerUrl = URL.required("\"http://127.0.0.1:9000\""), NextRequest,
+            "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".";
+        weight: u32 = whole::<_, 1, 65_535>().or("1"), NextRequest,
+            "Share of the requests: a server of weight 3 gets three times as many as one of weight 1.";
+        backup: bool = BOOLEAN.or("false"), NextRequest,
+            "Gets requests only when no server that is no backup can take one.";
+        max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
+            "Requests at this server at once; 0: no limit. Further ones go to others, or wait at the gate.";
+    }
+}
+
+pub(super) const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
+
+const URL: Kind<ServerUrl> = kind(url::FORM, url::read, shown);
+
+const FORM: Form = Form::OneOf(&[url::FORM, Form::Table(OriginServer::TABLE)]);
+
+pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::List(&FORM, 1), read, |it| {
+    bare(&list(it.iter().map(text)))
+});
+
+fn read(node: Node) -> Option<Vec<OriginServer>> {
+    let mut servers: Vec<Option<OriginServer>> = Vec::new();
+    for item in values::filled(EXAMPLE, node)? {
+        let server = entry(item);
+        let mut before = servers.iter().flatten();
+        if let Some(server) = &server
+            && before.any(|known| known.url == server.url)
+        {
+            let url = item.field("url").unwrap_or(item);
+            url.tell(&format!("{} is listed twice; remove one", url.found()));
+        }
+        servers.push(server);
+    }
+    let servers: Vec<OriginServer> = servers.into_iter().collect::<Option<_>>()?;
+    if !servers.is_empty() && servers.iter().all(|it| it.backup) {
+        node.wrong("each of them is a backup; a backup needs a server that it stands in for, so remove backup from one");
+    }
+    Some(servers)
+}
+
+/// Reads a server that is written as its URL alone, or as a table.
+fn entry(node: Node) -> Option<OriginServer> {
+    if node.value.as_table().is_none() {
+        return url::read(node).map(OriginServer::of);
+    }
+    let mut fields = Fields::of(node, "a server".to_owned(), OriginServer::TABLE)?;
+    let server = OriginServer::read(&mut fields);
+    let is_wrong = fields.has_wrong();
+    fields.finish();
+    (!is_wrong).then_some(server)
+}
+
+/// A server as TOML: its URL alone, if that says all.
+fn text(server: &OriginServer) -> String {
+    let url = toml_text(&server.to_string());
+    if server.is_plain() {
+        return url;
+    }
+    let most = server.max_in_flight.map_or(0, NonZeroUsize::get);
+    format!(
+        "{{ url = {url}, weight = {}, backup = {}, max_in_flight = {most} }}",
+        server.weight, server.backup
+    )
+}
+
+impl OriginServer {
+    /// A server of which the file says only the URL.
+    #[must_use]
+    pub fn of(url: ServerUrl) -> Self {
+        Self {
+            url,
+            weight: 1,
+            backup: false,
+            max_in_flight: None,
+        }
+    }
+
+    /// Whether the file says no more than its URL.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.weight == 1 && !self.backup && self.max_in_flight.is_none()
+    }
+}
+
+/// Its URL, which is its name everywhere.
+impl fmt::Display for OriginServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.url.fmt(f)
+    }
+}

@@ -1,0 +1,130 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::OriginError;
+use super::failing_answers::FailingAnswers;
+use super::health::MaxFails;
+use super::server::Server;
+use crate::config::ServerUrl;
+use crate::gate::Place;
+use crate::limit::{Cost, Moment};
+use crate::time::clock;
+
+/// A request at one of the servers, counted until this is dropped.
+#[derive(Debug)]
+pub struct InFlight<'o> {
+    server: &'o Arc<Server>,
+    /// `None` while it waits for the origin to come back.
+    counted: Option<Counted<'o>>,
+    max_fails: MaxFails,
+    /// `None` if each answer is a good one.
+    failing: Option<&'o FailingAnswers>,
+    place: Option<Place>,
+}
+
+/// Counts a request at a server until this is dropped.
+#[derive(Debug)]
+struct Counted<'o>(&'o Server);
+
+impl<'o> InFlight<'o> {
+    pub(super) fn new(
+        server: &'o Arc<Server>,
+        max_fails: MaxFails,
+        failing: Option<&'o FailingAnswers>,
+    ) -> Self {
+        server.enter();
+        Self {
+            server,
+            counted: Some(Counted(server)),
+            max_fails,
+            failing,
+            place: None,
+        }
+    }
+
+    /// The same request with its place at the origin.
+    #[must_use]
+    pub fn with(self, place: Option<Place>) -> Self {
+        let mut here = self;
+        here.place = place;
+        here
+    }
+
+    pub(super) fn take_place(&mut self) -> Option<Place> {
+        self.place.take()
+    }
+
+    /// Leaves the server, which it did not reach, and returns its place at the origin.
+    #[must_use]
+    pub fn leave(&mut self) -> Option<Place> {
+        self.counted = None;
+        self.take_place()
+    }
+
+    /// Returns the server that the request is at.
+    #[must_use]
+    pub fn server(&self) -> &'o ServerUrl {
+        self.server.url()
+    }
+
+    pub(crate) fn at(&self) -> &'o Arc<Server> {
+        self.server
+    }
+
+    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(self.server, server)
+    }
+
+    /// Records that the head of a response arrived after `took`.
+    ///
+    /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
+    /// count as failures: how long the server had the whole request.
+    pub fn answered(
+        &self,
+        took: Duration,
+        status: u16,
+        retry_after: impl FnOnce() -> Option<Duration>,
+        waited: impl FnOnce() -> Duration,
+    ) {
+        if let Some(place) = &self.place {
+            place.answered(status, retry_after);
+        }
+        self.server.metrics().count_response(status, took);
+        if let Some(failing) = self.failing
+            && let Some(reason) = failing.reason(status, waited())
+        {
+            failing.failed(self.server, &reason, self.max_fails, clock::now());
+        } else {
+            self.server.answered();
+        }
+    }
+
+    /// Changes what the request was charged at the gate to what it turned out to cost.
+    pub fn settle(&self, cost: Cost) {
+        if let Some(place) = &self.place {
+            place.settle(cost);
+        }
+    }
+
+    /// Records that no response came, for all of `took`.
+    ///
+    /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
+    /// further failure takes it out again, until it responds.
+    ///
+    /// What is the gateway's own fault counts against no server, and does not lower the gate.
+    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+        if error.is_own() {
+            return;
+        }
+        if let Some(place) = &self.place {
+            place.failed(error.outcome());
+        }
+        self.server.failed(error, self.max_fails, took, now);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.leave(clock::now);
+    }
+}

@@ -1,0 +1,267 @@
+//! `max_in_flight` and `backup` of single servers: who gets what the others cannot take.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, free_address};
+
+/// Time in which a request that does not wait is long at its server.
+const LONG_ENOUGH: Duration = Duration::from_millis(200);
+
+/// A file with servers: each an address and more fields of it.
+fn file(servers: &[(SocketAddr, &str)], more: &str) -> String {
+    let server =
+        |(address, more): &(SocketAddr, &str)| format!("{{ url = \"http://{address}\"{more} }}");
+    let servers: Vec<String> = servers.iter().map(server).collect();
+    format!(
+        "[origins.app]\nservers = [{}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        servers.join(", ")
+    )
+}
+
+/// An origin that counts how many requests are there at once.
+struct Counting {
+    origin: Origin,
+    peak: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    fn start() -> Self {
+        let (here, peak) = (AtomicUsize::new(0), Arc::<AtomicUsize>::default());
+        let most = Arc::clone(&peak);
+        let origin = Origin::answering(move |exchange| {
+            let count = here.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(count, Ordering::SeqCst);
+            thread::sleep(10 * MS);
+            // Before the answer: the gateway knows of its end later than this.
+            here.fetch_sub(1, Ordering::SeqCst);
+            exchange.reply(b"ok")
+        });
+        Self { origin, peak }
+    }
+
+    fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+}
+
+/// An origin whose requests wait until they are let go, one for each call.
+fn held() -> (Origin, impl Fn()) {
+    let free = Arc::new((Mutex::new(0_usize), Condvar::new()));
+    let waited = Arc::clone(&free);
+    let origin = Origin::answering(move |exchange| {
+        let (count, changed) = &*waited;
+        let count = changed.wait_while(count.lock().unwrap(), |count| *count == 0);
+        *count.unwrap() -= 1;
+        exchange.reply(b"ok")
+    });
+    let let_go = move || {
+        *free.0.lock().unwrap() += 1;
+        free.1.notify_all();
+    };
+    (origin, let_go)
+}
+
+/// Sends so many requests from each of `clients` connections at once; all must get 200.
+fn flood(gateway: &Gateway, clients: usize, requests: usize) {
+    let address = gateway.address();
+    let clients: Vec<_> = (0..clients)
+        .map(|_| {
+            thread::spawn(move || {
+                let mut client = Client::connect(address);
+                for _ in 0..requests {
+                    client.get("/");
+                    assert_eq!(client.answer().status, 200);
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().expect("200 for each request");
+    }
+}
+
+#[test]
+fn no_server_has_more_requests_than_it_may_and_the_rest_wait_at_the_gate() {
+    let servers = [Counting::start(), Counting::start()];
+    let fields = [", max_in_flight = 3", ", max_in_flight = 2"];
+    let of = |nth: usize| (servers[nth].origin.address, fields[nth]);
+    let gateway = Gateway::start(&file(&[of(0), of(1)], "queue_timeout = \"1m\""));
+    flood(&gateway, 30, 10);
+    let arrived: usize = servers.iter().map(|it| it.origin.arrivals().len()).sum();
+    assert_eq!(arrived, 300);
+    assert_eq!(servers.map(|it| it.peak()), [3, 2]);
+}
+
+#[test]
+fn a_request_waits_for_the_first_server_that_is_free() {
+    let ((first, free_first), (second, free_second)) = (held(), held());
+    let one = ", max_in_flight = 1";
+    let gateway = Gateway::start(&file(&[(first.address, one), (second.address, one)], ""));
+    let clients: Vec<Client> = (0..4)
+        .map(|_| Client::ask(gateway.address(), "/"))
+        .collect();
+    first.wait_for(1);
+    second.wait_for(1);
+    thread::sleep(LONG_ENOUGH);
+    assert_eq!((first.arrivals().len(), second.arrivals().len()), (1, 1));
+    free_second();
+    second.wait_for(2);
+    free_second();
+    second.wait_for(3);
+    assert_eq!(first.arrivals().len(), 1);
+    free_first();
+    free_second();
+    for mut client in clients {
+        assert_eq!(client.answer().status, 200);
+    }
+}
+
+#[test]
+fn a_backup_gets_what_the_others_cannot_take() {
+    let ((first, free_first), (backup, free_backup)) = (held(), held());
+    let servers = [
+        (first.address, ", max_in_flight = 1"),
+        (backup.address, ", backup = true"),
+    ];
+    let gateway = Gateway::start(&file(&servers, ""));
+    for nth in 1..=3 {
+        free_first();
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(first.arrivals().len(), nth);
+    }
+    let mut clients = Vec::new();
+    clients.push(Client::ask(gateway.address(), "/"));
+    first.wait_for(4);
+    clients.push(Client::ask(gateway.address(), "/"));
+    backup.wait_for(1);
+    clients.push(Client::ask(gateway.address(), "/"));
+    backup.wait_for(2);
+    free_first();
+    free_backup();
+    free_backup();
+    for mut client in clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!((first.arrivals().len(), backup.arrivals().len()), (4, 2));
+}
+
+/// Where each server has a limit, the sum over those that are no backups bounds the gate.
+#[test]
+fn a_backup_with_a_limit_takes_nothing_while_the_others_are_in() {
+    let ((first, free_first), (backup, _)) = (held(), held());
+    let servers = [
+        (first.address, ", max_in_flight = 1"),
+        (backup.address, ", max_in_flight = 1, backup = true"),
+    ];
+    let gateway = Gateway::start(&file(&servers, ""));
+    let mut clients = [(); 2].map(|()| Client::ask(gateway.address(), "/"));
+    first.wait_for(1);
+    thread::sleep(LONG_ENOUGH);
+    assert_eq!((first.arrivals().len(), backup.arrivals().len()), (1, 0));
+    free_first();
+    first.wait_for(2);
+    free_first();
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!((first.arrivals().len(), backup.arrivals().len()), (2, 0));
+}
+
+#[test]
+fn a_backup_stands_in_for_a_server_that_is_out() {
+    let (address, backup) = (free_address(), Origin::start());
+    let servers = [(address, ""), (backup.address, ", backup = true")];
+    let more = "max_fails = 1\nfail_timeout = \"300ms\"";
+    let gateway = Gateway::start(&file(&servers, more));
+    for _ in 0..10 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(backup.arrivals().len(), 10);
+    let back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    eventually("the first server gets requests again", || {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        !back.arrivals().is_empty()
+    });
+    let before = backup.arrivals().len();
+    for _ in 0..10 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(backup.arrivals().len(), before);
+}
+
+#[test]
+fn while_a_server_is_out_the_places_of_the_others_are_kept() {
+    let (server, gone) = (Counting::start(), free_address());
+    let two = ", max_in_flight = 2";
+    let more = "max_fails = 3\nfail_timeout = \"200ms\"\nqueue_timeout = \"1m\"";
+    let gateway = Gateway::start(&file(&[(server.origin.address, two), (gone, two)], more));
+    flood(&gateway, 20, 10);
+    assert_eq!(server.peak(), 2);
+    assert_eq!(server.origin.arrivals().len(), 200);
+}
+
+#[test]
+fn a_server_without_a_limit_takes_what_others_cannot_and_while_it_is_out_requests_wait() {
+    let (limited, address) = (Counting::start(), free_address());
+    let servers = [
+        (limited.origin.address, ", max_in_flight = 2"),
+        (address, ", weight = 2"),
+    ];
+    let more = "max_fails = 1\nfail_timeout = \"300ms\"\nqueue_timeout = \"1m\"";
+    let gateway = Gateway::start(&file(&servers, more));
+    flood(&gateway, 10, 5);
+    assert_eq!(limited.peak(), 2);
+    let back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    eventually("the other server gets requests", || {
+        flood(&gateway, 10, 1);
+        back.arrivals().len() > 20
+    });
+    assert_eq!(limited.peak(), 2);
+}
+
+#[test]
+fn servers_behind_a_gate_take_turns() {
+    let origins = [Origin::start(), Origin::start()];
+    let servers = origins.each_ref().map(|it| (it.address, ""));
+    let gateway = Gateway::start(&file(&servers, "max_in_flight = 100"));
+    for _ in 0..20 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(origins.map(|it| it.arrivals().len()), [10, 10]);
+}
+
+#[test]
+fn a_reload_that_changes_a_weight_keeps_what_is_at_the_server() {
+    let ((first, free_first), (second, free_second)) = (held(), held());
+    let with = |weight: &str| {
+        let first = (first.address, weight);
+        file(&[first, (second.address, ", weight = 2")], "")
+    };
+    let gateway = Gateway::start(&with(""));
+    let mut clients: Vec<Client> = Vec::new();
+    for nth in 1..=3 {
+        clients.push(Client::ask(gateway.address(), "/"));
+        eventually("the request arrives", || {
+            first.arrivals().len() + second.arrivals().len() == nth
+        });
+    }
+    assert_eq!((first.arrivals().len(), second.arrivals().len()), (1, 2));
+    gateway.site.write(&with(", weight = 3"));
+    gateway.wait_for_line("weight 1 -> 3");
+    // One of weight 3 and two of weight 2 are there: the next two are for the first.
+    for nth in 2..=3 {
+        clients.push(Client::ask(gateway.address(), "/"));
+        first.wait_for(nth);
+    }
+    for _ in 0..3 {
+        free_first();
+        free_second();
+    }
+    for mut client in clients {
+        assert_eq!(client.answer().status, 200);
+    }
+}
