@@ -56,10 +56,10 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    ByteRegex, ByteRegexError, ClientNetworks, Condition, ConditionInput, ConditionValue, CostRule,
-    FieldEdit, FieldEdits, Host, HostPattern, HostRank, Listen, ListenAddress, ListenService,
-    Networks, PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs,
-    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    ByteRegex, ByteRegexError, ClientNetworks, CostRule, FieldEdit, FieldEdits, Host, HostPattern,
+    HostRank, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Networks,
+    PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs, RouteIndex,
+    RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;

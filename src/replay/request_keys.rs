@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::key::add;
 use super::line::Line;
 use crate::config::target;
-use crate::config::{Condition, ConditionInput, Route, Settings, Variable, Zone};
+use crate::config::{Matcher, MatcherInput, Route, Settings, Variable, Zone};
 
 /// Finds the route and the keys of the requests of a trace.
 pub(super) struct RequestKeys<'a> {
@@ -81,11 +81,11 @@ fn meets(route: &Route, line: &Line) -> bool {
     let recorded = line.recorded.as_ref();
     let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
     let query = query.map_or("", |(_, query)| query).as_bytes();
-    let is_met = |condition: &Condition| match &condition.input {
-        ConditionInput::Query(name) => {
+    let is_met = |condition: &Matcher| match &condition.input {
+        MatcherInput::Query(name) => {
             condition.is_met_by(target::given_argument(query, name).as_deref())
         }
-        ConditionInput::Header(_) | ConditionInput::Cookie(_) => false,
+        MatcherInput::Header(_) | MatcherInput::Cookie(_) => false,
     };
     route.listen.is_none() && route.conditions.iter().all(is_met)
 }

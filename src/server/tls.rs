@@ -83,6 +83,8 @@ fn speaks_tls(error: &Error) -> bool {
         Error::AlertReceived(_)
             | Error::PeerIncompatible(_)
             | Error::PeerMisbehaved(_)
+            | Error::NoCertificatesPresented
+            | Error::InvalidCertificate(_)
             | Error::NoApplicationProtocol
     )
 }

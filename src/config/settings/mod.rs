@@ -29,7 +29,7 @@ pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use route_index::RouteIndex;
 pub use route_limit::RouteLimit;
-pub use route_match::{Condition, ConditionInput, ConditionValue, HostPattern, HostRank};
+pub use route_match::{HostPattern, HostRank, Matcher, MatcherInput, MatcherValue};
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 

@@ -49,16 +49,16 @@ impl fmt::Display for HostPattern {
 
 /// A value that a request must have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Condition {
+pub struct Matcher {
     /// Where the value stands.
-    pub input: ConditionInput,
+    pub input: MatcherInput,
     /// What it must be.
-    pub value: ConditionValue,
+    pub value: MatcherValue,
 }
 
 /// A part of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ConditionInput {
+pub enum MatcherInput {
     /// `header:x-version`: a field, in lowercase.
     Header(String),
     /// `query:debug`: an argument of the query.
@@ -70,25 +70,25 @@ pub enum ConditionInput {
 /// The value that a part of a request must have. What a request lacks has no value, not an empty
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ConditionValue {
+pub enum MatcherValue {
     /// These bytes; empty: it is there and empty.
     Equal(String),
     /// The expression finds a match in it.
     Regex(ByteRegex),
 }
 
-impl Condition {
+impl Matcher {
     /// Whether a request with this value meets the condition; `None`: it has none.
     #[must_use]
     pub fn is_met_by(&self, value: Option<&[u8]>) -> bool {
         value.is_some_and(|value| match &self.value {
-            ConditionValue::Equal(text) => text.as_bytes() == value,
-            ConditionValue::Regex(regex) => regex.is_match(value),
+            MatcherValue::Equal(text) => text.as_bytes() == value,
+            MatcherValue::Regex(regex) => regex.is_match(value),
         })
     }
 }
 
-impl fmt::Display for ConditionInput {
+impl fmt::Display for MatcherInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header(name) => write!(f, "header:{name}"),
@@ -98,7 +98,7 @@ impl fmt::Display for ConditionInput {
     }
 }
 
-impl fmt::Display for ConditionValue {
+impl fmt::Display for MatcherValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equal(text) => f.write_str(text),
@@ -107,7 +107,7 @@ impl fmt::Display for ConditionValue {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.input, self.value)
     }
@@ -136,15 +136,15 @@ mod tests {
 
     #[test]
     fn what_a_request_lacks_meets_no_condition() {
-        let input = ConditionInput::Query("debug".to_owned());
-        let of = |value| Condition {
+        let input = MatcherInput::Query("debug".to_owned());
+        let of = |value| Matcher {
             input: input.clone(),
             value,
         };
-        let empty = of(ConditionValue::Equal(String::new()));
+        let empty = of(MatcherValue::Equal(String::new()));
         assert!(empty.is_met_by(Some(b"")));
         assert!(!empty.is_met_by(Some(b"1")) && !empty.is_met_by(None));
-        let regex = of(ConditionValue::Regex(ByteRegex::new("^on|^$").unwrap()));
+        let regex = of(MatcherValue::Regex(ByteRegex::new("^on|^$").unwrap()));
         assert!(regex.is_met_by(Some(b"only")) && regex.is_met_by(Some(b"")));
         assert!(!regex.is_met_by(Some(b"off")) && !regex.is_met_by(None));
     }

@@ -14,7 +14,7 @@ use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::suggest::nearest;
 use crate::config::{
-    ClientNetworks, Condition, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Listen,
+    ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Listen, Matcher,
     Networks, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
 };
 
@@ -31,7 +31,7 @@ table! {
         methods: Vec<String> = METHODS.or("[]"), NextRequest,
             "Only these methods.";
         /// Sorted; empty: there are none.
-        conditions: Vec<Condition> = CONDITIONS.or_else(Vec::new).named("match"), NextRequest,
+        conditions: Vec<Matcher> = CONDITIONS.or_else(Vec::new).named("match"), NextRequest,
             "Only requests with all these values: { \"header:x-version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }.";
         /// `None`: every address.
         listen: Option<Arc<str>>;
@@ -243,7 +243,7 @@ struct Taken {
     /// In alphabetical order, as are the methods.
     hosts: Vec<String>,
     methods: Vec<String>,
-    conditions: Vec<Condition>,
+    conditions: Vec<Matcher>,
     listen: Option<Arc<str>>,
 }
 

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::prelude::*;
-use crate::config::{
-    ByteRegex, Condition, ConditionInput, ConditionValue, HostPattern, PathPattern,
-};
+use crate::config::{ByteRegex, HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
 
 pub(super) const PATH: Kind<PathPattern> = kind(
     Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
@@ -96,12 +94,12 @@ fn host(text: &str) -> Result<HostPattern, &'static str> {
 /// Most conditions of a route. Each request that the route may take is compared with all.
 const MAX_CONDITIONS: usize = 16;
 
-pub(super) const CONDITIONS: Kind<Vec<Condition>> =
+pub(super) const CONDITIONS: Kind<Vec<Matcher>> =
     kind(Form::Conditions(MAX_CONDITIONS), conditions, |it| {
         if it.is_empty() {
             return None;
         }
-        let condition = |it: &Condition| {
+        let condition = |it: &Matcher| {
             let (input, value) = (it.input.to_string(), it.value.to_string());
             format!("{} = {}", toml_string(&input), toml_text(&value))
         };
@@ -110,7 +108,7 @@ pub(super) const CONDITIONS: Kind<Vec<Condition>> =
     });
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.
-fn conditions(node: Node) -> Option<Vec<Condition>> {
+fn conditions(node: Node) -> Option<Vec<Matcher>> {
     let Some(entries) = node.entries() else {
         return node.expected("a table such as { \"header:x-version\" = \"2\" }");
     };
@@ -121,9 +119,9 @@ fn conditions(node: Node) -> Option<Vec<Condition>> {
         ));
         return None;
     }
-    let all: Vec<Option<Condition>> = entries.iter().map(|it| condition(*it)).collect();
-    let mut all: Vec<Condition> = all.into_iter().collect::<Option<_>>()?;
-    all.sort_by_cached_key(Condition::to_string);
+    let all: Vec<Option<Matcher>> = entries.iter().map(|it| condition(*it)).collect();
+    let mut all: Vec<Matcher> = all.into_iter().collect::<Option<_>>()?;
+    all.sort_by_cached_key(Matcher::to_string);
     // Names of fields are compared without case.
     if let Some(pair) = all.windows(2).find(|pair| pair[0].input == pair[1].input) {
         node.wrong(&format!("{} is there twice; remove one", pair[0].input));
@@ -132,14 +130,12 @@ fn conditions(node: Node) -> Option<Vec<Condition>> {
     Some(all)
 }
 
-fn condition(entry: Node) -> Option<Condition> {
+fn condition(entry: Node) -> Option<Matcher> {
     let (kind, name) = entry.name.split_once(':').unwrap_or_default();
     let input = match kind {
-        "header" if values::is_token(name) => {
-            Some(ConditionInput::Header(name.to_ascii_lowercase()))
-        }
-        "query" if !name.is_empty() => Some(ConditionInput::Query(name.to_owned())),
-        "cookie" if values::is_token(name) => Some(ConditionInput::Cookie(name.to_owned())),
+        "header" if values::is_token(name) => Some(MatcherInput::Header(name.to_ascii_lowercase())),
+        "query" if !name.is_empty() => Some(MatcherInput::Query(name.to_owned())),
+        "cookie" if values::is_token(name) => Some(MatcherInput::Cookie(name.to_owned())),
         _ => {
             entry.tell(
                 "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
@@ -149,10 +145,10 @@ fn condition(entry: Node) -> Option<Condition> {
     };
     let what = "a text such as \"2\", or \"regex:^on\"";
     let value = values::parsed(entry, what, |text| match text.strip_prefix("regex:") {
-        Some(regex) => ByteRegex::new(regex).map(ConditionValue::Regex),
-        None => Ok(ConditionValue::Equal(text.to_owned())),
+        Some(regex) => ByteRegex::new(regex).map(MatcherValue::Regex),
+        None => Ok(MatcherValue::Equal(text.to_owned())),
     });
-    Some(Condition {
+    Some(Matcher {
         input: input?,
         value: value?,
     })

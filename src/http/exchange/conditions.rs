@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::cookies;
 use super::request_info::RequestInfo;
-use crate::config::{Condition, ConditionInput, Route, target};
+use crate::config::{Matcher, MatcherInput, Route, target};
 use crate::http::message::FieldName;
 
 /// Whether a request meets the conditions of a route, and came to the address that it names.
@@ -14,12 +14,12 @@ pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
     is_here && route.conditions.iter().all(|it| is_met(it, info))
 }
 
-fn is_met(condition: &Condition, info: &RequestInfo<'_>) -> bool {
+fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
     let value = match &condition.input {
-        ConditionInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
-        ConditionInput::Header(name) => info.joined(name),
-        ConditionInput::Query(name) => target::given_argument(info.query(), name),
-        ConditionInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
+        MatcherInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
+        MatcherInput::Header(name) => info.joined(name),
+        MatcherInput::Query(name) => target::given_argument(info.query(), name),
+        MatcherInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
     };
     condition.is_met_by(value.as_deref())
 }

@@ -40,21 +40,24 @@ impl<'t> Server<'t> {
                     has_other_names = true;
                     notes.add(
                         directive.place,
-                        format!("server_name {name}: drip has no wildcards; only {whole} is used"),
+                        format!(
+                            "server_name {name}: wildcards are not translated; only {whole} is used"
+                        ),
                     );
                 }
                 let lower = whole.to_ascii_lowercase();
                 if name == "_" || name.is_empty() || names.contains(&lower) {
                     continue;
                 }
-                if probe::host(&lower) {
+                // A route with a wildcard would need copies for each host below it.
+                if probe::host(&lower) && !lower.contains('*') {
                     names.push(lower);
                 } else {
                     has_other_names = true;
                     notes.add(
                         directive.place,
                         format!(
-                            "server_name {name}: drip accepts only whole names; this one is left out"
+                            "server_name {name}: only whole names are translated; this one is left out"
                         ),
                     );
                 }
