@@ -51,7 +51,7 @@ pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub(crate) use mask::mask_key;
-pub use named_file::NamedFile;
+pub use named_file::{FileKind, NamedFile};
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
