@@ -58,8 +58,9 @@ pub use schema::schema;
 pub use settings::{
     ByteRegex, ByteRegexError, ClientNetworks, Condition, ConditionInput, ConditionValue, CostRule,
     FieldEdit, FieldEdits, Host, HostPattern, HostRank, Listen, ListenAddress, ListenService,
-    Networks, PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs,
-    RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    Media, Networks, Page, PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern,
+    PathRewrite, PeerPattern, Peers, Plans, Precedence, RejectBody, RequestInputs, RouteIndex,
+    RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;

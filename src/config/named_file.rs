@@ -12,11 +12,13 @@ pub enum FileKind {
     PlanKeys,
     /// Networks of clients.
     Networks,
+    /// What clients get in place of a short text of the gateway.
+    Page,
 }
 
 impl FileKind {
     /// All kinds. Of files that change at once, the first one is told.
-    pub const ALL: [Self; 3] = [Self::Included, Self::PlanKeys, Self::Networks];
+    pub const ALL: [Self; 4] = [Self::Included, Self::PlanKeys, Self::Networks, Self::Page];
 
     /// Its name as the cause of a reload, in the API and the log.
     #[must_use]
@@ -25,6 +27,7 @@ impl FileKind {
             Self::Included => "included file",
             Self::PlanKeys => "plan file",
             Self::Networks => "networks file",
+            Self::Page => "page file",
         }
     }
 }

@@ -39,6 +39,7 @@ mod origins;
 mod overrides;
 mod own_fields;
 mod pacing;
+mod pages;
 mod plans;
 mod proxy_protocol;
 mod queue;

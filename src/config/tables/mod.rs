@@ -12,6 +12,7 @@ pub(super) mod log;
 pub(super) mod names;
 mod networks;
 pub(super) mod origin;
+mod page;
 pub(super) mod plan;
 pub(super) mod plan_keys;
 mod prelude;

@@ -28,12 +28,15 @@ const SECTIONS: [(&str, Table); 12] = [
 ];
 
 /// The names of the fields of tables that the page describes without a table of fields.
-const IN_PROSE: [&[&str]; 5] = [
-    &["include", "server", "origins", "zones", "redis", "routes", "log"],
+const IN_PROSE: [&[&str]; 6] = [
+    &[
+        "include", "server", "origins", "zones", "redis", "routes", "log",
+    ],
     &["header", "max", "default"],
     &["body_per", "max"],
     &["response_header", "max", "estimate"],
     &["file"],
+    &["html", "json"],
 ];
 
 /// Adds the tables that a value of this form may have.
@@ -45,7 +48,9 @@ fn add_tables(form: &Form, found: &mut Vec<Table>) {
                 add_tables(&field.form, found);
             }
         }
-        Form::List(of, _) | Form::AnyList(of, _) | Form::ByName(of, _) => add_tables(of, found),
+        Form::List(of, _) | Form::AnyList(of, _) | Form::ByName(of, _) | Form::ByStatus(of) => {
+            add_tables(of, found);
+        }
         Form::OneOf(forms) => forms.iter().for_each(|form| add_tables(form, found)),
         _ => {}
     }

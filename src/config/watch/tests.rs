@@ -245,7 +245,10 @@ async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
     let mut setting = setting();
     let keys = setting.folder.path().join("keys");
     fs::write(&keys, "one").unwrap();
-    let named = vec![NamedFile::about_to_be_read(keys.clone(), FileKind::PlanKeys)];
+    let named = vec![NamedFile::about_to_be_read(
+        keys.clone(),
+        FileKind::PlanKeys,
+    )];
     // It is read here, as it was.
     fs::write(&keys, "two").unwrap();
     setting.watcher.follow(named.clone());

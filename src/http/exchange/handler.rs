@@ -13,7 +13,7 @@ use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
 use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::record::RequestRecord;
-use super::reply::{Reply, poll_send_all};
+use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
@@ -124,7 +124,7 @@ impl Worker {
                 sending = Ok(reply.begin(client, record));
             }
             match &mut sending {
-                Ok(body) => poll_send_all(client, body, cx),
+                Ok(body) => body.poll_send(client, cx),
                 Err(_) => Poll::Pending,
             }
         })

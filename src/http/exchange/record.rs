@@ -9,7 +9,7 @@ use super::limits::{LimitOutcome, LimitVerdict, Limited};
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::gate::GateRejection;
 use crate::http::gateway::Gateway;
-use crate::http::message::RequestHead;
+use crate::http::message::{Fields, RequestHead};
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
 use crate::observe::key_names::KeyNames;
@@ -95,6 +95,10 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
+    pub(super) fn status(&self) -> u16 {
+        self.status
+    }
+
     pub(super) fn answer_began(&mut self, status: u16) {
         self.status = status;
     }
@@ -145,6 +149,11 @@ impl<'r> RequestRecord<'r> {
     /// Returns why the request went no further than the origin's gate, if it did not.
     pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
         self.at_gate.as_ref()?.rejected().map(GateRejected::label)
+    }
+
+    /// The fields of the request; `None` if it could not be read.
+    pub(super) fn fields(&self) -> Option<Fields<'r>> {
+        self.head.map(RequestHead::fields)
     }
 
     pub(super) fn is_head(&self) -> bool {

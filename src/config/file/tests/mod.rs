@@ -191,7 +191,7 @@ const CASES: &[Case] = &[
     ("\"app\"", "\"app\"\nreject_status = 200",
      "11:17: reject_status: expected a whole number from 400 to 599; found 200"),
     ("\"app\"", "\"app\"\nreject_body = 1",
-     "11:15: reject_body: expected a text in quotes; found 1"),
+     r#"11:15: reject_body: expected a text in quotes, or a file such as { file = "busy.html" }; found 1"#),
     ("\"app\"", "\"app\"\nheaders = [\"x-rate-limit\"]",
      r#"11:12: headers: expected "x-ratelimit" or "ratelimit" or "server-timing"; found "x-rate-limit"; did you mean "x-ratelimit"?"#),
     ("\"app\"", "\"app\"\nheaders = \"ratelimit\"",
