@@ -65,7 +65,7 @@ pub use settings::{
 pub(crate) use short_key::short_key;
 pub use show::show;
 pub(crate) use size::show_size;
-pub(crate) use spelling::{is_field, is_same_variable};
+pub(crate) use spelling::{is_field, is_same_field, is_same_variable};
 pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};

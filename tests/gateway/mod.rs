@@ -43,6 +43,7 @@ mod pages;
 mod plans;
 mod proxy_protocol;
 mod queue;
+mod request_id;
 mod retune;
 mod rotation;
 mod servers;

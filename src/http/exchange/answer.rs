@@ -330,14 +330,25 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let named = head.fields().elements(FieldName::Connection);
             self.named_away = named.map(Box::from).collect();
         }
+        let id = record.request_id();
         let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let announced = trailers && head.length == BodyLength::Chunked;
-            heads::each_passing(
-                head,
-                announced,
-                replaced,
-                &mut cost::hiding(&route.cost, put),
-            );
+            let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
+                let mut put = cost::hiding(&route.cost, put);
+                heads::each_passing(head, announced, replaced, &mut put);
+            };
+            match id {
+                None => passing(put),
+                Some((own, id)) => {
+                    // The origin may send the id back, or another one.
+                    passing(&mut |name, value| {
+                        if !name.eq_ignore_ascii_case(own.as_bytes()) {
+                            put(name, value);
+                        }
+                    });
+                    put(own.as_bytes(), id.as_bytes());
+                }
+            }
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }

@@ -302,6 +302,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             server: in_flight.server(),
             host: &self.settings().host,
             traceparent: traceparent.as_deref().map(str::as_bytes),
+            request_id: self.record.request_id(),
         };
         match connection {
             Connection::Http1(connection) => {

@@ -46,6 +46,7 @@ impl RequestService for Worker {
             let info = RequestInfo::new(&head, context.peer(), server);
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
+            record.identify(info.client.trusted);
             let decided = {
                 let admission = pin!(admission(self, &gateway, &info, &mut record));
                 unless_gone(&*client, admission).await

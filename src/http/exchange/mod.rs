@@ -23,6 +23,7 @@ mod ratelimit_headers;
 mod record;
 mod replace;
 mod reply;
+mod request_id;
 mod request_info;
 mod retry_after;
 mod rewrite;

@@ -14,7 +14,7 @@ use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
 use super::retry_after::RetryAfter;
-use super::rewrite;
+use super::{request_id, rewrite};
 use crate::config::{Media, Page, RejectBody, Route};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
@@ -222,6 +222,7 @@ impl<'a> Reply<'a> {
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
         let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            request_id::put(record, put);
             if let Some((route, outcome)) = limited {
                 ratelimit_headers::write(put, route, record, outcome);
             }
@@ -283,7 +284,7 @@ impl<'a> Reply<'a> {
             let values = PageValues {
                 status: self.status,
                 retry_after: self.retry_after.map(RetryAfter::seconds),
-                request_id: None,
+                request_id: record.request_id().map(|(_, id)| id),
             };
             PageBody::new(page.content, &values)
         });
@@ -296,6 +297,7 @@ impl<'a> Reply<'a> {
         }
         let limited = record.limited_route();
         let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            request_id::put(record, put);
             put(b"Content-Type", media.content_type().as_bytes());
             if varies {
                 put(b"Vary", b"Accept");
