@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::FileKind;
 use super::changes::bounded;
 use crate::limit::Moment;
 
@@ -35,10 +36,8 @@ pub struct Change {
 pub enum ChangedBy {
     /// The file was saved.
     File,
-    /// A file with the keys of a plan was saved.
-    PlanFile,
-    /// An included file was saved, came or went.
-    IncludedFile,
+    /// A file that the file names was saved, came or went.
+    Named(FileKind),
     /// SIGHUP.
     Signal,
     /// A request to the admin port.
@@ -53,8 +52,7 @@ impl ChangedBy {
     pub fn label(self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::PlanFile => "plan file",
-            Self::IncludedFile => "included file",
+            Self::Named(kind) => kind.label(),
             Self::Signal => "signal",
             Self::Api => "api",
             Self::Expiry => "expiry",

@@ -70,10 +70,41 @@ const FIXED: [(&str, Variable); 11] = [
     ("ssl_client_serial", Variable::SslClientSerial),
 ];
 
+/// A prefix, and what makes a variable of the name behind it.
+type Prefixed = (&'static str, fn(&str) -> Variable);
+
+/// The variables with a name of the user's behind a prefix.
+const PREFIXED: [Prefixed; 4] = [
+    ("http_", |own| {
+        Variable::Header(own.to_ascii_lowercase().replace('_', "-"))
+    }),
+    ("cookie_", |own| Variable::Cookie(own.to_owned())),
+    ("arg_", |own| Variable::Arg(own.to_owned())),
+    ("path_", |own| Variable::Path(own.to_owned())),
+];
+
 /// All variables, for messages.
-const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, \
-                       $ssl_client_verify, $ssl_client_fingerprint, $ssl_client_subject, $ssl_client_serial, \
-                       $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME";
+pub(in crate::config) const ALLOWED: Allowed = Allowed;
+
+#[derive(Clone, Copy, Debug)]
+pub(in crate::config) struct Allowed;
+
+impl Allowed {
+    /// The variables as a file has them, with `NAME` for what the user chooses.
+    pub(in crate::config) fn names() -> impl Iterator<Item = String> {
+        let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
+        let prefixed = PREFIXED.iter();
+        fixed.chain(prefixed.map(|(prefix, _)| format!("${prefix}NAME")))
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = Self::names().collect();
+        let (last, others) = names.split_last().ok_or(fmt::Error)?;
+        write!(f, "{} and {last}", others.join(", "))
+    }
+}
 
 /// Why a text is not a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -249,23 +280,12 @@ impl FromStr for Variable {
         if let Some((_, variable)) = fixed {
             return Ok(variable.clone());
         }
-        let own = |prefix: &str| {
-            let own = lower
-                .strip_prefix(prefix)
-                .map(|own| &name[name.len() - own.len()..]);
-            own.filter(|own| !own.is_empty() && own.chars().all(names))
-        };
-        if let Some(own) = own("http_") {
-            Ok(Self::Header(own.to_ascii_lowercase().replace('_', "-")))
-        } else if let Some(own) = own("cookie_") {
-            Ok(Self::Cookie(own.to_owned()))
-        } else if let Some(own) = own("arg_") {
-            Ok(Self::Arg(own.to_owned()))
-        } else if let Some(own) = own("path_") {
-            Ok(Self::Path(own.to_owned()))
-        } else {
-            Err(KeyError::Unknown(name.to_owned()))
-        }
+        let prefixed = PREFIXED.iter().find_map(|(prefix, variable)| {
+            let own = lower.strip_prefix(prefix)?;
+            let own = &name[name.len() - own.len()..];
+            (!own.is_empty() && own.chars().all(names)).then(|| variable(own))
+        });
+        prefixed.ok_or_else(|| KeyError::Unknown(name.to_owned()))
     }
 }
 
@@ -367,11 +387,19 @@ mod tests {
         for (written, error) in cases {
             assert_eq!(written.parse::<KeyTemplate>(), Err(error), "{written}");
         }
-        assert_eq!(
-            unknown("hosts").to_string(),
-            "$hosts is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, \
-             $request_method, $scheme, $server_port, $ssl_client_verify, $ssl_client_fingerprint, \
-             $ssl_client_subject, $ssl_client_serial, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME"
-        );
+        let told = unknown("hosts").to_string();
+        let begin = "$hosts is not a variable here; the variables are $remote_addr, $host, ";
+        assert!(told.starts_with(begin), "{told}");
+        assert!(told.ends_with(", $arg_NAME and $path_NAME"), "{told}");
+    }
+
+    #[test]
+    fn the_page_describes_the_variables_that_messages_name() {
+        let page = include_str!("../../docs/configuration.md");
+        let (_, section) = page.split_once("\n### Key variables\n").unwrap();
+        let rows = section.lines().skip_while(|line| !line.starts_with('|'));
+        let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+        let described: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(described, Allowed::names().collect::<Vec<_>>());
     }
 }

@@ -51,20 +51,21 @@ pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub(crate) use mask::mask_key;
-pub use named_file::NamedFile;
+pub use named_file::{FileKind, NamedFile};
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
     ByteRegex, ByteRegexError, ClientNetworks, CostRule, FieldEdit, FieldEdits, Host, HostPattern,
-    HostRank, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Networks,
-    PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence, RequestInputs, RouteIndex,
-    RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    HostRank, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Media,
+    Networks, Page, PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite,
+    PeerPattern, Peers, Plans, Precedence, RejectBody, RequestInputs, RouteIndex, RouteLimit,
+    Scheme, ServerUrl, Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
 pub(crate) use size::show_size;
-pub(crate) use spelling::{is_field, is_same_variable};
+pub(crate) use spelling::{is_field, is_same_field, is_same_variable};
 pub use state::{Broken, FileState};
 pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};

@@ -3,47 +3,63 @@ use std::path::{Path, PathBuf};
 use super::pattern::Pattern;
 use super::stamp::Stamp;
 
+/// What a file is for that the text of the configuration names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Its text is a part of the configuration.
+    Included,
+    /// The keys of a plan.
+    PlanKeys,
+    /// Networks of clients.
+    Networks,
+    /// What clients get in place of a short text of the gateway.
+    Page,
+}
+
+impl FileKind {
+    /// All kinds. Of files that change at once, the first one is told.
+    pub const ALL: [Self; 4] = [Self::Included, Self::PlanKeys, Self::Networks, Self::Page];
+
+    /// Its name as the cause of a reload, in the API and the log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Included => "included file",
+            Self::PlanKeys => "plan file",
+            Self::Networks => "networks file",
+            Self::Page => "page file",
+        }
+    }
+}
+
 /// A file that the text of the configuration names and that is read with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Whether its text is a part of the configuration.
-    pub is_included: bool,
+    /// What it is for.
+    pub kind: FileKind,
     /// What it was when the text was read: before its own content was.
     pub(super) stamp: Stamp,
 }
 
 impl NamedFile {
-    /// The file at `path`, which is about to be read.
-    pub(super) fn about_to_be_read(path: PathBuf) -> Self {
-        let stamp = Stamp::of(&path);
-        Self {
-            path,
-            is_included: false,
-            stamp,
-        }
-    }
-
-    /// The file at `path`, or the files of a pattern there, which are about to be included.
+    /// The file at `path`, which is about to be read, or the files of a pattern there, which are
+    /// about to be included.
     ///
     /// A pattern changes when another file fits it, or one no longer does.
-    pub(super) fn about_to_be_included(path: PathBuf) -> Self {
-        let stamp = Self::stamp_of(&path, true);
-        Self {
-            path,
-            is_included: true,
-            stamp,
-        }
+    pub(super) fn about_to_be_read(path: PathBuf, kind: FileKind) -> Self {
+        let stamp = Self::stamp_of(&path, kind);
+        Self { path, kind, stamp }
     }
 
     /// What it is now.
     pub(super) fn stamp_now(&self) -> Stamp {
-        Self::stamp_of(&self.path, self.is_included)
+        Self::stamp_of(&self.path, self.kind)
     }
 
-    fn stamp_of(path: &Path, is_included: bool) -> Stamp {
-        let pattern = Pattern::of(path).filter(|_| is_included);
+    fn stamp_of(path: &Path, kind: FileKind) -> Stamp {
+        let pattern = Pattern::of(path).filter(|_| kind == FileKind::Included);
         let Some(pattern) = pattern else {
             return Stamp::of(path);
         };

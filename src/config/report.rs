@@ -11,7 +11,7 @@ use super::hidden::{HIDDEN, may_be_key};
 use super::problem::on_one_line;
 use super::toml_string::toml_string;
 use super::unclosed::{Closed, close};
-use super::{NamedFile, Problem};
+use super::{FileKind, NamedFile, Problem};
 
 /// What the reports of a file and of the files that it includes share.
 #[derive(Default)]
@@ -234,8 +234,8 @@ impl<'t> Report<'t> {
     }
 
     /// Notes that the text names a file that is read with it. To be called before it is read.
-    pub(super) fn names(&self, file: PathBuf) {
-        self.shared().names(NamedFile::about_to_be_read(file));
+    pub(super) fn names(&self, file: PathBuf, kind: FileKind) {
+        self.shared().names(NamedFile::about_to_be_read(file, kind));
     }
 
     pub(super) fn shared(&self) -> &'t Shared {

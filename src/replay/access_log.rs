@@ -31,6 +31,7 @@ proptest! {
             time: Moment::from_nanos(nanos),
             client: Some(client),
             line: Some(Line { method: "GET", target: target.as_bytes().into(), protocol: "HTTP/1.1" }),
+            request_id: Some("key=\"bob\"\\"),
             status: 200,
             bytes: 66,
             route: Some("/".to_owned()),

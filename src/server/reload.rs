@@ -11,7 +11,9 @@ use tokio::sync::watch;
 
 use super::load::Loaded;
 use super::state::StateFile;
-use crate::config::{self, ChangedBy, FileState, History, LoadError, NamedFile, Problem, Settings};
+use crate::config::{
+    self, ChangedBy, FileKind, FileState, History, LoadError, NamedFile, Problem, Settings,
+};
 use crate::http::gateway::Gateway;
 use crate::observe::access::AccessLog;
 use crate::observe::metrics::ConfigMetrics;
@@ -149,19 +151,17 @@ impl Reloader {
     ///
     /// `broken` has the files that the text before named, if it had errors.
     fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
-        fn included(named: &[NamedFile]) -> impl Iterator<Item = &NamedFile> {
-            named.iter().filter(|file| file.is_included)
+        fn of(named: &[NamedFile], kind: FileKind) -> impl Iterator<Item = &NamedFile> {
+            named.iter().filter(move |file| file.kind == kind)
         }
         let gateway = self.gateway();
         let before = match broken {
             [] => &gateway.settings().named,
             _ => broken,
         };
-        if included(before).eq(included(&new.named)) {
-            ChangedBy::PlanFile
-        } else {
-            ChangedBy::IncludedFile
-        }
+        let mut kinds = FileKind::ALL.into_iter();
+        let changed = kinds.find(|kind| !of(before, *kind).eq(of(&new.named, *kind)));
+        changed.map_or(ChangedBy::File, ChangedBy::Named)
     }
 
     fn adopt(&self, settings: Settings, by: ChangedBy) -> bool {

@@ -112,7 +112,7 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     std::fs::write(&partners, "\u{feff}192.0.2.0/24 # since May\r\n").expect("a file");
     eventually("the new file is in force", || is_let_in("192.0.2.1"));
     assert!(!is_let_in("100.0.0.0"));
-    gateway.wait_for_line("routes[/].allow.file + 1 network");
+    gateway.wait_for_line("\"networks file\",\"what\":\"routes[/].allow.file + 1 network");
 
     std::fs::write(&partners, "192.0.2.0/24\n10.0.0.0/33\n").expect("a file");
     let line = gateway.wait_for_line("partners.txt, line 2");

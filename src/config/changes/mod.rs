@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use toml::{Table, Value};
 
 use super::of_table::OfTable;
-use super::{Plan, Settings, Zone, show};
+use super::{Page, Plan, RejectBody, Route, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -39,6 +39,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
         }
     }
     compare_network_files(old, new, &mut found);
+    compare_pages(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
         let is_of = |setting: &String| {
@@ -295,6 +296,36 @@ fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>
             }
         }
     }
+}
+
+/// Compares the content of pages that have the same file: only its name is in the settings' text.
+fn compare_pages(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    for route in &new.routes {
+        let known = old.routes.iter().find(|known| known.is_same_as(route));
+        let known = known.map(pages).unwrap_or_default();
+        for (name, page) in pages(route) {
+            let mut known = known.iter();
+            let known = known.find(|(it, known)| *it == name && known.file == page.file);
+            if known.is_some_and(|(_, known)| known.content != page.content) {
+                found.push(format!("routes[{}].{name} content changed", route.name()));
+            }
+        }
+    }
+}
+
+/// The pages of a route, under the names of their fields.
+fn pages(route: &Route) -> Vec<(String, &Page)> {
+    let mut all = Vec::new();
+    if let RejectBody::File(page) = &route.reject_body {
+        all.push(("reject_body.file".to_owned(), page));
+    }
+    for (statuses, choice) in route.pages.iter() {
+        all.extend(choice.iter().map(|(name, page)| match name {
+            None => (format!("pages.{statuses}"), page),
+            Some(name) => (format!("pages.{statuses}.{name}"), page),
+        }));
+    }
+    all
 }
 
 /// The keys that stand in the file of the gateway itself.

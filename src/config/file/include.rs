@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Node;
-use crate::config::NamedFile;
+use crate::config::FileKind;
 use crate::config::pattern::Pattern;
 use crate::config::tables::plan_keys::content;
 use crate::config::tables::values;
@@ -66,8 +66,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 fn names(item: Node, path: PathBuf) {
-    let file = NamedFile::about_to_be_included(path);
-    item.report.shared().names(file);
+    item.report.names(path, FileKind::Included);
 }
 
 /// The files that a name in the list stands for.

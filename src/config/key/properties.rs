@@ -36,20 +36,7 @@ fn naive(text: &str) -> Option<String> {
 
 fn variable(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
-    let fixed = [
-        "remote_addr",
-        "host",
-        "uri",
-        "request_uri",
-        "request_method",
-        "scheme",
-        "server_port",
-        "ssl_client_verify",
-        "ssl_client_fingerprint",
-        "ssl_client_subject",
-        "ssl_client_serial",
-    ];
-    if fixed.contains(&lower.as_str()) {
+    if FIXED.iter().any(|(fixed, _)| *fixed == lower) {
         return Some(lower);
     }
     let (kind, own) = name.split_once('_')?;
@@ -58,8 +45,11 @@ fn variable(name: &str) -> Option<String> {
     }
     match kind.to_ascii_lowercase().as_str() {
         "http" => Some(lower),
-        kind @ ("cookie" | "arg" | "path") => Some(format!("{kind}_{own}")),
-        _ => None,
+        kind => {
+            let prefix = format!("{kind}_");
+            let is_known = PREFIXED.iter().any(|(known, _)| *known == prefix);
+            is_known.then(|| prefix + own)
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub(in crate::config) enum Form {
     Named(Table),
     /// Values by names that the user chooses, from one to so many.
     ByName(&'static Form, usize),
+    /// Values by statuses of errors, such as `429` and `5xx`.
+    ByStatus(&'static Form),
     /// Values of header fields by their names; `false` removes one.
     HeaderFields,
     /// Values of parts of a request by their names, such as `header:x-version`; at most so many.

@@ -105,6 +105,11 @@ fn form(of: &Form) -> Value {
             names["maxProperties"] = json!(most);
             names
         }
+        Form::ByStatus(value) => json!({
+            "type": "object",
+            "propertyNames": { "pattern": "^[45]([0-9][0-9]|xx)$" },
+            "additionalProperties": form(value),
+        }),
         Form::HeaderFields => json!({
             "type": "object",
             "propertyNames": { "pattern": format!("^{TOKEN}$") },

@@ -101,7 +101,7 @@ fn read<V>(node: Node, of: Of, value: impl Fn(Node, &str) -> Option<V>) -> Optio
 fn is_field(entry: Node, of: Of) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let wrong = if !values::is_token(entry.name) {
-        "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~"
+        NO_TOKEN
     } else if lower == "host" && of == Of::Requests {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
     } else if OWN.contains(&&*lower) {
@@ -112,6 +112,39 @@ fn is_field(entry: Node, of: Of) -> bool {
     entry.tell(wrong);
     false
 }
+
+/// Fields with another meaning to drip or to all programs, which an id would spoil.
+const TAKEN: [&str; 14] = [
+    "accept",
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-type",
+    "cookie",
+    "forwarded",
+    "host",
+    "location",
+    "retry-after",
+    "set-cookie",
+    "traceparent",
+    "vary",
+    "x-real-ip",
+];
+
+/// Why a field of this name cannot have the ids of requests, if it cannot.
+pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let is_taken = OWN.iter().chain(&TAKEN).any(|taken| *taken == lower);
+    if !values::is_token(name) {
+        Some(NO_TOKEN)
+    } else if is_taken || lower.starts_with("x-forwarded-") {
+        Some("this field has another meaning")
+    } else {
+        None
+    }
+}
+
+const NO_TOKEN: &str = "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~";
 
 fn edit<V>(entry: Node, read: impl Fn(Node, &str) -> Option<V>) -> Option<FieldEdit<V>> {
     if let DeValue::Boolean(false) = entry.value {

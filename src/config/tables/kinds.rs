@@ -48,12 +48,6 @@ pub(in crate::config) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
 
 pub(in crate::config) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
 
-pub(in crate::config) const TEXT: Kind<String> = kind(
-    Form::Text,
-    |node| values::text(node).map(str::to_owned),
-    shown,
-);
-
 pub(in crate::config) const DURATION: Kind<Duration> =
     kind(DURATION_FORM, values::duration, |it| {
         shown(&show_duration(*it))

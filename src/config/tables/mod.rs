@@ -16,6 +16,7 @@ pub(super) mod names;
 mod networks;
 pub(super) mod origin;
 pub(super) mod origin_server;
+mod page;
 pub(super) mod plan;
 pub(super) mod plan_keys;
 mod prelude;

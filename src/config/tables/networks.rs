@@ -2,7 +2,7 @@
 
 use super::plan_keys::{MAX_WRONG, line_of, lines_of};
 use super::prelude::*;
-use crate::config::Networks;
+use crate::config::{FileKind, Networks};
 
 pub(super) const NETWORK_LIST: Kind<Option<Networks>> = kind(
     Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),
@@ -51,7 +51,7 @@ fn of_file(node: Node) -> Option<Networks> {
         return node.expected("the name of a file such as \"partners.txt\"");
     };
     let path = node.in_folder(name);
-    node.report.names(path.clone());
+    node.report.names(path.clone(), FileKind::Networks);
     let text = lines_of(node, &path)?;
     let (mut list, mut wrong) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::names::{NO_NAME, is_name};
 use super::plan_keys::Keys;
 use super::prelude::*;
-use crate::config::Plans;
+use crate::config::{FileKind, Plans};
 use crate::limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
 
 table! {
@@ -46,7 +46,7 @@ const FILE: Kind<Option<PathBuf>> = kind(
             return node.expected("the name of a file such as \"gold.txt\"");
         }
         let path = node.in_folder(name);
-        node.report.names(path.clone());
+        node.report.names(path.clone(), FileKind::PlanKeys);
         Some(Some(path))
     },
     |it| shown(&it.as_ref()?.display()),

@@ -9,13 +9,15 @@ use super::header_fields::{REQUEST_FIELDS, RESPONSE_FIELDS};
 use super::limit::{self, Zones};
 use super::names::index;
 use super::networks::NETWORK_LIST;
+use super::page::{PAGES, REJECT_BODY};
 use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
-use super::{cost, rewrite};
+use super::{cost, page, rewrite};
 use crate::config::suggest::nearest;
 use crate::config::{
     ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Listen, Matcher,
-    Networks, Origin, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
+    Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit,
+    Settings, Statuses,
 };
 
 table! {
@@ -94,15 +96,19 @@ table! {
             "Decide, count and log, but let every request pass its zones at once.";
         reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
             "Status of a rejection.";
-        reject_body: String = TEXT.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
-            "Body of a rejection.";
+        reject_body: RejectBody = REJECT_BODY.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
+            "Body of a rejection: a text, or { file = \"busy.html\" }.";
+        pages: Pages = PAGES.or("{}").shown_at(1), NextRequest,
+            "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
+        origin_pages: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
+            "Send these files in place of the origin's responses 502 to 504, too.";
         headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]").shown_at(1), NextRequest,
             "Fields that tell the client about its limits.";
     }
 }
 
 /// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 13] = [
+pub(in crate::config) const NOT_REFUSED: [&str; 14] = [
     "origin",
     "class",
     "limits",
@@ -112,6 +118,7 @@ pub(in crate::config) const NOT_REFUSED: [&str; 13] = [
     "dry_run",
     "reject_status",
     "reject_body",
+    "origin_pages",
     "headers",
     "strip_prefix",
     "add_prefix",
@@ -281,6 +288,9 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
     if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
         cost::check(node, &route.cost, limits, known.zones.zones);
+    }
+    if let Some(node) = fields.right("origin_pages") {
+        page::check_origin_pages(node, &route);
     }
     let rewrite = rewrite::read(&mut fields, is_known.then_some(&route.path));
     let is_right = !fields.has_wrong();

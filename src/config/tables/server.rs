@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::prelude::*;
-use super::{listen, tls};
+use super::{header_fields, listen, tls};
 use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 use crate::limit::show_duration;
 
@@ -67,6 +67,8 @@ table! {
             "Largest request body; \"0\": no limit.";
         shutdown_timeout: Duration = DURATION.or("\"30s\""), Now,
             "How long a stop lets waiting requests drain.";
+        request_id: Option<Box<str>> = REQUEST_ID.optional(), NextRequest,
+            "The field with an id of each request, such as \"x-request-id\": taken from a trusted proxy, else made.";
         /// Its absolute path; `None`: they do not.
         state: Option<PathBuf> = STATE.optional(), Restart,
             "File in which levels and schedules outlive the process: the next one starts from it.";
@@ -118,6 +120,19 @@ const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
         _ => values::byte_rate(node).map(Some),
     },
     |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
+);
+
+const REQUEST_ID: Kind<Option<Box<str>>> = kind(
+    HEADER_NAME_FORM,
+    |node| {
+        let name = values::text(node)?;
+        if let Some(wrong) = header_fields::not_for_ids(name) {
+            node.wrong(&format!("{wrong}; write one such as \"x-request-id\""));
+            return None;
+        }
+        Some(Some(name.into()))
+    },
+    |it| shown(&**it.as_ref()?),
 );
 
 const STATE: Kind<Option<PathBuf>> = kind(

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::file::FILE;
 use super::limit::LIMIT;
 use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
@@ -28,6 +29,50 @@ const SECTIONS: [(&str, Table); 13] = [
     ("### Limits", LIMIT),
     ("## `[log]`", Log::TABLE),
 ];
+
+/// The names of the fields of tables that the page describes without a table of fields.
+const IN_PROSE: [&[&str]; 6] = [
+    &[
+        "include", "server", "origins", "zones", "redis", "routes", "log",
+    ],
+    &["header", "max", "default"],
+    &["body_per", "max"],
+    &["response_header", "max", "estimate"],
+    &["file"],
+    &["html", "json"],
+];
+
+/// Adds the tables that a value of this form may have.
+fn add_tables(form: &Form, found: &mut Vec<Table>) {
+    match form {
+        Form::Table(table) | Form::Named(table) => {
+            found.push(*table);
+            for field in table.fields {
+                add_tables(&field.form, found);
+            }
+        }
+        Form::List(of, _) | Form::AnyList(of, _) | Form::ByName(of, _) | Form::ByStatus(of) => {
+            add_tables(of, found);
+        }
+        Form::OneOf(forms) => forms.iter().for_each(|form| add_tables(form, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_page_has_a_section_for_each_table() {
+    let mut all = Vec::new();
+    add_tables(&Form::Table(FILE), &mut all);
+    assert!(all.len() > SECTIONS.len());
+    for table in all {
+        let names = table.names();
+        let has_section = SECTIONS.iter().any(|(_, known)| known.names() == names);
+        assert!(
+            has_section || IN_PROSE.contains(&&names[..]),
+            "add a table of fields to docs/configuration.md, and to SECTIONS: {names:?}"
+        );
+    }
+}
 
 fn in_words(effect: Effect) -> &'static str {
     match effect {

@@ -10,6 +10,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use super::*;
+use crate::config::FileKind;
 
 /// Longer than a change takes to be seen, shorter than the time between looks without events.
 const SOON: Duration = Duration::from_secs(1);
@@ -244,7 +245,10 @@ async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
     let mut setting = setting();
     let keys = setting.folder.path().join("keys");
     fs::write(&keys, "one").unwrap();
-    let named = vec![NamedFile::about_to_be_read(keys.clone())];
+    let named = vec![NamedFile::about_to_be_read(
+        keys.clone(),
+        FileKind::PlanKeys,
+    )];
     // It is read here, as it was.
     fs::write(&keys, "two").unwrap();
     setting.watcher.follow(named.clone());
@@ -262,7 +266,7 @@ async fn a_named_file_that_is_as_it_was_read_is_no_change() {
     let mut setting = setting();
     let keys = setting.folder.path().join("keys");
     fs::write(&keys, "one").unwrap();
-    let named = NamedFile::about_to_be_read(keys.clone());
+    let named = NamedFile::about_to_be_read(keys.clone(), FileKind::PlanKeys);
     setting.watcher.follow(vec![named.clone(), named]);
     setting.stays().await;
     fs::remove_file(&keys).unwrap();

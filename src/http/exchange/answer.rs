@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::failure::{Attempt, Failure};
 use super::forward::{Forward, ResponseKind};
+use super::ratelimit_headers::whole_seconds;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
@@ -245,12 +246,19 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
-            self.begin(&head, in_flight);
-            if switches {
-                ResponseKind::Switched
+            let now = self.answered(&head, in_flight);
+            let keeps = head.keeps_alive();
+            if self.route.replaces(head.status) && !self.info.head.is_grpc() {
+                let after = retry_after(head.fields(), now).map_or(0, whole_seconds);
+                let retry_after = u32::try_from(after).unwrap_or(u32::MAX);
+                ResponseKind::Replaced { keeps, retry_after }
             } else {
-                let keeps = head.keeps_alive();
-                ResponseKind::Final { keeps }
+                self.begin(&head, now);
+                if switches {
+                    ResponseKind::Switched
+                } else {
+                    ResponseKind::Final { keeps }
+                }
             }
         };
         let length = head.length;
@@ -301,8 +309,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
     }
 
-    /// Begins the client's response.
-    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
+    /// Records the origin's response. Returns when it arrived.
+    fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
         let since = || self.sent.max(self.upload.last_piece());
@@ -315,6 +323,11 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         );
         self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);
+        now
+    }
+
+    /// Begins the client's response.
+    fn begin(&mut self, head: &ResponseHead<'_>, now: Moment) {
         let (record, route) = (&*self.record, self.route);
         let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
@@ -324,14 +337,25 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let named = head.fields().elements(FieldName::Connection);
             self.named_away = named.map(Box::from).collect();
         }
+        let id = record.request_id();
         let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let announced = trailers && head.length == BodyLength::Chunked;
-            heads::each_passing(
-                head,
-                announced,
-                replaced,
-                &mut cost::hiding(&route.cost, put),
-            );
+            let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
+                let mut put = cost::hiding(&route.cost, put);
+                heads::each_passing(head, announced, replaced, &mut put);
+            };
+            match id {
+                None => passing(put),
+                Some((own, id)) => {
+                    // The origin may send the id back, or another one.
+                    passing(&mut |name, value| {
+                        if !name.eq_ignore_ascii_case(own.as_bytes()) {
+                            put(name, value);
+                        }
+                    });
+                    put(own.as_bytes(), id.as_bytes());
+                }
+            }
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }

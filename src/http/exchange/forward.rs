@@ -68,7 +68,16 @@ pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 pub(super) enum ResponseKind {
     Interim,
     Switched,
-    Final { keeps: bool },
+    Final {
+        keeps: bool,
+    },
+    /// A page of the route replaces it. `retry_after` is in seconds; 0: there is none.
+    ///
+    /// It is part of a waiting request, so it is small.
+    Replaced {
+        keeps: bool,
+        retry_after: u32,
+    },
 }
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
@@ -216,6 +225,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         match answer {
             ResponseKind::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
+            ResponseKind::Replaced { keeps, retry_after } => {
+                Box::pin(self.replace(at_origin, keeps, retry_after)).await
+            }
             _ => Box::pin(self.carry_tunnel(at_origin)).await,
         }
     }
@@ -302,6 +314,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             server: in_flight.server(),
             host: &self.settings().host,
             traceparent: traceparent.as_deref().map(str::as_bytes),
+            request_id: self.record.request_id(),
         };
         match connection {
             Connection::Http1(connection) => {

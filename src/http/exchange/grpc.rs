@@ -71,10 +71,15 @@ pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     head.is_grpc().then_some(timeout)
 }
 
+/// Longest message, in characters: most clients take 8 KB of fields.
+const MAX_MESSAGE: usize = 1000;
+
 /// Writes a text as `grpc-message`: in one line, with other bytes than visible ASCII escaped.
 pub(super) fn message(text: &str) -> String {
     use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    let end = text.char_indices().nth(MAX_MESSAGE);
+    let text = end.map_or(text, |(end, _)| &text[..end]);
     utf8_percent_encode(text.trim_end(), ESCAPED).to_string()
 }
 
@@ -138,5 +143,6 @@ mod tests {
     fn a_message_is_one_line_of_visible_characters() {
         assert_eq!(message("Too many requests\n"), "Too many requests");
         assert_eq!(message("100 %\tdé"), "100 %25%09d%C3%A9");
+        assert_eq!(message(&"é".repeat(1001)), "%C3%A9".repeat(1000));
     }
 }

@@ -13,7 +13,7 @@ use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
 use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::record::RequestRecord;
-use super::reply::{Reply, poll_send_all};
+use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
@@ -46,6 +46,7 @@ impl RequestService for Worker {
             let info = RequestInfo::new(&head, context.peer(), server);
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
+            record.identify(info.client.trusted);
             let decided = {
                 let admission = pin!(admission(self, &gateway, &info, &mut record));
                 unless_gone(&*client, admission).await
@@ -124,7 +125,7 @@ impl Worker {
                 sending = Ok(reply.begin(client, record));
             }
             match &mut sending {
-                Ok(body) => poll_send_all(client, body, cx),
+                Ok(body) => body.poll_send(client, cx),
                 Err(_) => Poll::Pending,
             }
         })

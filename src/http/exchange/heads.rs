@@ -12,7 +12,7 @@ use super::cookies::Repeated;
 use super::key;
 use super::request_info::RequestInfo;
 use super::rewrite;
-use crate::config::{HostRule, Route, ServerUrl};
+use crate::config::{HostRule, Route, ServerUrl, is_same_field};
 use crate::http::downstream::ConnectionContext;
 use crate::http::http2::append;
 use crate::http::message::body::put_field;
@@ -29,6 +29,8 @@ pub(super) struct RequestOnward<'a> {
     pub(super) host: &'a HostRule,
     /// Replaces the client's.
     pub(super) traceparent: Option<&'a [u8]>,
+    /// The name of a field, which replaces the client's, and the id of the request.
+    pub(super) request_id: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> RequestOnward<'a> {
@@ -97,6 +99,7 @@ impl<'a> RequestOnward<'a> {
                     !name.eq_ignore_ascii_case(b"sec-websocket-key")
                 }
                 known if known.tells_origination() => trusted,
+                FieldName::Other if self.is_request_id(name) => false,
                 known => !known.is_of_one_hop(),
             };
             if known == FieldName::Cookie
@@ -113,6 +116,9 @@ impl<'a> RequestOnward<'a> {
                 );
             }
         }
+        if let Some((name, id)) = self.request_id {
+            put(name.as_bytes(), &[id.as_bytes()]);
+        }
         self.put_forwarded_for(&mut put);
         if !trusted || !fields.has(FieldName::XForwardedProto) {
             put(b"X-Forwarded-Proto", &[info.peer.scheme().as_bytes()]);
@@ -122,6 +128,12 @@ impl<'a> RequestOnward<'a> {
         {
             put(b"X-Forwarded-Host", &[named]);
         }
+    }
+
+    /// Whether some programs take a field for that of the request's id.
+    fn is_request_id(&self, name: &[u8]) -> bool {
+        self.request_id
+            .is_some_and(|(own, _)| is_same_field(own, name))
     }
 
     /// Whether a field ends here although it is none of this hop.

@@ -1,15 +1,18 @@
 mod gone;
+mod marks;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
+
+use marks::Marks;
 
 use super::gate::{AtGate, Planned};
 use super::limits::{LimitOutcome, LimitVerdict, Limited};
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::gate::GateRejection;
 use crate::http::gateway::Gateway;
-use crate::http::message::RequestHead;
+use crate::http::message::{Fields, RequestHead};
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
 use crate::observe::key_names::KeyNames;
@@ -51,9 +54,8 @@ pub(super) struct RequestRecord<'r> {
     pub(super) is_refused: bool,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
-    /// `None` if no spans of the request are sent: there is no collector, or its client does not
-    /// record the trace. Boxed: most requests have none, and a waiting one should be small.
-    trace: Option<Box<Trace>>,
+    /// Boxed: most requests have none, and a waiting one should be small.
+    marks: Option<Box<Marks<'r>>>,
     status: u16,
     bytes: u64,
 }
@@ -69,9 +71,6 @@ impl<'r> RequestRecord<'r> {
         head: Option<&'r RequestHead>,
         began: Moment,
     ) -> Self {
-        let trace = gateway
-            .spans()
-            .and_then(|spans| spans.trace(head?.fields().named("traceparent")));
         Self {
             gateway,
             pacer,
@@ -89,10 +88,14 @@ impl<'r> RequestRecord<'r> {
             asked_since: Moment::default(),
             is_refused: false,
             is_answered: false,
-            trace: trace.map(Box::new),
+            marks: Marks::of_trace(gateway, head),
             status: CLIENT_GONE,
             bytes: 0,
         }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status
     }
 
     pub(super) fn answer_began(&mut self, status: u16) {
@@ -104,11 +107,6 @@ impl<'r> RequestRecord<'r> {
         self.origin_took = Some(took);
         self.is_answered = true;
         self.answer_began(status);
-    }
-
-    /// The `traceparent` for the origin; `None` if the client's passes unchanged.
-    pub(super) fn traceparent(&self) -> Option<String> {
-        self.trace.as_deref().map(Trace::traceparent)
     }
 
     pub(super) fn sent(&mut self, bytes: u64) {
@@ -145,6 +143,11 @@ impl<'r> RequestRecord<'r> {
     /// Returns why the request went no further than the origin's gate, if it did not.
     pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
         self.at_gate.as_ref()?.rejected().map(GateRejected::label)
+    }
+
+    /// The fields of the request; `None` if it could not be read.
+    pub(super) fn fields(&self) -> Option<Fields<'r>> {
+        self.head.map(RequestHead::fields)
     }
 
     pub(super) fn is_head(&self) -> bool {
@@ -266,6 +269,7 @@ impl<'r> RequestRecord<'r> {
             time: now,
             client: self.client,
             line: self.head.map(line),
+            request_id: self.request_id().map(|(_, id)| id),
             status: self.status,
             bytes: self.bytes,
             route: route.map(Route::name),
@@ -353,7 +357,7 @@ impl Drop for RequestRecord<'_> {
         if let Some(log) = self.gateway.access_log() {
             log.write(&self.entry(duration, now));
         }
-        if let (Some(spans), Some(trace)) = (self.gateway.spans(), &self.trace) {
+        if let (Some(spans), Some(trace)) = (self.gateway.spans(), self.trace()) {
             self.send_spans(spans, trace, now);
         }
     }

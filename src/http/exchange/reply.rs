@@ -4,59 +4,38 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::num::NonZeroU16;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
-use super::ratelimit_headers::{self, whole_seconds};
+use super::page::{ChosenPage, PageBody, PageValues, ReplyBody};
+use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
-use super::rewrite;
-use crate::config::Route;
+use super::retry_after::RetryAfter;
+use super::{request_id, rewrite};
+use crate::config::{Media, Page, RejectBody, Route};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
-use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
 
-/// A short response in plain text.
+/// A response of the gateway's own: a short text in plain, or a page of the route.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<RetryAfter>,
     more: MoreFields,
-    text: Cow<'a, str>,
+    body: Body<'a>,
 }
 
-/// When the same request may come again.
-#[derive(Clone, Copy, Debug)]
-enum RetryAfter {
-    /// There is a turn for it then, if no other request takes it.
-    Turn(Duration),
-    /// It may be worth a try then.
-    Guess(Duration),
-}
-
-impl RetryAfter {
-    /// In whole seconds, as `Retry-After` has it. At least 1.
-    fn seconds(self) -> u64 {
-        let (Self::Turn(span) | Self::Guess(span)) = self;
-        whole_seconds(span).max(1)
-    }
-
-    /// In milliseconds, as clients of gRPC read it. At least 1.
-    ///
-    /// A guess is not shorter than in seconds: clients that wait a few milliseconds for a queue
-    /// that has just become too long would come again and again.
-    fn millis(self) -> u128 {
-        match self {
-            Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
-            Self::Guess(_) => u128::from(self.seconds()) * 1000,
-        }
-    }
+/// What is sent if the route has no page for the status.
+#[derive(Debug)]
+enum Body<'a> {
+    Text(Cow<'a, str>),
+    Page(&'a Page),
 }
 
 /// The fields that only some responses have.
@@ -75,7 +54,7 @@ impl<'a> Reply<'a> {
             status,
             retry_after: None,
             more: MoreFields::None,
-            text: text.into(),
+            body: Body::Text(text.into()),
         }
     }
 
@@ -134,6 +113,18 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// A rejection with the status and the body that the route has for it.
+    fn of_rejection(route: &'a Route) -> Self {
+        let status = route.reject_status;
+        match &route.reject_body {
+            RejectBody::Text(text) => Self::plain(status, text.as_str()),
+            RejectBody::File(page) => Self {
+                body: Body::Page(page),
+                ..Self::plain(status, "")
+            },
+        }
+    }
+
     /// The response to a request that its limits rejected.
     pub(super) fn rejected(
         route: &'a Route,
@@ -141,9 +132,7 @@ impl<'a> Reply<'a> {
         retry_after: Option<Duration>,
     ) -> Self {
         let reply = match reason {
-            Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => {
-                Self::plain(route.reject_status, route.reject_body.as_str())
-            }
+            Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => Self::of_rejection(route),
             Rejected::Keys
             | Rejected::Store
             | Rejected::Restart
@@ -163,9 +152,7 @@ impl<'a> Reply<'a> {
     /// The response to a request that the origin's gate rejected.
     pub(super) fn rejected_at_gate(route: &'a Route, rejection: &GateRejection) -> Self {
         let reply = match rejection.reason {
-            GateRejected::Queue | GateRejected::MaxWait => {
-                Self::plain(route.reject_status, route.reject_body.as_str())
-            }
+            GateRejected::Queue | GateRejected::MaxWait => Self::of_rejection(route),
             GateRejected::MaxQueue
             | GateRejected::Timeout
             | GateRejected::Stopping
@@ -185,6 +172,15 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The response in place of the origin's, which may have had `Retry-After`; 0: it had none.
+    pub(super) fn replacing(status: u16, retry_after: u32) -> Self {
+        let after = Duration::from_secs(retry_after.into());
+        Self {
+            retry_after: (retry_after > 0).then_some(RetryAfter::Guess(after)),
+            ..Self::of_status(status)
+        }
+    }
+
     /// The response to an error that the client caused.
     pub(super) fn client_error(error: ClientError) -> Self {
         Self::of_status(error.status())
@@ -192,9 +188,30 @@ impl<'a> Reply<'a> {
 
     /// The response of a status, whose text is its reason.
     pub(super) fn of_status(status: u16) -> Self {
-        let known = StatusCode::from_u16(status).ok();
-        let reason = known.and_then(|status| status.canonical_reason());
-        Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
+        let reason = reason(status).unwrap_or("Bad Gateway");
+        Self::plain(status, format!("{reason}\n"))
+    }
+
+    /// Its text for a call of gRPC, whose message is no page.
+    fn message(&self) -> &str {
+        match &self.body {
+            Body::Text(text) => text,
+            Body::Page(_) => reason(self.status).unwrap_or_default(),
+        }
+    }
+
+    /// The page of the response, if it has one.
+    fn page<'r>(&self, record: &RequestRecord<'r>) -> Option<ChosenPage<'r>>
+    where
+        'a: 'r,
+    {
+        ChosenPage::of(record, self.status).or(match &self.body {
+            Body::Text(_) => None,
+            Body::Page(page) => Some(ChosenPage {
+                content: &page.content,
+                varies: false,
+            }),
+        })
     }
 
     /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
@@ -205,6 +222,7 @@ impl<'a> Reply<'a> {
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
         let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            request_id::put(record, put);
             if let Some((route, outcome)) = limited {
                 ratelimit_headers::write(put, route, record, outcome);
             }
@@ -212,7 +230,7 @@ impl<'a> Reply<'a> {
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"content-type", grpc::CONTENT_TYPE);
             put(b"grpc-status", status.as_bytes());
-            put(b"grpc-message", grpc::message(&self.text).as_bytes());
+            put(b"grpc-message", grpc::message(self.message()).as_bytes());
             if let Some(after) = self.retry_after {
                 let mut millis = itoa::Buffer::new();
                 put(
@@ -247,18 +265,43 @@ impl<'a> Reply<'a> {
         &self,
         client: &mut C,
         record: &mut RequestRecord<'_>,
-    ) -> Buffer {
+    ) -> ReplyBody {
         let to_head = record.is_head();
         record.answer_began(self.status);
         if record.is_grpc() {
-            return self.begin_grpc(client, record);
+            return ReplyBody::new(self.begin_grpc(client, record));
         }
+        let page = self.page(record);
+        let (media, varies) = match &page {
+            Some(page) => (page.content.media, page.varies),
+            None => (Media::Plain, false),
+        };
+        let text = match &self.body {
+            Body::Text(text) => text,
+            Body::Page(_) => "",
+        };
+        let page = page.map(|page| {
+            let values = PageValues {
+                status: self.status,
+                retry_after: self.retry_after.map(RetryAfter::seconds),
+                request_id: record.request_id().map(|(_, id)| id),
+            };
+            PageBody::new(page.content, &values)
+        });
+        let length = match &page {
+            Some(page) => page.length(),
+            None => text.len() as u64,
+        };
         if !to_head {
-            record.sent(self.text.len() as u64);
+            record.sent(length);
         }
         let limited = record.limited_route();
         let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            put(b"Content-Type", b"text/plain; charset=utf-8");
+            request_id::put(record, put);
+            put(b"Content-Type", media.content_type().as_bytes());
+            if varies {
+                put(b"Vary", b"Accept");
+            }
             match &self.more {
                 MoreFields::None => {}
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
@@ -275,17 +318,9 @@ impl<'a> Reply<'a> {
             }
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
-        let length = self.text.len() as u64;
-        let known = StatusCode::from_u16(self.status).ok();
-        let reason = known.and_then(|status| status.canonical_reason());
-        let mut body = Buffer::take();
-        body.clear_for_body();
-        if !to_head {
-            body.put(self.text.as_bytes());
-        }
         client.begin(&Response {
             status: self.status,
-            reason: reason.unwrap_or_default().as_bytes(),
+            reason: reason(self.status).unwrap_or_default().as_bytes(),
             length: if to_head {
                 BodyLength::None
             } else {
@@ -296,8 +331,22 @@ impl<'a> Reply<'a> {
             upgrade: None,
             fields: &fields,
         });
-        body
+        let mut piece = Buffer::take();
+        piece.clear_for_body();
+        match page {
+            _ if to_head => ReplyBody::new(piece),
+            Some(page) => ReplyBody::of_page(piece, page),
+            None => {
+                piece.put(text.as_bytes());
+                ReplyBody::new(piece)
+            }
+        }
     }
+}
+
+/// The reason phrase of a status.
+fn reason(status: u16) -> Option<&'static str> {
+    StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 
 /// Calls `put` with the fields of `each` as the route of the request leaves them.
@@ -323,15 +372,5 @@ pub(super) fn send<'c, C: ClientStream>(
     record: &mut RequestRecord<'_>,
 ) -> impl Future<Output = Result<(), Aborted>> + use<'c, C> {
     let mut body = reply.begin(client, record);
-    poll_fn(move |cx| poll_send_all(client, &mut body, cx))
-}
-
-/// Sends the bytes that [`Reply::begin`] returned, and the end of the response.
-pub(super) fn poll_send_all<C: ClientStream>(
-    client: &mut C,
-    body: &mut Buffer,
-    cx: &mut Context<'_>,
-) -> Poll<Result<(), Aborted>> {
-    let sent = client.poll_send(cx, body, Then::End(None));
-    sent.map_err(|_| Aborted::ClientGone)
+    poll_fn(move |cx| body.poll_send(client, cx))
 }

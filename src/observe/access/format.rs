@@ -83,6 +83,9 @@ pub(crate) fn text(entry: &Entry) -> String {
     if let Some(cost) = entry.cost {
         let _ = write!(line, " cost={cost}");
     }
+    if let Some(id) = entry.request_id {
+        let _ = write!(line, " request_id={}", escape(id.as_bytes()));
+    }
     line
 }
 
@@ -97,6 +100,8 @@ struct Json<'a> {
     target: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
     status: u16,
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +154,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         method: line.map(|line| line.method),
         target: line.map(|line| text_of(&line.target)),
         protocol: line.map(|line| line.protocol),
+        request_id: entry.request_id,
         status: entry.status,
         bytes: entry.bytes,
         route: entry.route.as_deref(),

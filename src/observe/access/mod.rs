@@ -65,6 +65,8 @@ pub struct Entry<'a> {
     pub client: Option<IpAddr>,
     /// The request line; `None` if it could not be read.
     pub line: Option<Line<'a>>,
+    /// The id of the request, if requests have one.
+    pub request_id: Option<&'a str>,
     /// The status of the response; 499 if the client left before there was a response.
     pub status: u16,
     /// Bytes of the response's body that were sent.

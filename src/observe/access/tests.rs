@@ -10,6 +10,7 @@ fn entry() -> Entry<'static> {
             target: b"/a?b=\"c\"".into(),
             protocol: "HTTP/1.1",
         }),
+        request_id: Some("a\"b"),
         status: 200,
         bytes: 66,
         route: Some("/".to_owned()),
@@ -45,7 +46,7 @@ fn text_is_nginx_combined_with_the_limit_after_it() {
         "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
          \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
          queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue \
-         plan=gold class=batch cost=5"
+         plan=gold class=batch cost=5 request_id=a\\x22b"
     );
 }
 

@@ -69,7 +69,8 @@ impl Problem {
 pub struct Change {
     /// In UTC.
     pub at: Plain,
-    /// `file`, `signal`, `api`, `plan file`, `included file`, or `expiry` of an override.
+    /// `file`, `signal`, `api`, `plan file`, `networks file`, `page file`, `included file`, or
+    /// `expiry` of an override.
     pub by: Plain,
     /// One text for each setting, such as `zones.per_client.rate 10r/s -> 20r/s`.
     pub what: Vec<Plain>,

@@ -95,7 +95,7 @@ async fn play(wanted: &DemoArguments) -> Result<(), Failure> {
             })
         }
         (Scene::Smooth, None) => smooth_on_own_file().await,
-        (Scene::Fair, None) => Ok(fair::play().await?),
+        (Scene::Fair, None) => Ok(Box::pin(fair::play()).await?),
         (Scene::Fair, Some(_)) => Err(Failure::Other(io::Error::other(
             "the scene fair writes a file of its own; leave out -c",
         ))),

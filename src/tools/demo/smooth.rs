@@ -24,7 +24,7 @@ pub(super) async fn play(loaded: Loaded) -> io::Result<()> {
     actix_rt::spawn(origin::listen(&aim.origin, &aim.servers, tally.clone())?);
     let (tell, told) = watch::channel(None);
     let shown = show(aim, told, &tally, &mut screen);
-    stage::play(loaded, tell, shown).await?;
+    Box::pin(stage::play(loaded, tell, shown)).await?;
     tally.with(|counts| counts.next_second(Moment::default()));
     screen.summary(&tally.with(|counts| counts.total()))
 }

@@ -3,7 +3,7 @@
 use std::env::VarError;
 
 use super::*;
-use crate::config::{changes, show};
+use crate::config::{RejectBody, changes, show};
 
 fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
@@ -62,7 +62,10 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
     );
     assert!(settings.zones[0].plans.index_of(b"k-0123456789").is_some());
     assert_eq!(settings.zones[0].key.to_string(), "$remote_addr");
-    assert_eq!(settings.routes[1].reject_body, "${HOST} $${HOST} $HOST .");
+    assert_eq!(
+        settings.routes[1].reject_body,
+        RejectBody::Text("${HOST} $${HOST} $HOST .".to_owned())
+    );
     assert_eq!(
         { settings.routes[1].request_fields.set() }
             .map(|(name, value)| (name, value.as_text()))

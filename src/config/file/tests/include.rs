@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::config::FileKind;
 
 /// The settings of `gateway.toml` beside other files, or its problems without the folder.
 fn parse_beside(text: &str, files: &[(&str, &str)]) -> Result<Settings, String> {
@@ -60,13 +61,13 @@ fn tables_of_included_files_join_those_of_the_file() {
     );
     let named = settings.named.iter().map(|file| {
         let name = file.path.file_name().unwrap().to_str().unwrap();
-        (name, file.is_included)
+        (name, file.kind)
     });
     let expected = [
-        ("*.toml", true),
-        ("a.toml", true),
-        ("b.toml", true),
-        ("gold.txt", false),
+        ("*.toml", FileKind::Included),
+        ("a.toml", FileKind::Included),
+        ("b.toml", FileKind::Included),
+        ("gold.txt", FileKind::PlanKeys),
     ];
     assert_eq!(named.collect::<Vec<_>>(), expected);
     assert!(settings.warnings.is_empty());

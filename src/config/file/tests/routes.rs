@@ -1,7 +1,7 @@
 //! What routes do with paths and fields, and routes that refuse.
 
 use super::*;
-use crate::config::{RouteAction, show};
+use crate::config::{Media, RouteAction, show};
 
 const APP: &str = "\"app\"";
 
@@ -39,9 +39,9 @@ pub(super) const CASES: &[Case] = &[
     (APP, "\"app\"\nmatch = { \"x-version\" = \"2\" }",
      r#"11:25: x-version: a condition is on "header:NAME", "query:NAME" or "cookie:NAME", such as "header:x-version""#),
     (APP, "\"app\"\nmatch = { \"header:x-version\" = 2 }",
-     r#"11:31: header:x-version: expected a text such as "2", or "regex:^on"; found 2"#),
+     r#"11:32: header:x-version: expected a text such as "2", or "regex:^on"; found 2"#),
     (APP, "\"app\"\nmatch = { \"query:a\" = \"regex:(\" }",
-     r#"11:22: query:a: this is not a regular expression of drip: unclosed group; found "regex:(""#),
+     r#"11:23: query:a: this is not a regular expression of drip: unclosed group; found "regex:(""#),
     (APP, "\"app\"\nmatch = { \"header:a\" = \"1\", \"header:A\" = \"1\" }",
      "11:9: match: header:a is there twice; remove one"),
     (APP, "\"app\"\nlisten = \"internal\"",
@@ -73,10 +73,37 @@ pub(super) const CASES: &[Case] = &[
      r#"11:14: add_prefix: what is added has no empty segments, and none that is . or ..; remove them; found "/a/%2e%2E/b""#),
     (APP, "\"app\"\nadd_prefix = \"/a//b\"",
      r#"11:14: add_prefix: what is added has no empty segments, and none that is . or ..; remove them; found "/a//b""#),
+    // Pages.
+    (APP, "\"app\"\nreject_body = { file = \"no/busy.html\" }",
+     "11:24: file: /etc/drip/no/busy.html cannot be read: No such file or directory (os error 2); name a file of UTF-8 text of at most 256KB"),
+    (APP, "\"app\"\nreject_body = { file = \"\" }",
+     r#"11:24: file: expected the name of a file such as "busy.html"; found """#),
+    (APP, "\"app\"\nreject_body = {}",
+     r#"11:15: reject_body has no file; add one such as file = "busy.html""#),
+    (APP, "\"app\"\nreject_body = { flie = \"a\", file = \"/dev/null\" }",
+     "11:17: \"flie\" is not a field of reject_body, whose fields are file\n11:36: file: /dev/null cannot be read: it is not a regular file; name a file of UTF-8 text of at most 256KB"),
+    (APP, "\"app\"\npages = {}", ""),
+    (APP, "\"app\"\npages = \"busy.html\"",
+     r#"11:9: pages: expected a table such as { "429" = "busy.html", "5xx" = "down.html" }; found "busy.html""#),
+    (APP, "\"app\"\npages = { 429 = \"/none/busy.html\" }",
+     "11:17: 429: /none/busy.html cannot be read: No such file or directory (os error 2); name a file of UTF-8 text of at most 256KB"),
+    (APP, "\"app\"\npages = { \"5xx\" = 1 }",
+     r#"11:19: 5xx: expected the name of a file such as "busy.html"; found 1"#),
+    (APP, "\"app\"\npages = { \"200\" = \"/none\" }",
+     r#"11:19: 200: a page is for a status from 400 to 599, or for all of "4xx" or "5xx""#),
+    (APP, "\"app\"\npages = { \"5XX\" = \"\" }",
+     r#"11:19: 5XX: a page is for a status from 400 to 599, or for all of "4xx" or "5xx""#),
+    (APP, "\"app\"\npages = { \"503\" = { html = \"/none\" } }",
+     "11:19: the table 503 has no json; add one such as json = \"busy.json\"\n11:28: html: /none cannot be read: No such file or directory (os error 2); name a file of UTF-8 text of at most 256KB"),
+    (APP, "\"app\"\norigin_pages = false", ""),
+    (APP, "\"app\"\norigin_pages = true",
+     r#"11:16: origin_pages: pages has none for 502 to 504; add one such as "5xx" = "down.html" there, or remove origin_pages"#),
+    (APP, "\"app\"\norigin_pages = \"yes\"",
+     r#"11:16: origin_pages: expected true or false; found "yes""#),
     // Fields.
     (APP, "\"app\"\nrequest_headers = { x-real-ip = \"$remote_addr\", x-price = \"US$$5\", x-user = \"$path_user\" }", ""),
     (APP, "\"app\"\nrequest_headers = { x-price = \"US$5\" }",
-     "11:30: x-price: $5 is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $ssl_client_verify, $ssl_client_fingerprint, $ssl_client_subject, $ssl_client_serial, $http_NAME, $cookie_NAME, $arg_NAME and $path_NAME; write $$ for a $ itself"),
+     "11:31: x-price: $5 is not a variable here; the variables are <ALLOWED>; write $$ for a $ itself"),
     (APP, "\"app\"\nrequest_headers = { \"x-version\" = \"2\", Cookie = false }", ""),
     (APP, "\"app\"\nresponse_headers = { server = false }\nanswer_headers = { \"x-a\" = \"b\tc \u{e9}\" }", ""),
     (APP, "\"app\"\nrequest_headers = [\"x-version\"]",
@@ -109,7 +136,7 @@ fn each_case_is_right_or_told() {
     for (from, to, expected) in CASES {
         let text = SMALLEST.replacen(from, to, 1);
         assert_ne!(text, SMALLEST, "{to}");
-        let expected: Vec<String> = expected
+        let expected: Vec<String> = with_variables(expected)
             .lines()
             .map(|line| format!("/etc/drip/gateway.toml:{line}"))
             .collect();
@@ -158,5 +185,52 @@ fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
         assert_eq!(route.path.to_string(), expected, "{path} {host:?}");
         let names_host = host == Some("a.example") && path == "/u/x";
         assert_eq!(!route.hosts.is_empty(), names_host, "{path} {host:?}");
+    }
+}
+
+#[test]
+fn pages_are_files_of_at_most_256_kb_of_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let fields = "pages = { \"5xx\" = \"a.html\", \"429\" = { html = \"a.html\", json = \"a.html\" } }\n\
+                  reject_body = { file = \"a.html\" }\n";
+    let file = SMALLEST.to_owned() + fields;
+    let read = |content: &[u8]| {
+        std::fs::write(folder.path().join("a.html"), content).unwrap();
+        parse(&file, &folder.path().join("gateway.toml"), false).map_err(|it| it.to_string())
+    };
+    let settings = read(&[b'x'; 256 * 1024]).unwrap();
+    let again = parse(&show(&settings), Path::new("/etc/drip/a.toml"), false);
+    assert_eq!(again, Ok(settings.clone()));
+    assert_eq!(settings.named.len(), 4);
+    let route = &settings.routes[0];
+    let page = |status: u16| route.pages.of(status).unwrap().iter().collect::<Vec<_>>();
+    assert_eq!(page(502).len(), 1);
+    let [(Some("html"), html), (Some("json"), json)] = &page(429)[..] else {
+        panic!("{:?}", page(429));
+    };
+    // The name of the field says the type rather than the file's.
+    assert_eq!(
+        (html.content.media, json.content.media),
+        (Media::Html, Media::Json)
+    );
+    let changed = read(b"\xef\xbb\xbfbusy").unwrap();
+    assert_eq!(
+        crate::config::changes(&settings, &changed, &settings),
+        [
+            "routes[/].reject_body.file content changed",
+            "routes[/].pages.429.html content changed",
+            "routes[/].pages.429.json content changed",
+            "routes[/].pages.5xx content changed",
+        ]
+    );
+    for (content, wrong) in [
+        (
+            &[b'x'; 256 * 1024 + 1][..],
+            "a.html cannot be read: it is larger than 256KB; name a file",
+        ),
+        (b"\xff", "a.html is not UTF-8; name a file"),
+    ] {
+        let problems = read(content).unwrap_err();
+        assert_eq!(problems.matches(wrong).count(), 4, "{problems}");
     }
 }

@@ -22,6 +22,13 @@ pub(super) const CASES: &[Case] = &[
      "2:27: listen: [::]:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
     ("", "[server]\nlisten = [\"unix:a\", \"[::1]:1\", \"unix:a\"]\n",
      "2:32: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    ("", "[server]\nrequest_id = \"X-Request-ID\"\n", ""),
+    ("", "[server]\nrequest_id = \"\"\n",
+     r#"2:14: request_id: the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~; write one such as "x-request-id""#),
+    ("", "[server]\nrequest_id = \"Host\"\n",
+     r#"2:14: request_id: this field has another meaning; write one such as "x-request-id""#),
+    ("", "[server]\nrequest_id = true\n",
+     "2:14: request_id: expected a text in quotes; found true"),
     // Entries of listen that are tables.
     ("", "[server]\nlisten = [{ adress = \"127.0.0.1:80\" }]\n",
      r#"2:11: an entry of listen has no address; add one such as address = "0.0.0.0:443"
@@ -103,7 +110,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shutdown_timeout, request_id, state, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
     ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",

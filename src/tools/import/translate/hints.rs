@@ -48,7 +48,7 @@ const HINTS: [(&str, &str); 14] = [
     ("rewrite", "drip has strip_prefix and add_prefix on a route"),
     (
         "error_page",
-        "responses pass unchanged; reject_body is the body for rejected requests",
+        "drip has pages on a route, which name files; origin_pages = true for the origin's 502 to 504",
     ),
     (
         "add_header",

@@ -1,0 +1,299 @@
+//! Pages: files that clients get in place of the gateway's own short texts.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Statuses;
+
+/// A file, read when the settings were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its absolute path.
+    pub file: PathBuf,
+    /// What it has.
+    pub content: Arc<PageContent>,
+}
+
+/// A text with places that each response fills.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PageContent {
+    /// What the text is.
+    pub media: Media,
+    parts: Vec<PagePart>,
+}
+
+/// A piece of a page.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PagePart {
+    /// Text of the file.
+    Text(Box<str>),
+    /// A value of the response.
+    Value(PageValue),
+}
+
+/// A value of a response, as a page has it in double braces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageValue {
+    /// `{{status}}`
+    Status,
+    /// `{{retry_after}}`: as `Retry-After` has it; empty without that field.
+    RetryAfter,
+    /// `{{request_id}}`: empty if requests have none.
+    RequestId,
+}
+
+impl PageValue {
+    const NAMED: [(&'static str, Self); 3] = [
+        ("status", Self::Status),
+        ("retry_after", Self::RetryAfter),
+        ("request_id", Self::RequestId),
+    ];
+}
+
+impl PageContent {
+    /// Reads a page. Other names in double braces stay text: scripts may have such templates.
+    #[must_use]
+    pub fn parse(media: Media, text: &str) -> Self {
+        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some((before, behind)) = rest.split_once("{{") {
+            plain.push_str(before);
+            let value = behind.split_once("}}").and_then(|(name, rest)| {
+                let named = PageValue::NAMED.iter().find(|it| it.0 == name.trim());
+                named.map(|(_, value)| (*value, rest))
+            });
+            if let Some((value, behind)) = value {
+                if !plain.is_empty() {
+                    parts.push(PagePart::Text(std::mem::take(&mut plain).into()));
+                }
+                parts.push(PagePart::Value(value));
+                rest = behind;
+            } else {
+                // Only one of the braces: three of them may begin with a text.
+                plain.push('{');
+                rest = &rest[before.len() + 1..];
+            }
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(PagePart::Text(plain.into()));
+        }
+        Self { media, parts }
+    }
+
+    /// The pieces in order.
+    #[must_use]
+    pub fn parts(&self) -> &[PagePart] {
+        &self.parts
+    }
+}
+
+/// The type of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    /// HTML.
+    Html,
+    /// JSON.
+    Json,
+    /// XML.
+    Xml,
+    /// SVG.
+    Svg,
+    /// Any other text.
+    Plain,
+}
+
+impl Media {
+    /// The type by the ending of a file's name.
+    #[must_use]
+    pub fn of(file: &Path) -> Self {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("html" | "htm") => Self::Html,
+            Some("json") => Self::Json,
+            Some("xml") => Self::Xml,
+            Some("svg") => Self::Svg,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The value of `Content-Type`.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Html => "text/html; charset=utf-8",
+            // It is UTF-8 always (RFC 8259, section 8.1).
+            Self::Json => "application/json",
+            Self::Xml => "text/xml; charset=utf-8",
+            Self::Svg => "image/svg+xml",
+            Self::Plain => "text/plain; charset=utf-8",
+        }
+    }
+
+    /// A value so that it stays a value wherever it stands in a text of this type.
+    ///
+    /// In HTML and XML that may be an attribute without quotes or a script, so all signs but a few
+    /// are escaped. In JSON it must stand in a string.
+    #[must_use]
+    pub fn escape(self, value: &str) -> Cow<'_, str> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:/+".contains(c);
+        if value.chars().all(is_plain) || self == Self::Plain {
+            return Cow::Borrowed(value);
+        }
+        let mut escaped = String::with_capacity(value.len() * 2);
+        for c in value.chars() {
+            // Writing to a string does not fail.
+            let _ = match self {
+                _ if is_plain(c) => escaped.write_char(c),
+                Self::Json => {
+                    let mut units = [0; 2];
+                    let units = c.encode_utf16(&mut units);
+                    let mut units = units.iter();
+                    units.try_for_each(|unit| write!(escaped, "\\u{unit:04x}"))
+                }
+                _ => write!(escaped, "&#{};", u32::from(c)),
+            };
+        }
+        Cow::Owned(escaped)
+    }
+}
+
+/// The page or the pages of a status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageChoice {
+    /// The same for all clients.
+    One(Page),
+    /// The request's `Accept` says which.
+    ByAccept {
+        /// For people.
+        html: Page,
+        /// For programs.
+        json: Page,
+    },
+}
+
+impl PageChoice {
+    /// All its pages, with their names if there are several.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<&'static str>, &Page)> {
+        let (first, second) = match self {
+            Self::One(page) => ((None, page), None),
+            Self::ByAccept { html, json } => ((Some("html"), html), Some((Some("json"), json))),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
+/// The pages of a route by the status of its responses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pages(Vec<(Statuses, PageChoice)>);
+
+impl Pages {
+    /// Pages, each of them for other statuses.
+    #[must_use]
+    pub fn new(mut pages: Vec<(Statuses, PageChoice)>) -> Self {
+        // An exact status goes before all that begin with its digit.
+        pages.sort_by_key(|(statuses, _)| match statuses {
+            Statuses::One(status) => *status,
+            Statuses::Class(class) => class * 1000,
+        });
+        Self(pages)
+    }
+
+    /// The page of a status, if it has one.
+    #[must_use]
+    pub fn of(&self, status: u16) -> Option<&PageChoice> {
+        let mut pages = self.0.iter();
+        pages
+            .find(|(statuses, _)| statuses.has(status))
+            .map(|(_, page)| page)
+    }
+
+    /// All of them, those of an exact status first.
+    pub fn iter(&self) -> impl Iterator<Item = &(Statuses, PageChoice)> {
+        self.0.iter()
+    }
+}
+
+/// The body of a rejection without a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RejectBody {
+    /// This text, which nothing is filled into.
+    Text(String),
+    /// A file.
+    File(Page),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_names_in_double_braces_are_filled() {
+        let text = |text: &str| PagePart::Text(text.into());
+        let value = PagePart::Value;
+        for (page, parts) in [
+            ("", vec![]),
+            ("a", vec![text("a")]),
+            ("{{status}}", vec![value(PageValue::Status)]),
+            (
+                "{{{status}}}",
+                vec![text("{"), value(PageValue::Status), text("}")],
+            ),
+            (
+                "{{ status }}{{retry_after}}",
+                vec![value(PageValue::Status), value(PageValue::RetryAfter)],
+            ),
+            (
+                "a{{user}} {{request_id}}",
+                vec![text("a{{user}} "), value(PageValue::RequestId)],
+            ),
+            ("{{status", vec![text("{{status")]),
+            ("{{{{status}}", vec![text("{{"), value(PageValue::Status)]),
+            ("{ {status}}", vec![text("{ {status}}")]),
+        ] {
+            assert_eq!(
+                PageContent::parse(Media::Html, page).parts(),
+                parts,
+                "{page}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_stays_a_value_in_each_type() {
+        let value = "<script>\"\\'`= \u{e9}\u{1f600}";
+        assert_eq!(Media::Plain.escape(value), value);
+        for media in [Media::Html, Media::Xml, Media::Svg] {
+            assert_eq!(
+                media.escape(value),
+                "&#60;script&#62;&#34;&#92;&#39;&#96;&#61;&#32;&#233;&#128512;"
+            );
+            assert_eq!(media.escape("0-a_b.c:d/e+f"), "0-a_b.c:d/e+f");
+        }
+        let json = format!("\"{}\"", Media::Json.escape(value));
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), value);
+        assert!(!json.contains('<'), "{json}");
+    }
+
+    #[test]
+    fn an_exact_status_goes_before_its_class() {
+        let page = |name: &str| {
+            PageChoice::One(Page {
+                file: name.into(),
+                content: Arc::new(PageContent::parse(Media::Plain, name)),
+            })
+        };
+        let pages = ["5xx", "503", "4xx", "429"].map(|it| (it.parse().unwrap(), page(it)));
+        let pages = Pages::new(pages.to_vec());
+        for (status, name) in [
+            (429, Some("429")),
+            (403, Some("4xx")),
+            (502, Some("5xx")),
+            (503, Some("503")),
+            (308, None),
+        ] {
+            assert_eq!(pages.of(status), name.map(page).as_ref(), "{status}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `pages` and `reject_body` of a route: texts, and files that are read with the configuration.
+
+use std::sync::Arc;
+
+use super::prelude::*;
+use crate::config::{
+    FileKind, Media, Page, PageChoice, PageContent, Pages, RejectBody, Route, Statuses,
+    read_regular,
+};
+
+/// Largest file, in bytes.
+const LARGEST: u64 = 256 * 1024;
+
+pub(super) const REJECT_BODY: Kind<RejectBody> = kind(
+    Form::OneOf(&[Form::Text, Form::Table(BODY_FILE)]),
+    reject_body,
+    |it| match it {
+        RejectBody::Text(text) => shown(text),
+        RejectBody::File(page) => bare(&format!("{{ file = {} }}", name_of(page))),
+    },
+);
+
+pub(super) const PAGES: Kind<Pages> = kind(
+    Form::ByStatus(&Form::OneOf(&[NOT_EMPTY_FORM, Form::Table(BY_ACCEPT)])),
+    pages,
+    |it| {
+        let pages = it.iter().map(|(statuses, choice)| {
+            let choice = match choice {
+                PageChoice::One(page) => name_of(page),
+                PageChoice::ByAccept { html, json } => {
+                    format!("{{ html = {}, json = {} }}", name_of(html), name_of(json))
+                }
+            };
+            format!("\"{statuses}\" = {choice}")
+        });
+        let pages: Vec<String> = pages.collect();
+        (!pages.is_empty()).then(|| Shown::Value(format!("{{ {} }}", pages.join(", "))))
+    },
+);
+
+table! {
+    const BODY_FILE {
+        file: Field::of(NOT_EMPTY_FORM).required("\"busy.html\""), NextRequest,
+            "A file with the body: text of at most 256KB.";
+    }
+}
+
+table! {
+    pub(super) const BY_ACCEPT {
+        html: Field::of(NOT_EMPTY_FORM).required("\"busy.html\""), NextRequest,
+            "The file for those who accept HTML, and for all who accept both or none.";
+        json: Field::of(NOT_EMPTY_FORM).required("\"busy.json\""), NextRequest,
+            "The file for those who accept JSON rather than HTML.";
+    }
+}
+
+/// Reports a problem if a route replaces responses of its origin, and has no page for any.
+pub(super) fn check_origin_pages(node: Node, route: &Route) {
+    let mut replaced = Route::ORIGIN_PAGES.iter();
+    let has_one = replaced.any(|status| route.pages.of(*status).is_some());
+    if route.origin_pages && !has_one {
+        node.wrong("pages has none for 502 to 504; add one such as \"5xx\" = \"down.html\" there, or remove origin_pages");
+    }
+}
+
+impl Route {
+    /// The statuses of an origin's responses that a page may replace: those of a proxy before
+    /// the application that cannot reach it, and of an application that is overloaded.
+    const ORIGIN_PAGES: [u16; 3] = [502, 503, 504];
+
+    /// Whether a page replaces a response of the origin with this status.
+    #[must_use]
+    pub fn replaces(&self, status: u16) -> bool {
+        self.origin_pages && Self::ORIGIN_PAGES.contains(&status) && self.pages.of(status).is_some()
+    }
+}
+
+/// The name of a page's file as TOML.
+fn name_of(page: &Page) -> String {
+    toml_text(&page.file.display().to_string())
+}
+
+fn reject_body(node: Node) -> Option<RejectBody> {
+    if let Some(text) = node.value.as_str() {
+        return Some(RejectBody::Text(text.to_owned()));
+    }
+    if !node.value.is_table() {
+        return node.expected("a text in quotes, or a file such as { file = \"busy.html\" }");
+    }
+    let mut fields = Fields::of(node, "reject_body".to_owned(), BODY_FILE)?;
+    let page = fields.required("file", |node| page(node, None));
+    fields.finish();
+    page.map(RejectBody::File)
+}
+
+fn pages(node: Node) -> Option<Pages> {
+    let Some(entries) = node.entries() else {
+        return node
+            .expected("a table such as { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }");
+    };
+    let (count, mut pages) = (entries.len(), Vec::new());
+    for entry in entries {
+        let statuses = entry.name.parse::<Statuses>().ok().filter(|it| {
+            // One form for each: a status may be there only once.
+            it.to_string() == entry.name && matches!(it.class(), 4 | 5)
+        });
+        match statuses {
+            Some(statuses) => pages.extend(choice(entry).map(|choice| (statuses, choice))),
+            None => entry
+                .tell("a page is for a status from 400 to 599, or for all of \"4xx\" or \"5xx\""),
+        }
+    }
+    (pages.len() == count).then(|| Pages::new(pages))
+}
+
+fn choice(node: Node) -> Option<PageChoice> {
+    if !node.value.is_table() {
+        return page(node, None).map(PageChoice::One);
+    }
+    let title = format!("the table {}", node.name);
+    let mut fields = Fields::of(node, title, BY_ACCEPT)?;
+    let html = fields.required("html", |node| page(node, Some(Media::Html)));
+    let json = fields.required("json", |node| page(node, Some(Media::Json)));
+    fields.finish();
+    let (html, json) = html.zip(json)?;
+    Some(PageChoice::ByAccept { html, json })
+}
+
+/// Reads a file of this type, or of that which its name has.
+fn page(node: Node, media: Option<Media>) -> Option<Page> {
+    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
+        return node.expected("the name of a file such as \"busy.html\"");
+    };
+    let file = node.in_folder(name);
+    node.report.names(file.clone(), FileKind::Page);
+    let wrong = match read_regular(&file, LARGEST).map(String::from_utf8) {
+        Ok(Ok(text)) => {
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let media = media.unwrap_or_else(|| Media::of(&file));
+            let content = Arc::new(PageContent::parse(media, text));
+            return Some(Page { file, content });
+        }
+        Ok(Err(_)) => "is not UTF-8".to_owned(),
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    let file = node.shown(&file);
+    node.tell(&format!(
+        "{file} {wrong}; name a file of UTF-8 text of at most 256KB"
+    ));
+    None
+}

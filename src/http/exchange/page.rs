@@ -1,0 +1,278 @@
+//! Pages: which one a client gets in place of a short text, and its body, piece by piece.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::record::RequestRecord;
+use crate::config::{PageChoice, PageContent, PagePart, PageValue};
+use crate::http::downstream::{Aborted, ClientStream};
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, Fields};
+
+/// A page for one request.
+pub(super) struct ChosenPage<'r> {
+    pub(super) content: &'r Arc<PageContent>,
+    /// Whether another `Accept` leads to another page.
+    pub(super) varies: bool,
+}
+
+impl<'r> ChosenPage<'r> {
+    /// The page that the route of a request has for a status.
+    pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
+        let (content, varies) = match record.route()?.pages.of(status)? {
+            PageChoice::One(page) => (&page.content, false),
+            PageChoice::ByAccept { html, json } => {
+                let is_json = record.fields().is_some_and(prefers_json);
+                (
+                    if is_json {
+                        &json.content
+                    } else {
+                        &html.content
+                    },
+                    true,
+                )
+            }
+        };
+        Some(Self { content, varies })
+    }
+}
+
+/// Whether a client would rather have JSON than HTML.
+///
+/// The type that it names more closely goes before, then that of the higher weight, then HTML
+/// (RFC 9110, section 12.5.1). So `application/json, */*` asks for JSON.
+fn prefers_json(fields: Fields<'_>) -> bool {
+    let (html, json) = (
+        accepted(fields, "text", "html"),
+        accepted(fields, "application", "json"),
+    );
+    json > html
+}
+
+/// How closely `Accept` names a type, and the weight that it gives it, in thousandths.
+///
+/// `None` if it does not name it, or excludes it.
+fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, u16)> {
+    let ranges = fields
+        .named("accept")
+        .flat_map(|line| line.split(|byte| *byte == b','));
+    let closest = ranges.filter_map(|range| {
+        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let mut name = parts.next()?.splitn(2, |byte| *byte == b'/');
+        let (first, second) = (name.next()?, name.next()?);
+        let closeness = match (first, second) {
+            (b"*", b"*") => 0,
+            (first, b"*") if first.eq_ignore_ascii_case(kind.as_bytes()) => 1,
+            (first, second)
+                if first.eq_ignore_ascii_case(kind.as_bytes())
+                    && second.eq_ignore_ascii_case(subtype.as_bytes()) =>
+            {
+                2
+            }
+            _ => return None,
+        };
+        Some((closeness, parts.find_map(weight).unwrap_or(1000)))
+    });
+    // Of equal ones the first counts, whatever its weight.
+    let closest = closest.min_by_key(|(closeness, _)| Reverse(*closeness))?;
+    (closest.1 > 0).then_some(closest)
+}
+
+/// The weight that a parameter such as `q=0.5` gives, in thousandths; 1 if it is no number.
+fn weight(parameter: &[u8]) -> Option<u16> {
+    let (name, value) = parameter.split_at_checked(2)?;
+    if !name.eq_ignore_ascii_case(b"q=") {
+        return None;
+    }
+    let value = str::from_utf8(value)
+        .ok()
+        .and_then(|it| it.parse::<f32>().ok());
+    let value = value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .unwrap_or(1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is from 0 to 1000"
+    )]
+    Some((value * 1000.0) as u16)
+}
+
+/// What is filled into a page.
+pub(super) struct PageValues<'a> {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<u64>,
+    pub(super) request_id: Option<&'a str>,
+}
+
+/// The rest of a page's body.
+///
+/// It is sent in pieces: a client that reads slowly must not keep a whole page in memory.
+pub(super) struct PageBody {
+    content: Arc<PageContent>,
+    status: String,
+    retry_after: String,
+    request_id: String,
+    /// The piece that comes next, and how much of it is already taken.
+    next: (usize, usize),
+}
+
+impl PageBody {
+    pub(super) fn new(content: &Arc<PageContent>, values: &PageValues<'_>) -> Self {
+        let escape = |value: &str| content.media.escape(value).into_owned();
+        let retry_after = values.retry_after.map(|seconds| seconds.to_string());
+        Self {
+            content: Arc::clone(content),
+            status: values.status.to_string(),
+            retry_after: retry_after.unwrap_or_default(),
+            request_id: values.request_id.map(escape).unwrap_or_default(),
+            next: (0, 0),
+        }
+    }
+
+    fn text_of<'s>(&'s self, part: &'s PagePart) -> &'s str {
+        match part {
+            PagePart::Text(text) => text,
+            PagePart::Value(PageValue::Status) => &self.status,
+            PagePart::Value(PageValue::RetryAfter) => &self.retry_after,
+            PagePart::Value(PageValue::RequestId) => &self.request_id,
+        }
+    }
+
+    /// The length of the whole body.
+    pub(super) fn length(&self) -> u64 {
+        let parts = self.content.parts().iter();
+        parts.map(|part| self.text_of(part).len() as u64).sum()
+    }
+
+    /// Appends the next bytes to a piece. Returns whether more follow.
+    fn fill(&mut self, piece: &mut Buffer) -> bool {
+        let (mut at, mut from) = self.next;
+        let mut room = READ_SIZE;
+        while let Some(part) = self.content.parts().get(at) {
+            let rest = &self.text_of(part).as_bytes()[from..];
+            let taken = rest.len().min(room);
+            piece.put(&rest[..taken]);
+            room -= taken;
+            if taken < rest.len() {
+                self.next = (at, from + taken);
+                return true;
+            }
+            (at, from) = (at + 1, 0);
+        }
+        self.next = (at, from);
+        false
+    }
+}
+
+/// The body of a response on its way to the client.
+pub(super) struct ReplyBody {
+    piece: Buffer,
+    /// What follows the piece. Boxed: few responses are so long.
+    rest: Option<Box<PageBody>>,
+}
+
+impl ReplyBody {
+    pub(super) fn new(piece: Buffer) -> Self {
+        Self { piece, rest: None }
+    }
+
+    pub(super) fn of_page(mut piece: Buffer, mut page: PageBody) -> Self {
+        let has_more = page.fill(&mut piece);
+        let rest = has_more.then(|| Box::new(page));
+        Self { piece, rest }
+    }
+
+    /// Sends the body, and the end of the response.
+    pub(super) fn poll_send<C: ClientStream>(
+        &mut self,
+        client: &mut C,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted>> {
+        loop {
+            let then = match &self.rest {
+                Some(_) => Then::More,
+                None => Then::End(None),
+            };
+            let sent = ready!(client.poll_send(cx, &mut self.piece, then));
+            sent.map_err(|_| Aborted::ClientGone)?;
+            let Some(rest) = &mut self.rest else {
+                return Poll::Ready(Ok(()));
+            };
+            self.piece.clear_for_body();
+            if !rest.fill(&mut self.piece) {
+                self.rest = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Media;
+    use crate::testing::request;
+
+    fn json_for(accept: &[&str]) -> bool {
+        let lines = accept.iter().map(|line| ("Accept", line.as_bytes()));
+        prefers_json(request(&lines.collect::<Vec<_>>()).fields())
+    }
+
+    #[test]
+    fn the_closer_type_goes_before_then_the_weight_then_html() {
+        for accept in [
+            &["application/json"][..],
+            &["application/json, */*"],
+            &["*/*", "Application/JSON"],
+            &["application/*"],
+            &["text/html;q=0, */*"],
+            &["text/html;q=0.4, application/json;q=0.5"],
+            &["text/*, application/json;q=0.1"],
+            &["application/json;charset=utf-8; Q=0.9, text/html;q=0.8"],
+        ] {
+            assert!(json_for(accept), "{accept:?}");
+        }
+        for accept in [
+            &[][..],
+            &[""],
+            &["*/*"],
+            &["text/html"],
+            &["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"],
+            &["application/json, text/html"],
+            &["application/json;q=0.5, text/html;q=0.5"],
+            &["application/json;q=0, */*"],
+            &["application/jsonp, image/png"],
+            &["application/json;q=0.2, text/html;q=nonsense"],
+            &["application"],
+        ] {
+            assert!(!json_for(accept), "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_in_pieces_is_the_page_with_its_values() {
+        let long = "é".repeat(READ_SIZE);
+        let text = format!("{{{{status}}}} {long}{{{{request_id}}}}{{{{retry_after}}}}");
+        let content = Arc::new(PageContent::parse(Media::Html, &text));
+        let values = PageValues {
+            status: 503,
+            retry_after: None,
+            request_id: Some("a<b"),
+        };
+        let mut body = PageBody::new(&content, &values);
+        let (length, mut all, mut pieces) = (body.length(), Vec::new(), 0);
+        let mut has_more = true;
+        while has_more {
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            has_more = body.fill(&mut piece);
+            assert!(piece.len() <= READ_SIZE);
+            all.extend_from_slice(piece.filled());
+            pieces += 1;
+        }
+        assert_eq!(all, format!("503 {long}a&#60;b").as_bytes());
+        assert_eq!((length, pieces), (all.len() as u64, 3));
+    }
+}

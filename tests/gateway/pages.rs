@@ -1,0 +1,374 @@
+//! Pages: what clients get in place of the gateway's short texts, and of some responses of the origin.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use crate::support::frames::{END_STREAM, Frames, head};
+use crate::support::nginx::Nginx;
+use crate::support::{
+    Answer, Client, Exchange, Gateway, Origin, SOON, Site, eventually, fetch, now, one_origin,
+};
+
+/// A gateway with these files beside its own.
+fn gateway(files: &[(&str, &str)], rest: &str) -> Gateway {
+    let site = Site::new();
+    for (name, text) in files {
+        fs::write(site.folder().join(name), text).expect("a file");
+    }
+    site.write(rest);
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+/// Routes that answer with many statuses of their own: 429 for a second request, 502, 503, 413.
+fn file(origin: &Origin, pages: &str) -> String {
+    format!(
+        "max_body_size = 10\n[origins.app]\nservers = [\"http://{}\"]\n\
+         [origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\
+         [zones.z]\nkey = \"$arg_key\"\nrate = \"1r/h\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 0 }}]\n{pages}\n\
+         [[routes]]\npath = \"/dead\"\norigin = \"dead\"\n{pages}\n\
+         [[routes]]\npath = \"/refused\"\nrefuse = 503\n{}\n",
+        origin.address,
+        pages
+            .lines()
+            .filter(|line| line.starts_with("pages"))
+            .collect::<String>()
+    )
+}
+
+fn ask(gateway: &Gateway, target: &str, accept: &str) -> Answer {
+    let mut client = Client::connect(gateway.address());
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{accept}\r\n").as_bytes());
+    client.answer()
+}
+
+#[test]
+fn each_status_has_its_page_with_its_type_and_values() {
+    let origin = Origin::start();
+    let gateway = gateway(
+        &[
+            (
+                "busy.HTML",
+                "<p>{{status}}: in {{ retry_after }} s, {{other}}</p>",
+            ),
+            (
+                "down.json",
+                "{ \"status\": {{status}}, \"after\": \"{{retry_after}}\" }",
+            ),
+            ("late.svg", "<svg/>"),
+            ("large", "<{{request_id}}>"),
+        ],
+        &file(
+            &origin,
+            "pages = { \"429\" = \"busy.HTML\", \"5xx\" = \"down.json\", \"503\" = \"late.svg\", \"4xx\" = \"large\" }\n\
+             reject_body = \"unused\"",
+        ),
+    );
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let busy = fetch(gateway.address(), "/?key=a");
+    let after = busy.number("retry-after");
+    assert_eq!(busy.status, 429);
+    assert_eq!(
+        busy.text(),
+        format!("<p>429: in {after} s, {{{{other}}}}</p>")
+    );
+    assert_eq!(busy.field("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(busy.field("vary"), None);
+    let down = fetch(gateway.address(), "/dead");
+    assert_eq!(down.text(), "{ \"status\": 502, \"after\": \"\" }");
+    assert_eq!(
+        (down.status, down.field("content-type")),
+        (502, Some("application/json"))
+    );
+    let refused = fetch(gateway.address(), "/refused");
+    assert_eq!((refused.status, refused.text()), (503, "<svg/>".to_owned()));
+    assert_eq!(refused.field("content-type"), Some("image/svg+xml"));
+    let mut client = Client::connect(gateway.address());
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
+    let large = client.answer();
+    assert_eq!((large.status, large.text()), (413, "<>".to_owned()));
+    assert_eq!(
+        large.field("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    // The origin's own responses stay as they are.
+    assert_eq!(fetch(gateway.address(), "/?key=b").text(), "ok");
+}
+
+#[test]
+fn accept_chooses_between_html_and_json_and_the_body_of_a_rejection_may_be_a_file() {
+    let origin = Origin::start();
+    let files = [
+        ("a.html", "<p>no</p>"),
+        ("a.json", "[]"),
+        ("busy.xml", "<busy/>"),
+    ];
+    let gateway = gateway(
+        &files,
+        &file(
+            &origin,
+            "pages = { \"502\" = { html = \"a.html\", json = \"a.json\" } }\n\
+             reject_body = { file = \"busy.xml\" }",
+        ),
+    );
+    let html = "Accept: text/html,application/xml;q=0.9,*/*;q=0.8\r\n";
+    for (accept, text, media) in [
+        ("", "<p>no</p>", "text/html; charset=utf-8"),
+        ("Accept: */*\r\n", "<p>no</p>", "text/html; charset=utf-8"),
+        (html, "<p>no</p>", "text/html; charset=utf-8"),
+        (
+            "Accept: application/json, */*\r\n",
+            "[]",
+            "application/json",
+        ),
+    ] {
+        let answer = ask(&gateway, "/dead", accept);
+        assert_eq!((answer.status, &*answer.text()), (502, text), "{accept}");
+        assert_eq!(answer.field("content-type"), Some(media), "{accept}");
+        assert_eq!(answer.field("vary"), Some("Accept"));
+    }
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let busy = fetch(gateway.address(), "/?key=a");
+    assert_eq!((busy.status, busy.text()), (429, "<busy/>".to_owned()));
+    assert_eq!(busy.field("content-type"), Some("text/xml; charset=utf-8"));
+    assert_eq!(
+        fetch(gateway.address(), "/refused").text(),
+        "Service Unavailable\n"
+    );
+}
+
+#[test]
+fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
+    let origin = Origin::start();
+    let page: String = (0..30_000).map(|nth| format!("{nth},")).collect();
+    let page = format!("{{{{status}}}}{page}");
+    let gateway = gateway(
+        &[("down.txt", &page)],
+        &file(&origin, "pages = { \"5xx\" = \"down.txt\" }"),
+    );
+    let expected = page.replace("{{status}}", "502");
+    let mut client = Client::connect(gateway.address());
+    client.send(b"HEAD /dead HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = client.head();
+    assert_eq!(head.length(), Some(expected.len() as u64));
+    // The next response begins right behind it.
+    for _ in 0..2 {
+        client.get("/dead");
+        let answer = client.answer();
+        assert_eq!(answer.head.length(), Some(expected.len() as u64));
+        assert!(answer.text() == expected, "another page");
+    }
+    let url = format!("http://{}/dead", gateway.address());
+    for protocol in ["--http1.1", "--http2-prior-knowledge"] {
+        let output = Command::new("curl").args(["-s", protocol, &url]).output();
+        let output = output.expect("tests/run.sh installs curl");
+        assert!(
+            output.stdout == expected.as_bytes(),
+            "another page: {protocol}"
+        );
+    }
+}
+
+#[test]
+fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
+    let origin = Origin::start();
+    let gateway = gateway(
+        &[("down.html", "first")],
+        &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
+    );
+    let page = gateway.site.folder().join("down.html");
+    let shown = || fetch(gateway.address(), "/dead").text();
+    assert_eq!(shown(), "first");
+    fs::write(&page, "second").expect("a file");
+    eventually("it is in force", || shown() == "second");
+    gateway.wait_for_line("by=\"page file\" what=\"routes[/].pages.5xx content changed");
+    // A file that cannot be used changes nothing, and the log says what to do.
+    fs::write(&page, vec![b'x'; 256 * 1024 + 1]).expect("a file");
+    let line = gateway.wait_for_line("down.html cannot be read: it is larger than 256KB");
+    assert!(
+        line.contains("name a file of UTF-8 text of at most 256KB"),
+        "{line}"
+    );
+    fs::remove_file(&page).expect("it is there");
+    gateway.wait_for_line("down.html cannot be read: No such file");
+    assert_eq!(shown(), "second");
+    fs::write(&page, "third").expect("a file");
+    eventually("it is in force", || shown() == "third");
+}
+
+#[test]
+fn a_call_of_grpc_gets_its_status_and_no_page() {
+    let origin = Origin::start();
+    let gateway = gateway(
+        &[("down.html", "page")],
+        &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
+    );
+    let mut client = Frames::connect(gateway.address());
+    let fields = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":authority", "a"),
+        (":path", "/dead"),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+    ];
+    client
+        .send(head(1, END_STREAM, &fields))
+        .expect("it is read");
+    let answer = client.next().expect("a frame");
+    assert_eq!((answer.status(), answer.ends_stream()), (Some(200), true));
+}
+
+/// An origin that answers with the status in the target, as the rest of the target says.
+fn failing() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        let target = exchange.target().to_owned();
+        let mut parts = target.trim_start_matches('/').split('/');
+        let status = parts.next().unwrap_or_default();
+        let begin = format!("HTTP/1.1 {status} Own\r\nX-Own: yes\r\nRetry-After: 7\r\n");
+        match parts.next() {
+            _ if exchange.head.first_line.starts_with("HEAD") => {
+                exchange.send(format!("{begin}Content-Length: 3\r\n\r\n").as_bytes())
+            }
+            Some("chunked") => exchange.send(
+                format!("{begin}Transfer-Encoding: chunked\r\n\r\n3\r\nown\r\n0\r\n\r\n")
+                    .as_bytes(),
+            ),
+            Some("slow") => {
+                exchange.send(format!("{begin}Content-Length: 6\r\n\r\nown").as_bytes())?;
+                thread::sleep(2 * SOON);
+                exchange.send(b"own")
+            }
+            Some("long") => {
+                exchange.send(format!("{begin}Content-Length: 1000000\r\n\r\n").as_bytes())?;
+                exchange.send(&vec![b'x'; 1_000_000])
+            }
+            _ => exchange.send(format!("{begin}Content-Length: 3\r\n\r\nown").as_bytes()),
+        }
+    })
+}
+
+#[test]
+fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection() {
+    let origin = failing();
+    let fields =
+        "origin_pages = true\npages = { \"5xx\" = \"down.html\", \"4xx\" = \"down.html\" }\n";
+    let gateway = gateway(
+        &[("down.html", "<p>{{status}} {{retry_after}}</p>")],
+        &(one_origin(origin.address, "workers = 1\n", "") + fields),
+    );
+    let mut client = Client::connect(gateway.address());
+    for target in ["/502", "/503/chunked", "/504", "/503"] {
+        client.get(target);
+        let answer = client.answer();
+        let status = &target[1..4];
+        assert_eq!(answer.status.to_string(), status);
+        assert_eq!(answer.text(), format!("<p>{status} 7</p>"), "{target}");
+        assert_eq!(answer.field("retry-after"), Some("7"), "{target}");
+        assert_eq!(answer.field("x-own"), None, "{target}");
+    }
+    client.send(b"HEAD /503 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.head().length(), Some("<p>503 7</p>".len() as u64));
+    // All of these went over one connection.
+    assert!(origin.arrivals().iter().all(|it| it.connection == 0));
+    // Other statuses are the application's.
+    for target in ["/500", "/404", "/200"] {
+        client.get(target);
+        let answer = client.answer();
+        assert_eq!(
+            (answer.text(), answer.field("x-own")),
+            ("own".into(), Some("yes")),
+            "{target}"
+        );
+    }
+    for (nth, target) in (1..).zip(["/503/slow", "/502/long", "/503/slow"]) {
+        let began = now();
+        client.get(target);
+        assert_eq!(
+            client.answer().text(),
+            format!("<p>{} 7</p>", &target[1..4])
+        );
+        assert!(
+            began.elapsed() < SOON,
+            "the client waited for the origin's body"
+        );
+        client.get("/504");
+        assert_eq!(client.answer().text(), "<p>504 7</p>");
+        let arrivals = origin.arrivals();
+        assert_eq!(arrivals[arrivals.len() - 1].connection, nth, "{target}");
+    }
+    let code = [("route", "/"), ("code", "503")];
+    assert!(gateway.metrics().count("drip_requests_total", &code) >= 4);
+}
+
+#[test]
+fn without_origin_pages_the_origins_responses_pass_unchanged() {
+    let origin = failing();
+    let gateway = gateway(
+        &[("down.html", "page")],
+        &(one_origin(origin.address, "", "") + "pages = { \"5xx\" = \"down.html\" }\n"),
+    );
+    let answer = fetch(gateway.address(), "/503");
+    assert_eq!((answer.status, answer.text()), (503, "own".to_owned()));
+    assert_eq!(answer.field("x-own"), Some("yes"));
+}
+
+#[test]
+fn nginx_with_error_page_sends_the_same_statuses_types_and_bodies() {
+    let origin = failing();
+    let files = [
+        ("busy.html", "<p>busy</p>\n"),
+        ("down.html", "<p>down</p>\n"),
+    ];
+    let gateway = gateway(
+        &files,
+        &format!(
+            "[origins.app]\nservers = [\"http://{}\"]\n[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\
+             [zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\norigin_pages = true\npages = {{ \"5xx\" = \"down.html\" }}\n\
+             [[routes]]\npath = \"/500/busy\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 0 }}]\n\
+             pages = {{ \"429\" = \"busy.html\" }}\n\
+             [[routes]]\npath = \"/dead\"\norigin = \"dead\"\npages = {{ \"502\" = \"down.html\" }}\n",
+            origin.address
+        ),
+    );
+    let folder = gateway.site.folder().display().to_string();
+    let nginx = Nginx::with_servers(&origin, |address| {
+        format!(
+            "limit_req_zone $remote_addr zone=z:1m rate=1r/m;\n\
+             server {{ listen {address}; types {{ text/html html; }} charset utf-8; root {folder};\n\
+             location / {{ proxy_pass http://origin; proxy_intercept_errors on; error_page 502 503 504 /down.html; }}\n\
+             location /500/busy {{ proxy_pass http://origin; limit_req zone=z; limit_req_status 429; \
+             error_page 429 /busy.html; }}\n\
+             location /dead {{ proxy_pass http://127.0.0.1:1; error_page 502 /down.html; }}\n\
+             location = /busy.html {{ internal; }}\nlocation = /down.html {{ internal; }} }}"
+        )
+    });
+    for target in [
+        "/500/busy",
+        "/500/busy",
+        "/dead",
+        "/502",
+        "/503/chunked",
+        "/504",
+        "/500",
+        "/404",
+    ] {
+        let [ours, theirs] = [gateway.address(), nginx.address].map(|to| fetch(to, target));
+        assert_eq!(ours.status, theirs.status, "{target}");
+        assert_eq!(ours.text(), theirs.text(), "{target}");
+        assert_eq!(
+            ours.field("content-type"),
+            theirs.field("content-type"),
+            "{target}"
+        );
+        assert_eq!(
+            ours.field("content-length"),
+            theirs.field("content-length"),
+            "{target}"
+        );
+    }
+}
