@@ -26,7 +26,7 @@ use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
-use super::tables::{limit, origin, route, server, zone};
+use super::tables::{limit, origin, routes, server, zone};
 use super::unclosed::Closed;
 use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
@@ -195,12 +195,12 @@ fn settings<'r>(
     }
     let redis = Redis::of(file.section("redis", Redis::TABLE));
     let tables = in_all(&mut file, "routes");
-    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(route::tables).collect();
+    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
     let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
     let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
     let route_nodes = tables.concat();
-    let known = route::Known {
+    let known = routes::Known {
         origin_names: &origin_names,
         origins: &origins,
         zones: limit::Zones {
@@ -209,7 +209,7 @@ fn settings<'r>(
         },
         listens: &server.listen,
     };
-    let routes = route::read(&route_nodes, &known);
+    let routes = routes::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));
 
     report_missing(

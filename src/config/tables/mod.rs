@@ -24,6 +24,7 @@ pub(super) mod redis;
 mod rewrite;
 pub(super) mod route;
 mod route_match;
+pub(super) mod routes;
 pub(super) mod server;
 pub(super) mod tls;
 mod url;

@@ -1,0 +1,222 @@
+//! Reads the `[[routes]]`: each by itself, beside the others, and with what it names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::limit::{self, Zones};
+use super::names::{index, list};
+use super::prelude::*;
+use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
+use super::{cost, page, rewrite};
+use crate::config::suggest::nearest;
+use crate::config::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
+
+/// What routes can name.
+pub(in crate::config) struct Known<'a> {
+    pub(in crate::config) origin_names: &'a [&'a str],
+    /// The origins without problems.
+    pub(in crate::config) origins: &'a [Option<Origin>],
+    pub(in crate::config) zones: Zones<'a>,
+    /// The addresses for clients, which may have names.
+    pub(in crate::config) listens: &'a [Listen],
+}
+
+/// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
+pub(in crate::config) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
+    };
+    let what = "[[routes]] in double brackets, once for each route";
+    node.items().or_else(|| node.expected(what))
+}
+
+/// Reads the `[[routes]]`; `None` stands for a route with a problem.
+#[expect(
+    clippy::mutable_key_type,
+    reason = "a pattern is compared and hashed by its text"
+)]
+pub(in crate::config) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
+    let numbers = numbers(tables);
+    let mut earlier: HashMap<Taken, usize> = HashMap::new();
+    let mut routes = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
+            routes.push(None);
+            continue;
+        };
+        let mut route = Route::read(&mut fields);
+        route.listen = fields
+            .get("listen")
+            .and_then(|node| listen(node, known.listens));
+        let is_right = |name: &&'static str| !fields.is_wrong(name);
+        let is_known = SELECTING.iter().all(is_right);
+        let taken = is_known.then(|| Taken::by(&route));
+        let twin = taken.as_ref().and_then(|taken| earlier.get(taken).copied());
+        if let Some(twin) = twin {
+            let other = if tables[twin].is_beside(table) {
+                format!("route {}", numbers[twin])
+            } else {
+                format!("the route at {}", tables[twin].place())
+            };
+            table.wrong(&format!(
+                "route {} has the same path, host, methods, match and listen as {other}, so it would never be used; remove one",
+                numbers[index],
+            ));
+        } else if let Some(taken) = taken {
+            earlier.insert(taken, index);
+        }
+        routes.push(complete(fields, route, is_known, known));
+    }
+    routes
+}
+
+/// The number of each route in its own file, from 1. Those of a file follow each other.
+fn numbers(tables: &[Node]) -> Vec<usize> {
+    let mut numbers = Vec::with_capacity(tables.len());
+    let mut before: Option<(&Node, usize)> = None;
+    for table in tables {
+        let number = match before {
+            Some((other, number)) if other.is_beside(table) => number + 1,
+            _ => 1,
+        };
+        numbers.push(number);
+        before = Some((table, number));
+    }
+    numbers
+}
+
+/// The requests that a route takes. No two routes may take the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Taken {
+    path: PathPattern,
+    /// In alphabetical order, as are the methods.
+    hosts: Vec<String>,
+    methods: Vec<String>,
+    conditions: Vec<Matcher>,
+    listen: Option<Arc<str>>,
+}
+
+/// The fields that decide which requests a route takes.
+const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
+
+impl Taken {
+    fn by(route: &Route) -> Self {
+        let mut methods = route.methods.clone();
+        methods.sort();
+        let mut hosts: Vec<String> = route.hosts.iter().map(ToString::to_string).collect();
+        hosts.sort();
+        Self {
+            path: route.path.clone(),
+            hosts,
+            methods,
+            conditions: route.conditions.clone(),
+            listen: route.listen.clone(),
+        }
+    }
+}
+
+/// Reads what a route has of others, and reports values that do not fit each other.
+///
+/// `is_known`: whether it is known which requests it takes.
+fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known) -> Option<Route> {
+    let action = action(&mut fields, known);
+    let origin = match action {
+        Some(RouteAction::Forward(origin)) => known.origins.get(origin).and_then(Option::as_ref),
+        Some(RouteAction::Refuse(_)) | None => None,
+    };
+    let class = fields.get("class");
+    let name = class.map(|node| values::class(node).map(|name| (node, name)));
+    let class = origin.and_then(|origin| class_of(name, origin));
+    let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
+    if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
+        cost::check(node, &route.cost, limits, known.zones.zones);
+    }
+    if let Some(node) = fields.right("origin_pages") {
+        page::check_origin_pages(node, &route);
+    }
+    let rewrite = rewrite::read(&mut fields, is_known.then_some(&route.path));
+    let is_right = !fields.has_wrong();
+    fields.finish();
+    route.limits = limits?;
+    for RouteLimit { limit, .. } in &mut route.limits {
+        limit.max_wait = route.max_wait;
+        limit.cost = route.cost.usual();
+    }
+    route.action = action?;
+    route.rewrite = rewrite?;
+    route.class = class.unwrap_or_default();
+    let has_networks = route.allow.is_some() || route.deny.is_some();
+    route.networks = has_networks.then(|| {
+        Arc::new(ClientNetworks::new(
+            route.allow.as_ref(),
+            route.deny.as_ref(),
+        ))
+    });
+    is_right.then_some(route)
+}
+
+/// Reads where the requests go. Reports each field that a refused request has no use for.
+fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
+    let Some(refuse) = fields.get("refuse") else {
+        let origin = fields.read_given("origin", Some("\"app\""), |node| {
+            index(node, "origins", known.origin_names)
+        });
+        return origin.map(RouteAction::Forward);
+    };
+    // It is asked for, though no value of it fits.
+    fields.get("origin");
+    for node in NOT_REFUSED.iter().filter_map(|name| fields.value(name)) {
+        node.tell(
+            "a route with refuse answers all its requests itself; remove this field or refuse",
+        );
+    }
+    (STATUS.read)(refuse).map(RouteAction::Refuse)
+}
+
+/// Reads the name of an address for clients.
+fn listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
+    let name = values::text(node)?;
+    let names: Vec<&str> = listens.iter().filter_map(|it| it.name.as_deref()).collect();
+    if let Some(known) = listens
+        .iter()
+        .find_map(|it| it.name.as_ref().filter(|it| ***it == *name))
+    {
+        return Some(Arc::clone(known));
+    }
+    let known = match nearest(name, &names) {
+        _ if names.is_empty() => {
+            "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]".to_owned()
+        }
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("there are {}", list(&names)),
+    };
+    node.missing(&format!(
+        "no entry of listen in [server] has the name {}; {known}",
+        toml_string(name)
+    ));
+    None
+}
+
+/// The class that a route names, or the first one of its origin.
+///
+/// The inner `None`: the name is wrong, which is reported.
+#[expect(clippy::option_option, reason = "a wrong name is not an absent one")]
+fn class_of(class: Option<Option<(Node, &str)>>, origin: &Origin) -> Option<Arc<str>> {
+    let first = origin.classes.first().map(|it| &it.name);
+    let Some(class) = class else {
+        return first.map(Arc::clone);
+    };
+    let (node, name) = class?;
+    let mut names = origin.classes.iter().map(|it| &it.name);
+    if let Some(known) = names.find(|known| ***known == *name) {
+        return Some(Arc::clone(known));
+    }
+    let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
+    let table = format!("[origins.{}.classes]", origin.name);
+    node.missing(&match nearest(name, &names) {
+        _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),
+        Some(near) => format!("{table} has no {name}; did you mean \"{near}\"?"),
+        None => format!("{table} has no {name}; it has {}", list(&names)),
+    });
+    None
+}
