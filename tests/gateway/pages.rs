@@ -4,10 +4,11 @@ use std::fs;
 use std::process::Command;
 use std::thread;
 
-use crate::support::frames::{END_STREAM, Frames, head};
+use crate::support::frames::{DATA, END_STREAM, Frames, RST_STREAM, frame, head};
 use crate::support::nginx::Nginx;
 use crate::support::{
-    Answer, Client, Exchange, Gateway, Origin, SOON, Site, eventually, fetch, now, one_origin,
+    Answer, Client, Exchange, FrameOrigin, Gateway, Origin, SOON, Site, eventually, fetch, now,
+    one_h2c_origin, one_origin,
 };
 
 /// A gateway with these files beside its own.
@@ -302,6 +303,35 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     }
     let code = [("route", "/"), ("code", "503")];
     assert!(gateway.metrics().count("drip_requests_total", &code) >= 4);
+}
+
+#[test]
+fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
+    let origin = FrameOrigin::start();
+    let fields = "origin_pages = true\npages = { \"503\" = \"down.html\" }\n";
+    let gateway = gateway(
+        &[("down.html", "page")],
+        &(one_h2c_origin(origin.address, "workers = 1\n", "") + fields),
+    );
+    let begin = |stream| head(stream, 0, &[(":status", "503")]);
+    // One body is whole at once, and one never ends: its stream is reset.
+    origin.next(move |to, stream| {
+        to.send(begin(stream))?;
+        to.send(frame(DATA, END_STREAM, stream, b"own"))
+    });
+    origin.next(move |to, stream| {
+        to.send(begin(stream))?;
+        to.send(frame(DATA, 0, stream, b"own"))?;
+        let next = to.next()?;
+        assert_eq!((next.kind, next.stream), (RST_STREAM, stream));
+        Ok(())
+    });
+    for _ in 0..2 {
+        let answer = fetch(gateway.address(), "/");
+        assert_eq!((answer.status, answer.text()), (503, "page".to_owned()));
+    }
+    assert_eq!(fetch(gateway.address(), "/").text(), "ok");
+    assert_eq!(origin.connections(), 1);
 }
 
 #[test]
