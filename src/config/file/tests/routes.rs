@@ -198,7 +198,7 @@ fn pages_are_files_of_at_most_256_kb_of_text() {
         std::fs::write(folder.path().join("a.html"), content).unwrap();
         parse(&file, &folder.path().join("gateway.toml"), false).map_err(|it| it.to_string())
     };
-    let settings = read(&[b'x'; 256 * 1024]).unwrap();
+    let settings = read(&vec![b'x'; 256 * 1024]).unwrap();
     let again = parse(&show(&settings), Path::new("/etc/drip/a.toml"), false);
     assert_eq!(again, Ok(settings.clone()));
     assert_eq!(settings.named.len(), 4);
@@ -225,7 +225,7 @@ fn pages_are_files_of_at_most_256_kb_of_text() {
     );
     for (content, wrong) in [
         (
-            &[b'x'; 256 * 1024 + 1][..],
+            &vec![b'x'; 256 * 1024 + 1][..],
             "a.html cannot be read: it is larger than 256KB; name a file",
         ),
         (b"\xff", "a.html is not UTF-8; name a file"),
