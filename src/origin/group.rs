@@ -52,7 +52,7 @@ impl Group {
         };
         let members = servers.iter().zip(&settings.servers).map(member);
         let places = settings.servers.iter().map(|it| {
-            let most = usize::try_from(it.max_in_flight?.get()).unwrap_or(usize::MAX);
+            let most = it.max_in_flight?.get();
             Some(if it.backup { 0 } else { most })
         });
         let bound = places.sum::<Option<usize>>();

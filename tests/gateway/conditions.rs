@@ -21,9 +21,10 @@ fn place(to: SocketAddr, target: &str, fields: &str) -> String {
 fn routes(origin: &Origin, routes: &[(&str, &str)]) -> String {
     let mut text = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
     for (nth, (path, fields)) in routes.iter().enumerate() {
-        text.push_str(&format!(
+        let route = format!(
             "[[routes]]\npath = '{path}'\norigin = \"app\"\nrequest_headers = {{ x-place = \"{nth}\" }}\n{fields}\n"
-        ));
+        );
+        text.push_str(&route);
     }
     text
 }

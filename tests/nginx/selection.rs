@@ -68,9 +68,9 @@ fn place(to: SocketAddr, host: &str, target: &str) -> String {
 /// Files of both with the names in random groups, one for each server.
 fn files(groups: &[Vec<&str>], origin: &Origin, address: SocketAddr) -> (String, String) {
     let (mut theirs, mut ours) = (String::new(), String::new());
-    write!(
+    writeln!(
         ours,
-        "[origins.app]\nservers = [\"http://{}\"]\n",
+        "[origins.app]\nservers = [\"http://{}\"]",
         origin.address
     )
     .expect("text");
@@ -89,17 +89,17 @@ fn files(groups: &[Vec<&str>], origin: &Origin, address: SocketAddr) -> (String,
                 (listen, format!("host = {host}\n"))
             }
         };
-        write!(theirs, "server {{ {listen}\n").expect("text");
+        writeln!(theirs, "server {{ {listen}").expect("text");
         for (at, (location, path)) in PLACES.iter().enumerate() {
             let field = format!("{nth}-{at}");
-            write!(
+            writeln!(
                 theirs,
-                "location {location} {{ proxy_set_header X-Place {field}; proxy_pass http://origin; }}\n"
+                "location {location} {{ proxy_set_header X-Place {field}; proxy_pass http://origin; }}"
             )
             .expect("text");
-            write!(
+            writeln!(
                 ours,
-                "[[routes]]\npath = '{path}'\norigin = \"app\"\n{names_field}request_headers = {{ x-place = \"{field}\" }}\n"
+                "[[routes]]\npath = '{path}'\norigin = \"app\"\n{names_field}request_headers = {{ x-place = \"{field}\" }}"
             )
             .expect("text");
         }

@@ -89,9 +89,12 @@ impl Settings {
             let is_met = route.conditions_count() == 0 || meets(route);
             is_met && method.is_none_or(by_method) && route.path.matches(path)
         };
-        let unknown = |route: &Route| match route.hosts.is_empty() {
-            true => HostRank::Any,
-            false => HostRank::Exact,
+        let unknown = |route: &Route| {
+            if route.hosts.is_empty() {
+                HostRank::Any
+            } else {
+                HostRank::Exact
+            }
         };
         let mut best: Option<((Precedence, HostRank, usize), usize)> = None;
         for (index, route) in self.routes.iter().enumerate() {
@@ -156,10 +159,6 @@ impl Settings {
     /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes
     /// where it has changed. A limit that is gone has the highest number.
     #[must_use]
-    #[expect(
-        clippy::mutable_key_type,
-        reason = "a pattern is compared and hashed by its text"
-    )]
     pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
         let in_flight = |settings: &Self, route: &Route| {
             let mut limits = route.limits.iter();

@@ -219,13 +219,12 @@ mod tests {
             // Few addresses, at both ends, so that networks meet often.
             let address = |is_v4: bool, number: u8| -> IpAddr {
                 let high = if number >= 128 { 0xff } else { 0 };
-                match is_v4 {
-                    true => Ipv4Addr::new(high, high, high, number).into(),
-                    false => {
-                        let mut octets = [high; 16];
-                        octets[15] = number;
-                        Ipv6Addr::from(octets).into()
-                    }
+                let mut octets = [high; 16];
+                octets[15] = number;
+                if is_v4 {
+                    Ipv4Addr::new(high, high, high, number).into()
+                } else {
+                    Ipv6Addr::from(octets).into()
                 }
             };
             let (mut allow, mut deny) = (Vec::new(), Vec::new());

@@ -39,17 +39,14 @@ pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<Cl
     let crl = crl_node.and_then(file);
     let auth_node = fields.get("client_auth");
     let word = auth_node.and_then(values::choice(&WORDS));
-    let ca = match ca.or_else(|| usual.map(|usual| usual.ca.clone())) {
-        Some(ca) => ca,
-        None => {
-            if !fields.is_wrong("client_ca") {
-                let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
-                for node in nodes.into_iter().flatten() {
-                    node.tell("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
-                }
+    let Some(ca) = ca.or_else(|| usual.map(|usual| usual.ca.clone())) else {
+        if !fields.is_wrong("client_ca") {
+            let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
+            for node in nodes.into_iter().flatten() {
+                node.tell("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
             }
-            return None;
         }
+        return None;
     };
     let usually = usual.is_none_or(|usual| usual.is_required);
     let is_required = match word {
