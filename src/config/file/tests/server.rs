@@ -194,7 +194,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server.tls]\ncert = [\"a.pem\", \"/etc/drip/a.pem\"]\nkey = [\"a.key\", \"a.key\"]\n",
      r#"2:18: cert: "/etc/drip/a.pem" is listed twice; remove one"#),
     ("", "[server.tls]\ncerts = \"a.pem\"\ncert = \"a.pem\"\nkey = \"a.key\"\n",
-     r#"2:1: "certs" is not a field of [server.tls], whose fields are cert, key; did you mean cert?"#),
+     r#"2:1: "certs" is not a field of [server.tls], whose fields are cert, key, client_ca, client_auth, client_crl; did you mean cert?"#),
 ];
 
 #[test]
