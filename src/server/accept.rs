@@ -20,7 +20,9 @@ use super::listeners::{AcceptedSocket, Listener};
 use super::proxy_protocol::tell_no_header;
 use super::tls::{tell_failed, tls_servers};
 use crate::config::{self, Listen, ListenService};
-use crate::http::downstream::{self, Peek, Peer, Socket, Timeouts, TlsServer, read_proxy_header};
+use crate::http::downstream::{
+    self, Peek, Peer, PeerFacts, Socket, Timeouts, TlsServer, read_proxy_header,
+};
 use crate::http::exchange::Worker;
 use crate::http::gateway::Gateway;
 use crate::http::tcp::set_keepalive;
@@ -195,7 +197,8 @@ struct ListenEntry {
     /// `None` where clients get no TLS.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
-    name: Option<Arc<str>>,
+    /// `None`: the address has no name.
+    facts: Option<Arc<PeerFacts>>,
 }
 
 impl ListenEntry {
@@ -207,7 +210,12 @@ impl ListenEntry {
                 ListenService::Redirect(port) => Some(port),
                 ListenService::Plain | ListenService::Tls => None,
             },
-            name: listen.name.clone(),
+            facts: listen.name.as_ref().map(|name| {
+                Arc::new(PeerFacts {
+                    listener: Some(Arc::clone(name)),
+                    certificate: None,
+                })
+            }),
         };
         let entries = server.listen.iter().zip(tls_servers(server)?);
         Ok(entries.map(entry).collect())
@@ -217,7 +225,7 @@ impl ListenEntry {
     fn peer(&self) -> Peer {
         Peer {
             redirect: self.redirect,
-            listener: self.name.clone(),
+            facts: self.facts.clone(),
             ..Peer::default()
         }
     }
@@ -236,7 +244,7 @@ impl NewConnection {
                 // If the client disconnects meanwhile, the first read reports it.
                 let _gone = socket.set_nodelay(true);
                 let peer = Peer {
-                    address: Some(address),
+                    address: Some(address.into()),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
                     ..self.entry.peer()
                 };
@@ -265,7 +273,7 @@ impl NewConnection {
             let stop = self.worker.stop_signal();
             match read_proxy_header(&socket, &self.timeouts, &stop).await {
                 Ok(header) => serve(self, socket, peer.behind_proxy(header)),
-                Err(error) => tell_no_header(peer.address, &error),
+                Err(error) => tell_no_header(peer.address.map(Into::into), &error),
             }
         });
     }
@@ -279,7 +287,7 @@ impl NewConnection {
         actix_rt::spawn(serving.map(move |served| {
             drop(place);
             if let Err(error) = served {
-                tell_failed(address, &error);
+                tell_failed(address.map(Into::into), &error);
             }
         }));
     }

@@ -35,7 +35,7 @@ pub use client_trust::{ClientTrustError, check_client_trust};
 pub use context::ConnectionContext;
 pub use http1::serve;
 pub use peek::Peek;
-pub use peer::Peer;
+pub use peer::{Peer, PeerFacts};
 pub use proxy_protocol::{
     InvalidHeader, MAX as MAX_PROXY_HEADER, ProxyHeader, ProxyHeaderError,
     parse as parse_proxy_header, read_proxy_header,

@@ -164,13 +164,14 @@ impl TlsServer {
     ) -> Result<(), HandshakeError> {
         // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
-        let shown = socket.get_ref().1.peer_certificates();
         let peer = Peer {
             secure: true,
-            certificate: shown
-                .and_then(|chain| chain.first())
-                .map(|first| Arc::new(ClientCertificate::of(first))),
             ..peer
+        };
+        let shown = socket.get_ref().1.peer_certificates();
+        let peer = match shown.and_then(|chain| chain.first()) {
+            Some(first) => peer.with_certificate(ClientCertificate::of(first)),
+            None => peer,
         };
         // Moved before the wait: else this future would keep room for the socket too.
         let serving: Pin<Box<dyn Future<Output = ()>>> =

@@ -178,7 +178,7 @@ mod tests {
             .collect();
         let head = request(&lines);
         let peer = Peer {
-            address: Some(peer.parse().unwrap()),
+            address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
             ..Peer::default()
         };
         Client::of(head.fields(), &peer, &server)

@@ -10,7 +10,7 @@ use crate::http::message::FieldName;
 /// Whether a request meets the conditions of a route, and came to the address that it names.
 pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
     let listen = route.listen.as_deref();
-    let is_here = listen.is_none_or(|listen| info.peer.listener.as_deref() == Some(listen));
+    let is_here = listen.is_none_or(|listen| info.peer.listener() == Some(listen));
     is_here && route.conditions.iter().all(|it| is_met(it, info))
 }
 

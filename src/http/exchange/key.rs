@@ -123,7 +123,7 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
         Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
         Variable::ServerPort => write(key, info.peer.local_port),
         Variable::SslClientVerify if info.peer.secure => {
-            let is_shown = info.peer.certificate.is_some();
+            let is_shown = info.peer.certificate().is_some();
             key.extend_from_slice(if is_shown { b"SUCCESS" } else { b"NONE" });
         }
         Variable::SslClientVerify => {}
@@ -160,7 +160,7 @@ fn add_certificate(
     info: &RequestInfo,
     fact: impl FnOnce(&ClientCertificate) -> &String,
 ) {
-    if let Some(certificate) = &info.peer.certificate {
+    if let Some(certificate) = info.peer.certificate() {
         key.extend_from_slice(fact(certificate).as_bytes());
     }
 }
@@ -198,7 +198,7 @@ mod tests {
         );
         let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
         let peer = Peer {
-            address: Some(peer.parse().unwrap()),
+            address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
             ..Peer::default()
         };
         let info = RequestInfo::new(&head, &peer, &settings.server);

@@ -35,7 +35,7 @@ fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
         .collect();
     let head = request(&lines);
     let peer = Peer {
-        address: Some(peer.parse().unwrap()),
+        address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
         ..Peer::default()
     };
     Client::of(head.fields(), &peer, server)
