@@ -323,6 +323,16 @@ fn each_address_has_its_own_rule_for_certificates() {
     }
 }
 
+/// Whether the file of a place passes the check, and what is told of it.
+fn check(site: &Site) -> (bool, String) {
+    let mut check = drip();
+    check.arg("check").arg("-c").arg(site.file());
+    let checked = check.output().expect("drip");
+    let told = [checked.stdout, checked.stderr].concat();
+    let told = String::from_utf8_lossy(&told).into_owned();
+    (checked.status.success(), told)
+}
+
 #[test]
 fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
     let (site, _) = site();
@@ -345,18 +355,8 @@ fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
     ] {
         let tls = format!("[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{fields}\n");
         site.write(&format!("{tls}{}", routes(&origin)));
-        let checked = drip()
-            .arg("check")
-            .arg("-c")
-            .arg(site.file())
-            .output()
-            .expect("drip");
-        let told = String::from_utf8_lossy(&checked.stdout).into_owned()
-            + &String::from_utf8_lossy(&checked.stderr);
-        assert!(
-            !checked.status.success() && told.contains(expected),
-            "{fields}: {told}"
-        );
+        let (passes, told) = check(&site);
+        assert!(!passes && told.contains(expected), "{fields}: {told}");
         assert!(
             told.contains("gateway.toml:7:") || told.contains("gateway.toml:8:"),
             "{told}"
@@ -370,14 +370,7 @@ fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
         1,
     );
     fs::write(site.file(), plain).expect("a file");
-    let checked = drip()
-        .arg("check")
-        .arg("-c")
-        .arg(site.file())
-        .output()
-        .expect("drip");
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned()
-        + &String::from_utf8_lossy(&checked.stderr);
+    let (_, told) = check(&site);
     assert!(
         told.contains("client_auth: clients show certificates over TLS only"),
         "{told}"

@@ -255,19 +255,25 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
             count(old, before, new, index),
         );
         let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
-        for (sign, keys) in [('+', more), ('-', less)] {
-            match keys {
-                0 => {}
-                1 => found.push(format!("{path} {sign} 1 key")),
-                _ => found.push(format!("{path} {sign} {keys} keys")),
-            }
+        tell_counts(&path, "key", more, less, found);
+    }
+}
+
+/// Tells how many entries a file has more, and how many less.
+fn tell_counts(path: &str, entry: &str, more: usize, less: usize, found: &mut Vec<String>) {
+    for (sign, count) in [('+', more), ('-', less)] {
+        match count {
+            0 => {}
+            1 => found.push(format!("{path} {sign} 1 {entry}")),
+            _ => found.push(format!("{path} {sign} {count} {entry}s")),
         }
     }
 }
 
 /// Compares the files of networks of routes that are in both.
 fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    for route in &new.routes {
+    // Few routes have networks, and a file may have thousands of routes.
+    for route in new.routes.iter().filter(|it| it.networks.is_some()) {
         let known = old.routes.iter().find(|known| known.is_same_as(route));
         let Some(known) = known else {
             continue;
@@ -284,16 +290,8 @@ fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>
             }
             let [old, new] = [before, after].map(|it| it.list.iter().collect::<HashSet<_>>());
             let path = format!("routes[{}].{name}.file", route.name());
-            for (sign, count) in [
-                ('+', new.difference(&old).count()),
-                ('-', old.difference(&new).count()),
-            ] {
-                match count {
-                    0 => {}
-                    1 => found.push(format!("{path} {sign} 1 network")),
-                    _ => found.push(format!("{path} {sign} {count} networks")),
-                }
-            }
+            let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
+            tell_counts(&path, "network", more, less, found);
         }
     }
 }
@@ -301,9 +299,13 @@ fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>
 /// Compares the content of pages that have the same file: only its name is in the settings' text.
 fn compare_pages(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     for route in &new.routes {
+        let pages_now = pages(route);
+        if pages_now.is_empty() {
+            continue;
+        }
         let known = old.routes.iter().find(|known| known.is_same_as(route));
         let known = known.map(pages).unwrap_or_default();
-        for (name, page) in pages(route) {
+        for (name, page) in pages_now {
             let mut known = known.iter();
             let known = known.find(|(it, known)| *it == name && known.file == page.file);
             if known.is_some_and(|(_, known)| known.content != page.content) {

@@ -108,7 +108,8 @@ fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
     }
 }
 
-/// A field about certificates of clients, or the entry that lacks it: it has that of `[server.tls]`.
+/// A field about certificates of clients. An entry that lacks it has that of `[server.tls]`: then
+/// the entry itself.
 fn client<'r>(root: &mut Fields<'r>, entry: Option<usize>, name: &'static str) -> Option<Node<'r>> {
     let mut server = root.section("server", Server::TABLE);
     let Some(entry) = entry else {

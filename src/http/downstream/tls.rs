@@ -31,7 +31,8 @@ pub struct TlsServer(Arc<Inner>);
 
 struct Inner {
     certificates: Arc<Certificates>,
-    clients: Option<ClientAuth>,
+    /// With the files that it started with.
+    clients: Option<(ClientAuth, TrustFiles)>,
     /// Another one replaces it when the files of `clients` change: it forgets all sessions, so no
     /// client goes on with a certificate that is taken no longer.
     config: RwLock<Arc<ServerConfig>>,
@@ -81,14 +82,16 @@ impl TlsServer {
         certificates: Arc<Certificates>,
         clients: Option<ClientAuth>,
     ) -> Result<Self, TlsServerError> {
-        let verifier = match &clients {
-            None => None,
-            Some(auth) => Some(TrustFiles::read(auth)?.verifier(auth)?),
-        };
+        let (mut verifier, mut trust) = (None, None);
+        if let Some(auth) = clients {
+            let files = TrustFiles::read(&auth)?;
+            verifier = Some(files.verifier(&auth)?);
+            trust = Some((auth, files));
+        }
         let config = config(&certificates, verifier)?;
         Ok(Self(Arc::new(Inner {
             certificates,
-            clients,
+            clients: trust,
             config: RwLock::new(Arc::new(config)),
         })))
     }
@@ -96,10 +99,10 @@ impl TlsServer {
     /// Watches the files of `clients` and puts changed ones into force. Returns at once if there
     /// are none.
     pub async fn follow(self) {
-        let Some(auth) = self.0.clients.clone() else {
+        let Some((auth, started_with)) = self.0.clients.clone() else {
             return;
         };
-        let (mut known, mut told) = (TrustFiles::read(&auth).ok(), None);
+        let (mut known, mut told) = (Some(started_with), None);
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let (this, of, before) = (self.clone(), auth.clone(), known.clone());
