@@ -1,12 +1,13 @@
 //! The recommended settings do what was predicted.
 
 use std::fmt::Write;
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use super::{Row, advise, pasted, table, toml, write};
-use crate::support::{Client, Gateway, Origin, best_of_three, eventually, half_alone, now};
+use crate::support::{
+    Client, Gateway, Origin, best_of_three, eventually, half_alone, now, whole_lines,
+};
 
 /// Milliseconds, and the key.
 fn requests() -> Vec<(u64, &'static str)> {
@@ -61,7 +62,7 @@ fn replayed(settings: &str, requests: &[(u64, &'static str)]) -> (f64, f64, f64)
     });
     let count = |number: usize| f64::from(u32::try_from(number).unwrap());
     let log = gateway.site.folder().join("access.json");
-    let read = || fs::read_to_string(&log).unwrap_or_default();
+    let read = || whole_lines(&log);
     eventually("the log has all", || {
         read().lines().count() == requests.len()
     });

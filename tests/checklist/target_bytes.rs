@@ -1,12 +1,10 @@
 //! Line 7: which bytes a target may have. All except controls and spaces pass unchanged, also those
 //! that RFC 3986 does not allow: browsers and Prometheus send them, and origins accept them.
 
-use std::fs;
-
 use serde_json::Value;
 
 use crate::checklist::bed::{Bed, nginx_and_drip};
-use crate::support::{Message, eventually};
+use crate::support::{Message, eventually, whole_lines};
 
 /// Targets, and how each appears in the text access log.
 const PASS: [(&[u8], &str); 16] = [
@@ -45,7 +43,7 @@ fn logged(bed: &mut Bed, fits: impl Fn(&str) -> bool) -> String {
     let file = bed.gateway().site.folder().join("access.log");
     let mut found = None;
     eventually("the request is logged", || {
-        let log = fs::read_to_string(&file).unwrap_or_default();
+        let log = whole_lines(&file);
         found = log.lines().find(|line| fits(line)).map(ToOwned::to_owned);
         found.is_some()
     });
@@ -173,7 +171,7 @@ fn line_07_a_target_that_is_refused_is_logged_with_the_status() {
                 "\"status\":400"
             };
             eventually("the refusal is logged", || {
-                let log = fs::read_to_string(&file).unwrap_or_default();
+                let log = whole_lines(&file);
                 let refusals = log.lines().filter(|line| line.contains(status));
                 let clean = log.chars().all(|c| c == '\n' || !c.is_control());
                 assert!(clean, "{log:?}");

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
-use crate::support::{Client, Gateway, Origin, Site, drip, eventually, fetch};
+use crate::support::{Client, Gateway, Origin, Site, drip, eventually, fetch, whole_lines};
 
 /// The status for a client with this address, behind a trusted proxy.
 fn status(to: SocketAddr, client: &str, target: &str) -> u16 {
@@ -53,7 +53,7 @@ fn a_client_that_may_not_come_gets_403_and_costs_its_limits_nothing() {
     assert_eq!((of_zone("passed"), of_zone("rejected")), (2, 1));
     let log = gateway.site.folder().join("access.log");
     eventually("all requests are logged", || {
-        let lines = std::fs::read_to_string(&log).unwrap_or_default();
+        let lines = whole_lines(&log);
         let refused = lines
             .lines()
             .filter(|line| line.contains("\"refused\":true"));

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::support::{
     Answer, Client, Exchange, Gateway, MS, Origin, best_of_three, eventually, fetch, now,
+    whole_lines,
 };
 
 /// A file with routes for these paths, each with these fields; all are limited by the argument `key`.
@@ -284,7 +285,7 @@ fn the_access_log_tells_what_was_charged() {
         ask(&gateway, path, "want-field: x-drip-cost: 7\r\n");
         let log = gateway.site.folder().join("access.log");
         let find = || {
-            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            let text = whole_lines(&log);
             let mut lines = text
                 .lines()
                 .map(|line| serde_json::from_str(line).expect("JSON"));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::support::{
     Client, Exchange, Gateway, HoldingOrigin, MS, Origin, eventually, fetch, now, one_zone,
+    whole_lines,
 };
 
 /// A file with four workers whose key `$arg_key` is limited so, in a zone of this rate.
@@ -173,7 +174,7 @@ fn a_request_waits_for_its_time_then_for_a_place_and_no_longer_than_max_wait() {
     assert_eq!(second.answer().status, 200);
     let line = gateway.site.folder().join("access.log");
     eventually("it is logged", || {
-        let text = std::fs::read_to_string(&line).unwrap_or_default();
+        let text = whole_lines(&line);
         let lines = text
             .lines()
             .map(|line| serde_json::from_str(line).expect("JSON"));

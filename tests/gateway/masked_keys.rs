@@ -1,6 +1,5 @@
 //! `mask_keys`: where a key of a client would be shown, and how it is addressed by its masked name.
 
-use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use crate::gateway::history::nth_change;
 use crate::gateway::live::Listener;
 use crate::gateway::operator::{ask, delete, json, parse, post};
-use crate::support::{Answer, Client, Gateway, Origin, Site, eventually};
+use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, whole_lines};
 
 /// A part of each key, and of nothing else.
 pub(super) const SECRET: &str = "sk_live";
@@ -244,11 +243,11 @@ fn read_logs(gateway: &Gateway, shown: &mut Shown) {
         let lines: Vec<_> = lines.filter(|line| line.contains(event)).collect();
         shown.push((format!("log: {event}"), lines.join("\n")));
     }
-    let access = || fs::read_to_string(gateway.site.folder().join("access.log"));
+    let access = || whole_lines(gateway.site.folder().join("access.log"));
     eventually("the access log has its lines", || {
-        access().is_ok_and(|text| text.lines().count() >= 36)
+        access().lines().count() >= 36
     });
-    shown.push(("access log".to_owned(), access().expect("a file")));
+    shown.push(("access log".to_owned(), access()));
     shown.push(("log".to_owned(), gateway.log()));
 }
 

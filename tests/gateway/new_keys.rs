@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::gateway::live::Listener;
 use crate::gateway::operator::{delete, json, keys};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone, whole_lines};
 
 const ZONE: [(&str, &str); 1] = [("zone", "z")];
 
@@ -88,8 +88,7 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
 
     let mut lines = Vec::new();
     eventually("the access log is written", || {
-        let text = std::fs::read_to_string(gateway.site.folder().join("access.log"));
-        let text = text.unwrap_or_default();
+        let text = whole_lines(gateway.site.folder().join("access.log"));
         let read = text.lines().map(serde_json::from_str::<Value>);
         lines = read.collect::<Result<_, _>>().unwrap_or_default();
         lines.len() == 601 + good.len()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::gateway::live::Listener;
 use crate::gateway::operator::json;
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, Site, drip, eventually, fetch, now, one_zone,
+    Answer, Client, Gateway, MS, Origin, Site, drip, eventually, fetch, now, one_zone, whole_lines,
 };
 
 /// A zone of one request an hour, `burst` 4, with these plans.
@@ -433,7 +433,7 @@ fn the_log_names_the_plan_that_decided_at_the_gate() {
         let target = format!("{path}?key={key}");
         assert_eq!(fetch(gateway.address(), &target).status, 200);
         let find = || {
-            let text = fs::read_to_string(&log).unwrap_or_default();
+            let text = whole_lines(&log);
             let mut lines = text
                 .lines()
                 .map(|line| serde_json::from_str(line).expect("JSON"));

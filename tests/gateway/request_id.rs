@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Exchange, Gateway, Origin, Site, eventually};
+use crate::support::{Answer, Client, Exchange, Gateway, Origin, Site, eventually, whole_lines};
 
 /// The values of the field with the id that an origin was sent.
 type Sent = Arc<Mutex<Vec<Vec<String>>>>;
@@ -67,7 +67,7 @@ fn id(answer: &Answer) -> String {
 /// The ids in the log, once it has so many lines, in their alphabetical order.
 fn logged(gateway: &Gateway, lines: usize) -> Vec<Option<String>> {
     let path = gateway.site.folder().join("access.log");
-    let read = || fs::read_to_string(&path).unwrap_or_default();
+    let read = || whole_lines(&path);
     eventually("all is logged", || read().lines().count() == lines);
     let text = read();
     let lines = text.lines().map(|line| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 
 use crate::gateway::operator::{ask, json, post};
-use crate::support::{Client, Gateway, Origin, drip, eventually, fetch, one_zone};
+use crate::support::{Client, Gateway, Origin, drip, eventually, fetch, one_zone, whole_lines};
 
 const WHAT_IF: &str = "/api/zones/z/what-if";
 const LOG: &str = "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
@@ -87,7 +87,7 @@ fn now_is_what_happened_and_then_is_what_simulate_says() {
         *rejected.entry(key).or_default() += u32::from(client.answer().status == 429);
     }
     let log = gateway.site.folder().join("access.log");
-    let log = || fs::read_to_string(&log).unwrap_or_default();
+    let log = || whole_lines(&log);
     eventually("all are logged", || log().lines().count() == sent);
 
     let (status, told) = post(&gateway, WHAT_IF, r#"{"rate": "60r/m"}"#);

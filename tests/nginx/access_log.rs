@@ -1,11 +1,9 @@
 //! The access log of a running gateway, in both forms.
 
-use std::fs;
-
 use serde_json::Value;
 
 use crate::support::nginx::{start_drip, zone};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, whole_lines};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 1 }]";
 
@@ -15,7 +13,7 @@ fn start(origin: &Origin, key: &str, format: &str) -> Gateway {
 }
 
 fn lines(gateway: &Gateway, count: usize) -> Vec<String> {
-    let read = || fs::read_to_string(gateway.site.folder().join("access.log")).unwrap_or_default();
+    let read = || whole_lines(gateway.site.folder().join("access.log"));
     eventually("all requests are logged", || {
         read().lines().count() >= count
     });

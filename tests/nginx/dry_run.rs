@@ -1,12 +1,11 @@
 //! Limits that decide, charge and report, but pass everything at once.
 
-use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::nginx::{Nginx, file, start_drip, zone};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, whole_lines};
 
 /// The five cases of nginx's own test: the request, the response, and the limit status in nginx's words.
 const CASES: [(&str, u16, Option<&str>); 5] = [
@@ -67,7 +66,7 @@ fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
         ],
     );
     let log = gateway.site.folder().join("access.log");
-    let read = || fs::read_to_string(&log).unwrap_or_default();
+    let read = || whole_lines(&log);
     for (sent, (target, status, _)) in (1..).zip(CASES) {
         let began = now();
         assert_eq!(fetch(gateway.address(), target).status, status, "{target}");

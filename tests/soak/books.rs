@@ -1,13 +1,12 @@
 //! Compares what the gateway has counted and logged with what the clients have seen.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::time::Duration;
 
 use crate::soak::board::{Board, End, Fate};
 use crate::soak::terms::{ROUTES, Reload};
 use crate::soak::wait;
-use crate::support::Gateway;
+use crate::support::{Gateway, whole_lines};
 
 /// How much later than it was closed the gateway may notice that a connection is.
 const NOTICED: Duration = Duration::from_secs(1);
@@ -132,7 +131,7 @@ fn reloads(gateway: &Gateway) -> Vec<Reload> {
 /// the gate did with it fits the terms of that time.
 fn check_log(gateway: &Gateway, board: &Board, total: i64) -> AtGates {
     let file = gateway.site.folder().join("access.log");
-    let text = || fs::read_to_string(&file).expect("the access log");
+    let text = || whole_lines(&file);
     wait(board, "each request has its line", || {
         i64::try_from(text().lines().count()) == Ok(total)
     });

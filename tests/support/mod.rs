@@ -64,6 +64,15 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// The lines of a log that have been written to their end: who reads while another writes may see a
+/// part of the last one. A log that does not exist yet has none.
+pub fn whole_lines(log: impl AsRef<Path>) -> String {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let ended = bytes.iter().rposition(|byte| *byte == b'\n');
+    let whole = bytes.get(..ended.map_or(0, |at| at + 1));
+    String::from_utf8(whole.unwrap_or_default().to_vec()).expect("lines are text")
+}
+
 /// All files in a folder and in those below it.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

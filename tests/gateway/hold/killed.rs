@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{eventually, free_address};
+use crate::support::{eventually, free_address, whole_lines};
 
 /// Debian installs it in a folder that is not in a plain user's PATH.
 const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
@@ -61,7 +61,7 @@ impl KilledServer {
 
     /// The requests whose target has `part` in it, each with its stamp in milliseconds.
     pub fn stamps(&self, part: &str) -> Vec<(u64, String)> {
-        let log = fs::read_to_string(self.folder.path().join("stamps.log")).unwrap_or_default();
+        let log = whole_lines(self.folder.path().join("stamps.log"));
         let stamp = |line: &str| {
             let (seconds, target) = line.split_once(' ')?;
             let millis = seconds.replace('.', "").parse().ok()?;
