@@ -8,6 +8,7 @@
 //! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
 //! | [`store`] | the same decisions made in Redis, for zones and gates that many gateways share |
+//! | [`jwt`] | tokens of clients: the keys that sign them, and what a verified one says |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod config;
 pub mod gate;
 pub mod http;
+pub mod jwt;
 pub mod limit;
 pub mod observe;
 pub mod origin;

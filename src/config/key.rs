@@ -54,6 +54,13 @@ pub enum Variable {
     /// `$path_NAME`: what a group of the route's regular expression takes of the path, by its name
     /// or its number.
     Path(String),
+    /// `$jwt_NAME_CLAIM`: a claim of the client's token, if `[jwt.NAME]` verifies it.
+    Jwt {
+        /// The name of the table.
+        name: String,
+        /// The name of the claim.
+        claim: String,
+    },
 }
 
 const FIXED: [(&str, Variable); 11] = [
@@ -70,17 +77,25 @@ const FIXED: [(&str, Variable); 11] = [
     ("ssl_client_serial", Variable::SslClientSerial),
 ];
 
-/// A prefix, and what makes a variable of the name behind it.
-type Prefixed = (&'static str, fn(&str) -> Variable);
+/// A prefix, what a user writes behind it, and what makes a variable of that.
+type Prefixed = (&'static str, &'static str, fn(&str) -> Option<Variable>);
 
 /// The variables with a name of the user's behind a prefix.
-const PREFIXED: [Prefixed; 4] = [
-    ("http_", |own| {
-        Variable::Header(own.to_ascii_lowercase().replace('_', "-"))
+const PREFIXED: [Prefixed; 5] = [
+    ("http_", "NAME", |own| {
+        let name = own.to_ascii_lowercase().replace('_', "-");
+        Some(Variable::Header(name))
     }),
-    ("cookie_", |own| Variable::Cookie(own.to_owned())),
-    ("arg_", |own| Variable::Arg(own.to_owned())),
-    ("path_", |own| Variable::Path(own.to_owned())),
+    ("cookie_", "NAME", |own| {
+        Some(Variable::Cookie(own.to_owned()))
+    }),
+    ("arg_", "NAME", |own| Some(Variable::Arg(own.to_owned()))),
+    ("path_", "NAME", |own| Some(Variable::Path(own.to_owned()))),
+    ("jwt_", "NAME_CLAIM", |own| {
+        let (name, claim) = own.split_once('_')?;
+        let (name, claim) = (name.to_owned(), claim.to_owned());
+        (!name.is_empty() && !claim.is_empty()).then_some(Variable::Jwt { name, claim })
+    }),
 ];
 
 /// All variables, for messages.
@@ -90,11 +105,11 @@ pub(in crate::config) const ALLOWED: Allowed = Allowed;
 pub(in crate::config) struct Allowed;
 
 impl Allowed {
-    /// The variables as a file has them, with `NAME` for what the user chooses.
+    /// The variables as a file has them, with words such as `NAME` for what the user chooses.
     pub(in crate::config) fn names() -> impl Iterator<Item = String> {
         let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
         let prefixed = PREFIXED.iter();
-        fixed.chain(prefixed.map(|(prefix, _)| format!("${prefix}NAME")))
+        fixed.chain(prefixed.map(|(prefix, own, _)| format!("${prefix}{own}")))
     }
 }
 
@@ -270,7 +285,8 @@ impl FromStr for Variable {
 
     /// Reads a name without its `$`.
     ///
-    /// As in nginx, case is ignored, except in the name of a cookie, an argument or a group.
+    /// As in nginx, case is ignored, except in the name of a cookie, an argument, a group or a
+    /// claim.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let lower = name.to_ascii_lowercase();
         if lower == "binary_remote_addr" {
@@ -280,10 +296,11 @@ impl FromStr for Variable {
         if let Some((_, variable)) = fixed {
             return Ok(variable.clone());
         }
-        let prefixed = PREFIXED.iter().find_map(|(prefix, variable)| {
+        let prefixed = PREFIXED.iter().find_map(|(prefix, _, variable)| {
             let own = lower.strip_prefix(prefix)?;
             let own = &name[name.len() - own.len()..];
-            (!own.is_empty() && own.chars().all(names)).then(|| variable(own))
+            let is_right = !own.is_empty() && own.chars().all(names);
+            is_right.then(|| variable(own)).flatten()
         });
         prefixed.ok_or_else(|| KeyError::Unknown(name.to_owned()))
     }
@@ -297,6 +314,7 @@ impl fmt::Display for Variable {
             Self::Cookie(name) => write!(f, "cookie_{name}"),
             Self::Arg(name) => write!(f, "arg_{name}"),
             Self::Path(name) => write!(f, "path_{name}"),
+            Self::Jwt { name, claim } => write!(f, "jwt_{name}_{claim}"),
             fixed => FIXED
                 .iter()
                 .filter(|(_, variable)| variable == fixed)

@@ -74,6 +74,7 @@ pub use tables::client_auth::ClientAuth;
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::log::{Access, Format, Level, Log};
+pub use tables::jwt::Jwt;
 pub use tables::origin::{HostRule, Http2, Origin};
 pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;

@@ -12,13 +12,24 @@ pub enum FileKind {
     PlanKeys,
     /// Networks of clients.
     Networks,
+    /// The keys that sign tokens of clients.
+    KeySet,
+    /// Authorities of the servers of an origin, a certificate for them, or its key.
+    OriginTls,
     /// What clients get in place of a short text of the gateway.
     Page,
 }
 
 impl FileKind {
     /// All kinds. Of files that change at once, the first one is told.
-    pub const ALL: [Self; 4] = [Self::Included, Self::PlanKeys, Self::Networks, Self::Page];
+    pub const ALL: [Self; 6] = [
+        Self::Included,
+        Self::PlanKeys,
+        Self::Networks,
+        Self::KeySet,
+        Self::OriginTls,
+        Self::Page,
+    ];
 
     /// Its name as the cause of a reload, in the API and the log.
     #[must_use]
@@ -27,6 +38,8 @@ impl FileKind {
             Self::Included => "included file",
             Self::PlanKeys => "plan file",
             Self::Networks => "networks file",
+            Self::KeySet => "key set file",
+            Self::OriginTls => "origin certificate file",
             Self::Page => "page file",
         }
     }

@@ -1,7 +1,7 @@
 //! Collects the problems of a text and of those that it includes.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     masked: Vec<String>,
     /// Values from the environment, each with what messages show for it.
     secrets: RefCell<BTreeMap<String, String>>,
+    /// The names of `[jwt.NAME]`, each with the claims that variables read.
+    claims: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
 /// Values from the environment shorter than this are no secrets, and part of many messages.
@@ -56,6 +58,30 @@ impl Shared {
 
     pub(super) fn take_named(&self) -> Vec<NamedFile> {
         self.named.take()
+    }
+
+    /// Notes that there is a `[jwt.NAME]`.
+    pub(super) fn has_jwt(&self, name: &str) {
+        self.claims.borrow_mut().entry(name.to_owned()).or_default();
+    }
+
+    /// Notes that a variable reads a claim. Fails with the names of all `[jwt.NAME]` if there is
+    /// none of this name.
+    pub(super) fn reads_claim(&self, name: &str, claim: &str) -> Result<(), Vec<String>> {
+        let mut claims = self.claims.borrow_mut();
+        match claims.get_mut(name) {
+            Some(known) => {
+                known.insert(claim.to_owned());
+                Ok(())
+            }
+            None => Err(claims.keys().cloned().collect()),
+        }
+    }
+
+    /// The claims that variables read of tokens by this `[jwt.NAME]`.
+    pub(super) fn claims_of(&self, name: &str) -> Vec<String> {
+        let claims = self.claims.borrow();
+        claims.get(name).into_iter().flatten().cloned().collect()
     }
 
     /// Notes the value of a variable, which no message may show.

@@ -24,6 +24,7 @@ mod history;
 mod hold;
 mod in_flight;
 mod include;
+mod jwt;
 mod listen;
 pub mod live;
 mod log;

@@ -10,10 +10,11 @@ use crate::support::files_below;
 /// The layers, lowest first: modules of `src/`, or some of a module's own.
 ///
 /// The last two are for unit tests alone.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "limit",
     "time",
     "store",
+    "jwt",
     "config",
     "observe",
     "replay",

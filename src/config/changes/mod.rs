@@ -40,6 +40,8 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     }
     compare_network_files(old, new, &mut found);
     compare_pages(old, new, &mut found);
+    compare_key_sets(old, new, &mut found);
+    compare_origin_tls(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
         let is_of = |setting: &String| {
@@ -310,6 +312,46 @@ fn compare_pages(old: &Settings, new: &Settings, found: &mut Vec<String>) {
             let known = known.find(|(it, known)| *it == name && known.file == page.file);
             if known.is_some_and(|(_, known)| known.content != page.content) {
                 found.push(format!("routes[{}].{name} content changed", route.name()));
+            }
+        }
+    }
+}
+
+/// Compares the content of key sets that have the same file.
+fn compare_key_sets(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    for jwt in &new.jwt {
+        let known = old.jwt.iter().find(|known| known.name == jwt.name);
+        let has_changed = known.is_some_and(|known| {
+            known.jwks == jwt.jwks && !known.verifier.has_keys_of(&jwt.verifier)
+        });
+        if has_changed {
+            found.push(format!("jwt.{}.jwks content changed", jwt.name));
+        }
+    }
+}
+
+/// Compares the content of certificates and keys that have the same files.
+fn compare_origin_tls(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    for origin in &new.origins {
+        let mut known = old.origins.iter();
+        let Some(known) = known.find(|known| known.name == origin.name) else {
+            continue;
+        };
+        let mut tell = |field: &str| {
+            found.push(format!("origins.{}.{field} content changed", origin.name));
+        };
+        if let (Some(before), Some(after)) = (&known.tls.authorities, &origin.tls.authorities)
+            && before.file == after.file
+            && before != after
+        {
+            tell("ca");
+        }
+        if let (Some(before), Some(after)) = (&known.tls.identity, &origin.tls.identity) {
+            if before.certificate_file == after.certificate_file && before.chain != after.chain {
+                tell("client_cert");
+            }
+            if before.key_file == after.key_file && before.key != after.key {
+                tell("client_key");
             }
         }
     }

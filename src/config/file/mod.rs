@@ -26,9 +26,11 @@ use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
-use super::tables::{limit, origin, routes, server, zone};
+use super::tables::{jwt, limit, origin, routes, server, zone};
 use super::unclosed::Closed;
-use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
+use super::{
+    Jwt, LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings,
+};
 
 /// Reads and checks a file.
 ///
@@ -186,6 +188,12 @@ fn settings<'r>(
         let others = others.iter_mut().map(|other| other.get(name));
         std::iter::once(first).chain(others).collect()
     };
+    // First, because keys name them.
+    let jwt_nodes = entries(&in_all(&mut file, "jwt"));
+    let (jwt_names, jwt) = jwt::read(&jwt_nodes);
+    jwt_names
+        .iter()
+        .for_each(|name| report.shared().has_jwt(name));
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
     let (zone_names, zones, classes) = zone::read(&zone_nodes);
@@ -224,7 +232,13 @@ fn settings<'r>(
     for other in others {
         other.finish();
     }
+    let jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
+    let reading = |jwt: Jwt| {
+        let claims = report.shared().claims_of(&jwt.name);
+        jwt.reading(claims)
+    };
     let mut settings = Settings {
+        jwt: jwt.into_iter().map(reading).collect(),
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,

@@ -47,7 +47,11 @@ fn variable(name: &str) -> Option<String> {
         "http" => Some(lower),
         kind => {
             let prefix = format!("{kind}_");
-            let is_known = PREFIXED.iter().any(|(known, _)| *known == prefix);
+            if kind == "jwt" {
+                let (name, claim) = own.split_once('_')?;
+                return (!name.is_empty() && !claim.is_empty()).then(|| prefix + own);
+            }
+            let is_known = PREFIXED.iter().any(|(known, ..)| *known == prefix);
             is_known.then(|| prefix + own)
         }
     }

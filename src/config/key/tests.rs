@@ -62,7 +62,7 @@ fn a_wrong_template_says_what_is_allowed() {
     let told = unknown("hosts").to_string();
     let begin = "$hosts is not a variable here; the variables are $remote_addr, $host, ";
     assert!(told.starts_with(begin), "{told}");
-    assert!(told.ends_with(", $arg_NAME and $path_NAME"), "{told}");
+    assert!(told.ends_with(", $path_NAME and $jwt_NAME_CLAIM"), "{told}");
 }
 
 #[test]

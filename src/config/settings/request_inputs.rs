@@ -45,9 +45,11 @@ impl RequestInputs {
         let used = limits.chain(origin.and_then(|origin| origin.share));
         let parts = used.filter_map(|zone| zones.get(zone));
         let mut inputs = Self::default();
+        let authorization = "authorization".to_owned();
         for part in parts.flat_map(|zone| zone.key.parts()) {
             let (names, name) = match part {
                 Part::Variable(Variable::Header(name)) => (&mut inputs.fields, name),
+                Part::Variable(Variable::Jwt { .. }) => (&mut inputs.fields, &authorization),
                 Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
                 Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
                 Part::Variable(

@@ -22,6 +22,9 @@ pub fn show(settings: &Settings) -> String {
     for zone in &settings.zones {
         out.table(&["zones", &zone.name], zone.shown(settings));
     }
+    for jwt in &settings.jwt {
+        out.table(&["jwt", &jwt.name], jwt.shown(settings));
+    }
     out.table(&["redis"], settings.redis.shown(settings));
     for (index, route) in settings.routes.iter().enumerate() {
         out.title("[[routes]]", &["routes", &index.to_string()]);

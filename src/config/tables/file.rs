@@ -1,5 +1,6 @@
 //! The tables and lists of a file.
 
+use super::jwt::Jwt;
 use super::origin::Origin;
 use super::prelude::*;
 use super::route::Route;
@@ -9,16 +10,18 @@ use crate::config::{Log, Redis};
 
 const ORIGINS: Field = Field::of(Form::Named(Origin::TABLE));
 const ZONES: Field = Field::of(Form::Named(Zone::TABLE));
+const JWT: Field = Field::of(Form::Named(Jwt::TABLE));
 const ROUTES: Field = Field::of(Form::AnyList(&Form::Table(Route::TABLE), 0));
 
 table! {
     pub(in crate::config) const FILE {
         include: Field::of(Form::AnyList(&Form::Text, 0)), Now,
-            "Files with origins, zones and routes, such as \"conf.d/*.toml\", relative to this one.";
+            "Files with origins, zones, tokens and routes, such as \"conf.d/*.toml\", relative to this one.";
         server: Field::of(Form::Table(Server::TABLE)), Now,
             "The client side: addresses, threads, timeouts and size limits.";
         origins: ORIGINS, Now, "Backends: each is one or more servers.";
         zones: ZONES, Now, "Sets of buckets: one bucket for each value of a key.";
+        jwt: JWT, NextRequest, "How tokens of clients are verified, so that keys can be their claims.";
         redis: Field::of(Form::Table(Redis::TABLE)), Now,
             "Where the buckets are that several gateways share.";
         routes: ROUTES, Now, "Which requests go to which origin, and which zones limit them.";
@@ -30,6 +33,7 @@ table! {
     pub(in crate::config) const INCLUDED {
         origins: ORIGINS, Now, "";
         zones: ZONES, Now, "";
+        jwt: JWT, NextRequest, "";
         routes: ROUTES, Now, "";
     }
 }

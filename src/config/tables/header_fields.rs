@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use toml::de::DeValue;
 
+use super::jwt::note_claims;
 use super::prelude::*;
 use crate::config::spelling::is_same_field;
 use crate::config::{FieldEdit, FieldEdits, KeyTemplate};
@@ -38,7 +39,7 @@ fn shown<V: Display>(edits: &FieldEdits<V>) -> Option<Shown> {
 /// Reads a value with variables, such as `$remote_addr`.
 fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
     match KeyTemplate::parse_value(value) {
-        Ok(template) => Some(template),
+        Ok(template) => note_claims(entry, &template).then_some(template),
         Err(wrong) => {
             for error in wrong {
                 entry.wrong(&format!("{error}; write $$ for a $ itself"));

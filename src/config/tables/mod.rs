@@ -8,6 +8,7 @@ pub(super) mod fail_on;
 pub(super) mod file;
 mod header_fields;
 pub(super) mod health;
+pub(super) mod jwt;
 pub(super) mod kinds;
 pub(super) mod limit;
 pub(super) mod listen;

@@ -8,13 +8,13 @@ use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{Effect, Form, Table};
 use crate::config::{
-    Backoff, Health, Log, Origin, OriginServer, Plan, Redis, Route, Server, Tls, Zone,
+    Backoff, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Route, Server, Tls, Zone,
 };
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// The titles of sections with a table of fields.
-const SECTIONS: [(&str, Table); 13] = [
+const SECTIONS: [(&str, Table); 14] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", LISTEN),
     ("## `[server.tls]`", Tls::TABLE),
@@ -24,6 +24,7 @@ const SECTIONS: [(&str, Table); 13] = [
     ("## `[origins.NAME.health]`", Health::TABLE),
     ("## `[zones.NAME]`", Zone::TABLE),
     ("### Plans", Plan::TABLE),
+    ("## `[jwt.NAME]`", Jwt::TABLE),
     ("## `[redis]`", Redis::TABLE),
     ("## `[[routes]]`", Route::TABLE),
     ("### Limits", LIMIT),
@@ -33,7 +34,7 @@ const SECTIONS: [(&str, Table); 13] = [
 /// The names of the fields of tables that the page describes without a table of fields.
 const IN_PROSE: [&[&str]; 6] = [
     &[
-        "include", "server", "origins", "zones", "redis", "routes", "log",
+        "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
     ],
     &["header", "max", "default"],
     &["body_per", "max"],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::jwt::note_claims;
 use super::names::{Names, named};
 use super::plan;
 use super::prelude::*;
@@ -177,7 +178,7 @@ fn key(node: Node) -> Option<KeyTemplate> {
 /// Reads a key that is `text`, all of the value or a part of it.
 pub(super) fn key_template(node: Node, text: &str) -> Option<KeyTemplate> {
     let wrong = match KeyTemplate::parse(text) {
-        Ok(key) => return Some(key),
+        Ok(key) => return note_claims(node, &key).then_some(key),
         Err(wrong) => wrong,
     };
     for error in wrong {

@@ -42,8 +42,7 @@ impl RequestService for Worker {
         async move {
             let gateway = self.gateway().await;
             let priority = self.pacer.priority();
-            let server = &gateway.settings().server;
-            let info = RequestInfo::new(&head, context.peer(), server);
+            let info = RequestInfo::new(&head, context.peer(), gateway.settings());
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
             record.identify(info.client.trusted);

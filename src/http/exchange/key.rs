@@ -150,6 +150,7 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
         Variable::Arg(name) => {
             key.extend_from_slice(&target::argument(info.query(), name));
         }
+        Variable::Jwt { name, claim } => info.add_claim(name, claim, key),
         Variable::Path(group) => key.extend_from_slice(route.path.capture(&info.path, group)),
     }
 }
@@ -201,7 +202,7 @@ mod tests {
             address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
             ..Peer::default()
         };
-        let info = RequestInfo::new(&head, &peer, &settings.server);
+        let info = RequestInfo::new(&head, &peer, &settings);
         let key = take(&settings.zones[0], &info, &settings.routes[0]).ok();
         key.map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
@@ -275,8 +276,8 @@ mod tests {
                 std::path::Path::new("gateway.toml"),
                 false,
             );
-            let (peer, server) = (Peer::default(), settings.unwrap().server);
-            RequestInfo::new(&head, &peer, &server).unfit().is_none()
+            let (peer, settings) = (Peer::default(), settings.unwrap());
+            RequestInfo::new(&head, &peer, &settings).unfit().is_none()
         };
         for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
             assert!(fits(host), "{host}");

@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::client::Client;
 use super::cookies;
 use super::grpc;
-use crate::config::{RequestInputs, Server, is_field, target};
+use crate::config::{RequestInputs, Server, Settings, is_field, target};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
+use crate::time::clock;
 
 /// The properties of a request that are read once: its sender and its target.
 pub(super) struct RequestInfo<'a> {
@@ -19,8 +20,7 @@ pub(super) struct RequestInfo<'a> {
     pub(super) host: Cow<'a, str>,
     /// In the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
-    /// Whether fields with `_` are read as those with `-`.
-    pub(super) underscores: bool,
+    settings: &'a Settings,
 }
 
 /// Why the gateway does not accept a request.
@@ -45,7 +45,7 @@ pub(super) enum UnfitRequest {
 }
 
 impl<'a> RequestInfo<'a> {
-    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
+    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, settings: &'a Settings) -> Self {
         let (path, _) = split_query(head.path_and_query());
         // A request for the whole server belongs to the route for all paths.
         let path = match path {
@@ -55,11 +55,39 @@ impl<'a> RequestInfo<'a> {
         Self {
             head,
             peer,
-            client: Client::of(head.fields(), peer, server),
+            client: Client::of(head.fields(), peer, &settings.server),
             host: host(head),
             path: target::path(path),
-            underscores: server.underscores_in_headers,
+            settings,
         }
+    }
+
+    /// Whether fields with `_` are read as those with `-`.
+    pub(super) fn underscores(&self) -> bool {
+        self.settings.server.underscores_in_headers
+    }
+
+    /// Appends a claim of the client's token, or nothing if the token of this name of `[jwt]` does
+    /// not verify.
+    pub(super) fn add_claim(&self, name: &str, claim: &str, out: &mut Vec<u8>) {
+        let jwt = self.settings.jwt.iter().find(|jwt| jwt.name == name);
+        if let Some((jwt, token)) = jwt.zip(self.bearer_token()) {
+            let now = clock::wall().as_nanos() / 1_000_000_000;
+            jwt.verifier.add_claim(token, claim, now, out);
+        }
+    }
+
+    /// The token in the field `Authorization` (RFC 6750, section 2.1). Of several fields none
+    /// counts, because the origin may take another one.
+    fn bearer_token(&self) -> Option<&'a [u8]> {
+        let mut fields = self.named("authorization");
+        let (Some(value), None) = (fields.next(), fields.next()) else {
+            return None;
+        };
+        let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+        scheme
+            .eq_ignore_ascii_case(b"Bearer ")
+            .then(|| token.trim_ascii())
     }
 
     pub(super) fn fields(&self) -> Fields<'a> {
@@ -69,7 +97,8 @@ impl<'a> RequestInfo<'a> {
     /// Returns the values of the fields that limits read as `name`, in order.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let fields = self.fields().iter();
-        let is_named = move |found| is_field(name, found, self.underscores);
+        let underscores = self.underscores();
+        let is_named = move |found| is_field(name, found, underscores);
         fields
             .filter(move |(_, found, _)| is_named(found))
             .map(|(.., value)| value)

@@ -163,11 +163,11 @@ fn problems_name_the_file_that_they_are_in() {
         ),
         (
             "include = [\"b.toml\"]\n",
-            "conf.d/a.toml:1:1: \"include\" is not a field of an included file, whose fields are origins, zones, routes",
+            "conf.d/a.toml:1:1: \"include\" is not a field of an included file, whose fields are origins, zones, jwt, routes",
         ),
         (
             "[server]\nworkers = 1\n",
-            "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, routes",
+            "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, jwt, routes",
         ),
         (
             "[[routes]]\npath = \"/a\"\norigin = \"ap\"\n",

@@ -2,6 +2,7 @@ mod environment;
 mod gate;
 mod in_flight;
 mod include;
+mod jwt;
 mod mistakes;
 mod origins;
 mod plans;
@@ -56,7 +57,7 @@ const CASES: &[Case] = &[
     ("", "name = 1\n",
      "1:1: name: this belongs to [server]; move it below that line"),
     ("", "[zone.x]\n",
-     r#"1:2: "zone" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean zones?"#),
+     r#"1:2: "zone" is not a field of the file, whose fields are include, server, origins, zones, jwt, redis, routes, log; did you mean zones?"#),
     ("", "server = true\n",
      "1:10: server: expected a table; found true"),
     ("rate = \"10r/s\"", "rate = 10r/s",
@@ -75,7 +76,7 @@ const CASES: &[Case] = &[
      "8:1: routes: expected [[routes]] in double brackets, once for each route; found a table"),
     ("[[routes]]", "[[route]]",
      r#"1:1: there is no route; add [[routes]] with path = "/" and origin = "app"
-8:3: "route" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean routes?"#),
+8:3: "route" is not a field of the file, whose fields are include, server, origins, zones, jwt, redis, routes, log; did you mean routes?"#),
     ("[origins.app]", "[[origins]]",
      r#"1:1: origins: expected a table for each, such as [origins.name]; found a list
 1:1: there is no origin; add [origins.app] with servers = ["http://127.0.0.1:9000"]
@@ -244,6 +245,7 @@ fn each_problem_is_told_with_its_place() {
         gate::CASES,
         in_flight::CASES,
         plans::CASES,
+        jwt::CASES,
     ]
     .concat()
     {

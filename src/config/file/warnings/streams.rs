@@ -120,7 +120,8 @@ fn is_of_browsers(zone: &Zone) -> bool {
             | Variable::SslClientFingerprint
             | Variable::SslClientSubject
             | Variable::SslClientSerial
-            | Variable::Cookie(_) => true,
+            | Variable::Cookie(_)
+            | Variable::Jwt { .. } => true,
             Variable::Header(name) => name == "user-agent" || name == "cookie",
             Variable::Uri
             | Variable::RequestUri

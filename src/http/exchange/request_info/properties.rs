@@ -13,13 +13,13 @@ use crate::testing::{bytes, config, replay, request};
 fn named(field: &[u8]) -> Option<(String, bool)> {
     HeaderValue::from_bytes(field).ok()?;
     let head = request(&[("Host", field)]);
-    let server = crate::config::parse(
+    let settings = crate::config::parse(
         "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
         std::path::Path::new("gateway.toml"),
         false,
     );
-    let (server, peer) = (server.unwrap().server, Peer::default());
-    let info = RequestInfo::new(&head, &peer, &server);
+    let (settings, peer) = (settings.unwrap(), Peer::default());
+    let info = RequestInfo::new(&head, &peer, &settings);
     let fits = info.unfit().is_none();
     Some((info.host.into_owned(), fits))
 }

@@ -1,0 +1,155 @@
+//! `[jwt.NAME]`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::names::{Names, list, named};
+use super::prelude::*;
+use crate::config::{FileKind, KeyTemplate, Part, Variable, read_regular, show_size};
+use crate::jwt::{Expected, KeySet, Verifier};
+use crate::limit::show_duration;
+
+table! {
+    /// `[jwt.NAME]`: how tokens of clients are verified, for the variables `$jwt_NAME_CLAIM`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Jwt {
+        /// Letters and digits.
+        name: String;
+        /// The absolute path.
+        jwks: PathBuf = JWKS.required("\"keys.json\""), NextRequest,
+            "A file with the keys that sign the tokens: a JSON Web Key Set (RFC 7517).";
+        audience: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
+            "The aud of tokens is this, or one of this list. Default: it does not matter.";
+        issuer: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
+            "The iss of tokens is this, or one of this list. Default: it does not matter.";
+        leeway: Duration = LEEWAY.or("\"60s\""), NextRequest,
+            "How far the clock of who makes tokens may be off, up to 1h.";
+        /// Verifies by these values.
+        verifier: Arc<Verifier>;
+    }
+}
+
+/// Largest key set, in bytes. Public ones have a few KB.
+const LARGEST: u64 = 1 << 20;
+
+const MAX_LEEWAY: Duration = Duration::from_secs(3600);
+
+const JWKS: Kind<PathBuf> = kind(
+    NOT_EMPTY_FORM,
+    |node| {
+        let name = values::text(node)?;
+        if name.is_empty() {
+            return node.expected("the name of a file such as \"keys.json\"");
+        }
+        let path = node.in_folder(name);
+        node.report.names(path.clone(), FileKind::KeySet);
+        Some(path)
+    },
+    |it| shown(&it.display()),
+);
+
+const NAMES: Kind<Vec<String>> = kind(
+    Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]),
+    |node| {
+        const EXAMPLE: &str = "[\"https://auth.example.com\"]";
+        let one = |item: Node| match values::text(item)? {
+            "" => item.expected("a text that is not empty"),
+            text => Some(text.to_owned()),
+        };
+        if node.items().is_none() {
+            return one(node).map(|name| vec![name]);
+        }
+        values::filled(EXAMPLE, node)?;
+        values::list(EXAMPLE, one)(node)
+    },
+    |it| match &it[..] {
+        [] => None,
+        [name] => shown(name),
+        names => texts(names),
+    },
+);
+
+const LEEWAY: Kind<Duration> = Kind {
+    read: |node| {
+        let leeway = values::duration(node)?;
+        if leeway > MAX_LEEWAY {
+            return node.expected(&format!("at most {}", show_duration(MAX_LEEWAY)));
+        }
+        Some(leeway)
+    },
+    ..DURATION
+};
+
+/// Reads the entries of `[jwt]`. The verifiers read no claim yet: see [`Jwt::reading`].
+pub(in crate::config) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+    for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
+        entry.tell("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
+    }
+    named("jwt", Jwt::TABLE, entries, |mut fields, name| {
+        let jwt = Jwt::read(&mut fields);
+        let keys = fields.right("jwks").and_then(|node| keys(node, &jwt.jwks));
+        let is_right = !fields.has_wrong();
+        fields.finish();
+        let expected = Expected {
+            audience: jwt.audience.clone(),
+            issuer: jwt.issuer.clone(),
+            leeway: jwt.leeway,
+        };
+        let verifier = Arc::new(Verifier::new(keys?, expected, Vec::new()));
+        is_right.then_some(Jwt {
+            name,
+            verifier,
+            ..jwt
+        })
+    })
+}
+
+fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
+    let wrong = match read_regular(path, LARGEST) {
+        Ok(text) => match KeySet::parse(&text) {
+            Ok(keys) => return Some(keys),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => format!(
+            "cannot be read: {error}; name a key set of at most {}",
+            show_size(LARGEST)
+        ),
+    };
+    node.tell(&format!("{}: {wrong}", node.shown(path)));
+    None
+}
+
+/// Notes the claims that a template reads, and reports those of tables that the file lacks.
+///
+/// Returns whether it has them all.
+pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
+    let mut has_all = true;
+    for part in template.parts() {
+        let Part::Variable(Variable::Jwt { name, claim }) = part else {
+            continue;
+        };
+        if let Err(known) = node.report.shared().reads_claim(name, claim) {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let known = match known[..] {
+                [] => format!("the file has none; add [jwt.{name}] with jwks = \"keys.json\""),
+                _ => format!("the file has {}", list(&known)),
+            };
+            node.missing(&format!(
+                "$jwt_{name}_{claim} is of [jwt.{name}], which is not there; {known}"
+            ));
+            has_all = false;
+        }
+    }
+    has_all
+}
+
+impl Jwt {
+    /// The same table, whose verifier reads these claims.
+    #[must_use]
+    pub(in crate::config) fn reading(mut self, claims: Vec<String>) -> Self {
+        self.verifier = Arc::new(self.verifier.reading(claims));
+        self
+    }
+}

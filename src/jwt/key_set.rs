@@ -1,0 +1,167 @@
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
+use ring::digest::{SHA256, digest};
+
+use super::signature;
+
+/// The keys that sign tokens: a JSON Web Key Set (RFC 7517).
+#[derive(Clone, Debug, Default)]
+pub struct KeySet {
+    keys: Vec<Key>,
+    /// Of the text that they were read from.
+    digest: Vec<u8>,
+}
+
+impl PartialEq for KeySet {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+/// A key, and what it may sign with. A token cannot choose another way.
+#[derive(Clone, Debug)]
+struct Key {
+    /// The `kid`, by which tokens name it.
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    key: DecodingKey,
+}
+
+/// Why a text is not a [`KeySet`].
+#[derive(Debug, thiserror::Error)]
+pub enum KeySetError {
+    /// It is not JSON, or no key set.
+    #[error("this is not a JSON Web Key Set such as {{\"keys\": [...]}}: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A key is too short to be safe, or its numbers are wrong.
+    #[error("key {0}: {1}")]
+    Key(String, &'static str),
+    /// No key is of a kind that signs tokens.
+    #[error(
+        "none of its {0} keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do"
+    )]
+    NoKey(usize),
+}
+
+/// Shortest modulus of an RSA key, in bytes (RFC 7518, section 3.3).
+const MIN_RSA: usize = 2048 / 8;
+
+/// Shortest secret, in bytes: that of the shortest hash (RFC 7518, section 3.2).
+const MIN_SECRET: usize = 32;
+
+impl KeySet {
+    /// Reads a key set. Keys for other purposes and of unknown kinds are left out.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is no key set, if a key is wrong, or if none is left.
+    pub fn parse(text: &[u8]) -> Result<Self, KeySetError> {
+        signature::install();
+        let set: JwkSet = serde_json::from_slice(text)?;
+        let count = set.keys.len();
+        let mut keys = Vec::new();
+        for (number, jwk) in (1..).zip(&set.keys) {
+            let name = || match &jwk.common.key_id {
+                Some(id) => format!("{number} (kid {id:?})"),
+                None => format!("{number}"),
+            };
+            keys.extend(Key::of(jwk).map_err(|why| KeySetError::Key(name(), why))?);
+        }
+        if keys.is_empty() {
+            return Err(KeySetError::NoKey(count));
+        }
+        Ok(Self {
+            keys,
+            digest: digest(&SHA256, text).as_ref().to_vec(),
+        })
+    }
+
+    /// The keys that may have signed a token with this header.
+    ///
+    /// A token that names a key is of that key, or of one that has no name.
+    pub(super) fn of(&self, header: &Header) -> impl Iterator<Item = &DecodingKey> {
+        let is_of = |key: &&Key| {
+            let is_named = match (&key.id, &header.kid) {
+                (Some(id), Some(named)) => id == named,
+                _ => true,
+            };
+            is_named && key.algorithms.contains(&header.alg)
+        };
+        self.keys.iter().filter(is_of).map(|it| &it.key)
+    }
+}
+
+impl Key {
+    /// `None`: it is for another purpose, or of an unknown kind.
+    fn of(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
+        let is_for_signatures = |it: &PublicKeyUse| *it == PublicKeyUse::Signature;
+        if !jwk
+            .common
+            .public_key_use
+            .as_ref()
+            .is_none_or(is_for_signatures)
+        {
+            return Ok(None);
+        }
+        let all: &[Algorithm] = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms(),
+            AlgorithmParameters::OctetKey(_) => AlgorithmFamily::Hmac.algorithms(),
+            AlgorithmParameters::EllipticCurve(key) => match key.curve {
+                EllipticCurve::P256 => &[Algorithm::ES256],
+                EllipticCurve::P384 => &[Algorithm::ES384],
+                _ => return Ok(None),
+            },
+            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
+                &[Algorithm::EdDSA]
+            }
+            _ => return Ok(None),
+        };
+        let algorithms = match jwk.common.key_algorithm {
+            None => all.to_vec(),
+            Some(only) => match Algorithm::try_from(only) {
+                Ok(only) if all.contains(&only) => vec![only],
+                _ => return Ok(None),
+            },
+        };
+        let key = DecodingKey::from_jwk(jwk).map_err(|_| "its numbers are not base64url")?;
+        check_length(&key, &jwk.algorithm)?;
+        Ok(Some(Self {
+            id: jwk.common.key_id.clone(),
+            algorithms,
+            key,
+        }))
+    }
+}
+
+fn check_length(key: &DecodingKey, parameters: &AlgorithmParameters) -> Result<(), &'static str> {
+    use jsonwebtoken::DecodingKeyKind::{RsaModulusExponent, SecretOrDer};
+    match (parameters, key.kind()) {
+        (_, RsaModulusExponent { n, .. }) => {
+            let zeros = n.iter().take_while(|byte| **byte == 0).count();
+            if n.len() - zeros < MIN_RSA {
+                return Err("an RSA key has at least 2048 bits");
+            }
+        }
+        (AlgorithmParameters::OctetKey(_), SecretOrDer(secret)) => {
+            if secret.len() < MIN_SECRET {
+                return Err("a secret (oct) has at least 32 bytes");
+            }
+        }
+        (AlgorithmParameters::EllipticCurve(key), SecretOrDer(point)) => {
+            let coordinate = if key.curve == EllipticCurve::P256 {
+                32
+            } else {
+                48
+            };
+            if point.len() != 1 + 2 * coordinate {
+                return Err("x and y are not of the length that its curve has");
+            }
+        }
+        (_, SecretOrDer(point)) => {
+            if point.len() != 32 {
+                return Err("x has 32 bytes for Ed25519");
+            }
+        }
+    }
+    Ok(())
+}

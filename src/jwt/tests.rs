@@ -1,0 +1,251 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use super::*;
+
+const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
+
+/// The far future, in Unix time.
+const LATER: u64 = 30_000_000_000;
+
+fn encoded(bytes: impl AsRef<[u8]>) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// A token with this signature of its head and claims.
+fn token(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let signed = format!(
+        "{}.{}",
+        encoded(header.to_string()),
+        encoded(claims.to_string())
+    );
+    let signature = encoded(sign(signed.as_bytes()));
+    format!("{signed}.{signature}").into_bytes()
+}
+
+fn by_secret(header: &Value, claims: &Value) -> Vec<u8> {
+    token(header, claims, |signed| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
+        hmac::sign(&key, signed).as_ref().to_vec()
+    })
+}
+
+fn pair() -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
+}
+
+fn by_pair(claims: &Value) -> Vec<u8> {
+    let header = json!({ "alg": "EdDSA", "kid": "ed" });
+    token(&header, claims, |signed| {
+        pair().sign(signed).as_ref().to_vec()
+    })
+}
+
+/// A secret without a name, and an Ed25519 key that is named.
+fn key_set() -> KeySet {
+    let keys = json!({ "keys": [
+        { "kty": "oct", "k": encoded(SECRET) },
+        { "kty": "OKP", "crv": "Ed25519", "kid": "ed", "x": encoded(pair().public_key()) },
+        { "kty": "RSA", "use": "enc", "n": "AQ", "e": "AQAB" },
+        { "kty": "new", "anything": [1] },
+    ] });
+    KeySet::parse(keys.to_string().as_bytes()).unwrap()
+}
+
+fn verifier(expected: Expected) -> Verifier {
+    let claims = ["sub", "n", "list", "deep"].map(str::to_owned);
+    Verifier::new(key_set(), expected, claims.to_vec())
+}
+
+fn claim(verifier: &Verifier, token: &[u8], claim: &str, now: u64) -> String {
+    let mut out = Vec::new();
+    verifier.add_claim(token, claim, now, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn claims_are_texts() {
+    let claims = json!({
+        "exp": LATER, "sub": "café", "n": 7, "list": ["a", 1, true], "deep": { "a": 1 }, "unread": "x",
+    });
+    let verifier = verifier(Expected::default());
+    for token in [
+        by_pair(&claims),
+        by_secret(&json!({ "alg": "HS256" }), &claims),
+    ] {
+        for (name, text) in [
+            ("sub", "café"),
+            ("n", "7"),
+            ("list", "a,1,true"),
+            ("deep", ""),
+            ("missing", ""),
+            ("unread", ""),
+        ] {
+            assert_eq!(claim(&verifier, &token, name, 0), text, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_token_is_of_a_key_that_may_have_signed_it() {
+    let (sub, verifier) = (
+        json!({ "exp": LATER, "sub": "a" }),
+        verifier(Expected::default()),
+    );
+    let is_verified = |token: &[u8]| claim(&verifier, token, "sub", 0) == "a";
+    assert!(is_verified(&by_pair(&sub)));
+    assert!(is_verified(&by_secret(&json!({ "alg": "HS256" }), &sub)));
+    // The secret has no name, so a token may call it anything.
+    assert!(is_verified(&by_secret(
+        &json!({ "alg": "HS256", "kid": "any" }),
+        &sub
+    )));
+    // The public key as a secret.
+    let confused = token(&json!({ "alg": "HS256", "kid": "ed" }), &sub, |signed| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, pair().public_key().as_ref());
+        hmac::sign(&key, signed).as_ref().to_vec()
+    });
+    assert!(!is_verified(&confused));
+    for header in [
+        json!({ "alg": "none" }),
+        json!({ "alg": "HS512" }),
+        json!({ "alg": "EdDSA" }),
+        json!({ "alg": "RS256" }),
+        json!({ "alg": "HS256", "crit": ["exp"] }),
+        json!({ "typ": "JWT" }),
+    ] {
+        assert!(!is_verified(&by_secret(&header, &sub)), "{header}");
+        assert!(
+            !is_verified(&token(&header, &sub, |_| Vec::new())),
+            "{header}"
+        );
+    }
+    let good = by_pair(&sub);
+    for at in 0..good.len() {
+        let mut other = good.clone();
+        other[at] = if other[at] == b'A' { b'B' } else { b'A' };
+        assert!(!is_verified(&other), "{at}");
+    }
+    for end in 0..good.len() {
+        assert!(!is_verified(&good[..end]), "{end}");
+    }
+    assert!(!is_verified(&[&good[..], b".x"].concat()));
+    assert!(!is_verified(b""));
+    assert!(!is_verified(b"\xff.\x00."));
+}
+
+#[test]
+fn a_token_has_what_the_file_asks_for() {
+    let list = |items: &[&str]| items.iter().map(|it| (*it).to_owned()).collect();
+    let verifier = verifier(Expected {
+        audience: list(&["api", "web"]),
+        issuer: list(&["me"]),
+        ..Expected::default()
+    });
+    let good = json!({ "exp": LATER, "sub": "a", "aud": ["x", "web"], "iss": "me" });
+    assert_eq!(claim(&verifier, &by_pair(&good), "sub", 0), "a");
+    for (name, value) in [
+        ("exp", Value::Null),
+        ("exp", "30000000000".into()),
+        ("exp", 1.into()),
+        ("exp", (-1).into()),
+        ("nbf", LATER.into()),
+        ("aud", Value::Null),
+        ("aud", "x".into()),
+        ("aud", json!([])),
+        ("iss", Value::Null),
+        ("iss", "you".into()),
+    ] {
+        let mut claims = good.clone();
+        claims[name] = value.clone();
+        assert_eq!(
+            claim(&verifier, &by_pair(&claims), "sub", 0),
+            "",
+            "{name} {value}"
+        );
+    }
+}
+
+#[test]
+fn a_token_is_remembered_until_it_expires() {
+    let verifier = verifier(Expected {
+        leeway: std::time::Duration::from_secs(5),
+        ..Expected::default()
+    });
+    let token = by_pair(&json!({ "exp": LATER, "sub": "a" }));
+    for now in [0, LATER, LATER + 4] {
+        assert_eq!(claim(&verifier, &token, "sub", now), "a", "{now}");
+        assert_eq!(verifier.remembered(), 1);
+    }
+    assert_eq!(claim(&verifier, &token, "sub", LATER + 5), "");
+    assert_eq!(verifier.remembered(), 0);
+    // What does not verify takes no place of what does.
+    assert_eq!(claim(&verifier, &token[..token.len() - 4], "sub", 0), "");
+    assert_eq!(verifier.remembered(), 0);
+}
+
+#[test]
+fn no_more_than_a_bound_are_remembered() {
+    let verifier = verifier(Expected::default());
+    for nth in 0..10_050 {
+        let token = by_secret(
+            &json!({ "alg": "HS256" }),
+            &json!({ "exp": LATER, "n": nth }),
+        );
+        assert_eq!(claim(&verifier, &token, "n", 0), nth.to_string());
+    }
+    assert_eq!(verifier.remembered(), 10_000);
+}
+
+#[test]
+fn a_wrong_key_set_says_what_is_wrong() {
+    let wrong = |text: &str| KeySet::parse(text.as_bytes()).unwrap_err().to_string();
+    for (keys, expected) in [
+        ("[]", "none of its 0 keys signs tokens"),
+        (
+            r#"[{ "kty": "RSA", "use": "enc", "n": "AQ", "e": "AQAB" }]"#,
+            "none of its 1 keys",
+        ),
+        (
+            r#"[{ "kty": "EC", "crv": "secp256k1", "x": "AQ", "y": "AQ" }]"#,
+            "none of its 1 keys",
+        ),
+        (
+            r#"[{ "kty": "RSA", "alg": "ES256", "n": "AQ", "e": "AQAB" }]"#,
+            "none of its 1 keys",
+        ),
+        (
+            r#"[{ "kty": "RSA", "kid": "a", "n": "AQ", "e": "AQAB" }]"#,
+            "key 1 (kid \"a\"): an RSA key has at least 2048 bits",
+        ),
+        (
+            r#"[{ "kty": "oct", "k": "AQ" }]"#,
+            "key 1: a secret (oct) has at least 32 bytes",
+        ),
+        (
+            r#"[{ "kty": "oct", "k": "+" }]"#,
+            "key 1: its numbers are not base64url",
+        ),
+        (
+            r#"[{ "kty": "EC", "crv": "P-256", "x": "AQ", "y": "AQ" }]"#,
+            "key 1: x and y are not of the length that its curve has",
+        ),
+        (
+            r#"[{ "kty": "OKP", "crv": "Ed25519", "x": "AQ" }]"#,
+            "key 1: x has 32 bytes for Ed25519",
+        ),
+    ] {
+        let told = wrong(&format!("{{ \"keys\": {keys} }}"));
+        assert!(told.starts_with(expected), "{keys}: {told}");
+    }
+    for text in ["", "{}", "[]", "{\"keys\": 1}", "\"\"", "\u{0}"] {
+        let told = wrong(text);
+        assert!(
+            told.starts_with("this is not a JSON Web Key Set such as {\"keys\": [...]}: "),
+            "{told}"
+        );
+    }
+}

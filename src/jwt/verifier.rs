@@ -1,0 +1,171 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde_json::{Map, Value};
+
+use super::KeySet;
+use super::verified::{VerifiedToken, VerifiedTokens, digest_of};
+
+/// What a token must have beside a signature by one of the keys.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// Of these the token's `aud` has at least one. Empty: it does not matter.
+    pub audience: Vec<String>,
+    /// The token's `iss` is one of these. Empty: it does not matter.
+    pub issuer: Vec<String>,
+    /// How far the clock of who makes tokens may be off.
+    pub leeway: Duration,
+}
+
+/// Verifies tokens, and remembers those that it has verified.
+#[derive(Default)]
+pub struct Verifier {
+    keys: KeySet,
+    expected: Expected,
+    /// The claims that are read, in order.
+    claims: Vec<String>,
+    verified: VerifiedTokens,
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Verifier");
+        shown.field("expected", &self.expected);
+        shown.field("claims", &self.claims).finish_non_exhaustive()
+    }
+}
+
+/// Whether they verify the same tokens. What they remember does not matter.
+impl PartialEq for Verifier {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.keys, &self.expected, &self.claims) == (&other.keys, &other.expected, &other.claims)
+    }
+}
+
+impl Verifier {
+    /// A verifier of tokens by these keys, whose `claims` are read.
+    #[must_use]
+    pub fn new(keys: KeySet, expected: Expected, claims: Vec<String>) -> Self {
+        Self {
+            keys,
+            expected,
+            claims,
+            verified: VerifiedTokens::default(),
+        }
+    }
+
+    /// A verifier of the same tokens whose `claims` are read.
+    #[must_use]
+    pub fn reading(&self, claims: Vec<String>) -> Self {
+        Self::new(self.keys.clone(), self.expected.clone(), claims)
+    }
+
+    /// Whether another verifier has the same keys.
+    #[must_use]
+    pub fn has_keys_of(&self, other: &Self) -> bool {
+        self.keys == other.keys
+    }
+
+    /// Appends a claim of a token to `out`, or nothing if the token does not verify.
+    ///
+    /// A text is appended as it is, a number and a truth value as JSON writes them, and a list of
+    /// these with commas between them. Anything else has no text. `now`: the Unix time, in seconds.
+    pub fn add_claim(&self, token: &[u8], claim: &str, now: u64, out: &mut Vec<u8>) {
+        let Some(index) = self.claims.iter().position(|known| known == claim) else {
+            return;
+        };
+        let verified = self.known(token, now);
+        if let Some(text) = verified.as_ref().and_then(|it| it.claims.get(index)) {
+            out.extend_from_slice(text);
+        }
+    }
+
+    /// A verified token, remembered or not; `None`: it does not verify.
+    fn known(&self, token: &[u8], now: u64) -> Option<Arc<VerifiedToken>> {
+        let digest = digest_of(token);
+        if let Some(known) = self.verified.get(&digest, now) {
+            return Some(known);
+        }
+        let verified = Arc::new(self.verify(token, now)?);
+        self.verified.remember(digest, Arc::clone(&verified));
+        Some(verified)
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.verified.count()
+    }
+
+    fn verify(&self, token: &[u8], now: u64) -> Option<VerifiedToken> {
+        let header = decode_header(token).ok()?;
+        // Extensions that must be understood, of which this knows none (RFC 7515, section 4.1.11).
+        if header.crit.is_some() {
+            return None;
+        }
+        let validation = self.validation(header.alg);
+        let signed_by = |key: &DecodingKey| decode::<Map<String, Value>>(token, key, &validation);
+        let mut all = self.keys.of(&header).map(signed_by);
+        let claims = all.find_map(Result::ok)?.claims;
+        let until = expiry(&claims)?.saturating_add(self.expected.leeway.as_secs());
+        let text = |name: &String| claims.get(name).map(text_of).unwrap_or_default();
+        (now < until).then(|| VerifiedToken {
+            until,
+            claims: self.claims.iter().map(text).collect(),
+        })
+    }
+
+    fn validation(&self, algorithm: Algorithm) -> Validation {
+        let mut validation = Validation::new(algorithm);
+        validation.leeway = self.expected.leeway.as_secs();
+        validation.validate_nbf = true;
+        let mut required = vec!["exp"];
+        let Expected {
+            audience, issuer, ..
+        } = &self.expected;
+        validation.validate_aud = !audience.is_empty();
+        if !audience.is_empty() {
+            validation.set_audience(audience);
+            required.push("aud");
+        }
+        if !issuer.is_empty() {
+            validation.set_issuer(issuer);
+            required.push("iss");
+        }
+        validation.set_required_spec_claims(&required);
+        validation
+    }
+}
+
+/// The `exp` of a token, in seconds of Unix time. It may have a fraction (RFC 7519, section 2).
+fn expiry(claims: &Map<String, Value>) -> Option<u64> {
+    let value = claims.get("exp")?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number that is too large or negative becomes the nearest one"
+    )]
+    let rounded = |seconds: f64| seconds as u64;
+    value.as_u64().or_else(|| value.as_f64().map(rounded))
+}
+
+fn text_of(value: &Value) -> Box<[u8]> {
+    fn scalar(value: &Value) -> Option<String> {
+        match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(truth) => Some(truth.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+    let text = match value {
+        Value::Array(items) => items
+            .iter()
+            .map(scalar)
+            .collect::<Option<Vec<_>>>()
+            .map(|it| it.join(",")),
+        value => scalar(value),
+    };
+    text.unwrap_or_default().into_bytes().into()
+}
