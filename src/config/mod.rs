@@ -56,11 +56,12 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    ByteRegex, ByteRegexError, ClientNetworks, CostRule, FieldEdit, FieldEdits, Host, HostPattern,
-    HostRank, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Media,
-    Networks, Page, PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite,
-    PeerPattern, Peers, Plans, Precedence, RejectBody, RequestInputs, RouteIndex, RouteLimit,
-    Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    Authorities, ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit,
+    FieldEdits, Host, HostPattern, HostRank, Listen, ListenAddress, ListenService, Matcher,
+    MatcherInput, MatcherValue, Media, Networks, OriginTls, Page, PageChoice, PageContent,
+    PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence,
+    RejectBody, RequestInputs, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode,
+    Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;

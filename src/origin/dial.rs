@@ -13,7 +13,7 @@ use super::dns::Names;
 use super::error::OriginError;
 use super::stream::OriginStream;
 use super::tls::Tls;
-use crate::config::{Host, Scheme, ServerUrl};
+use crate::config::{Host, OriginTls, Scheme, ServerUrl};
 use crate::http::tcp::set_keepalive;
 
 /// Time that an address has before the next address of the same name is tried beside it.
@@ -26,12 +26,14 @@ const FULL: Duration = Duration::from_millis(5);
 
 /// Opens connections to servers, for all workers.
 #[derive(Clone, Debug, Default)]
-pub struct Dialer(Arc<Known>);
+pub struct Dialer {
+    known: Arc<Known>,
+    tls: Arc<Tls>,
+}
 
 #[derive(Debug, Default)]
 struct Known {
     names: Names,
-    tls: Tls,
     /// `tcp_keepalive` in milliseconds; zero means off.
     keepalive: AtomicU64,
 }
@@ -41,7 +43,31 @@ impl Dialer {
     pub fn set_keepalive(&self, idle: Option<Duration>) {
         let millis = idle.map_or(0, |idle| idle.as_millis());
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        self.0.keepalive.store(millis, Ordering::Relaxed);
+        self.known.keepalive.store(millis, Ordering::Relaxed);
+    }
+
+    /// The same dialer with this TLS. If that is what it has, sessions of TLS go on.
+    #[must_use]
+    pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
+        let mut dialer = self.clone();
+        if self.tls.settings() != tls {
+            dialer.tls = Arc::new(Tls::new(tls.clone()));
+        }
+        dialer
+    }
+
+    /// The addresses of a name, in order.
+    pub(crate) async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let found = self.known.names.addresses(name).await?;
+        let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+        addresses.sort();
+        addresses.dedup();
+        Ok(addresses)
+    }
+
+    /// Whether another dialer has the same TLS.
+    pub(super) fn has_tls_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tls, &other.tls)
     }
 
     /// Opens a connection to `server`.
@@ -69,7 +95,7 @@ impl Dialer {
         match scheme {
             Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),
             Scheme::Https => {
-                let tls = self.0.tls.connect(host, tcp, http2).await?;
+                let tls = self.tls.connect(host, tcp, http2).await?;
                 Ok(OriginStream::Tls(Box::new(tls)))
             }
         }

@@ -57,6 +57,7 @@ impl Check {
             && self.health == other.health
             && self.host == other.host
             && self.http2 == other.http2
+            && self.dialer.has_tls_of(&other.dialer)
     }
 
     /// Repeats the check and records each result.

@@ -10,13 +10,18 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::config::Host;
+use crate::config::{Host, OriginTls};
 
 /// TLS to the servers.
 ///
-/// Each server needs a certificate for its host, signed by one of the system's roots.
+/// Each server needs a certificate for its host, signed by one of the system's roots, unless the
+/// settings say otherwise.
 #[derive(Debug, Default)]
-pub(super) struct Tls(OnceCell<Configs>);
+pub(super) struct Tls {
+    settings: OriginTls,
+    /// Made for the first connection.
+    configs: OnceCell<Configs>,
+}
 
 /// The same settings with two lists of protocols.
 #[derive(Debug)]
@@ -26,6 +31,17 @@ struct Configs {
 }
 
 impl Tls {
+    pub(super) fn new(settings: OriginTls) -> Self {
+        Self {
+            settings,
+            configs: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn settings(&self) -> &OriginTls {
+        &self.settings
+    }
+
     /// Encrypts a new connection to `host`.
     ///
     /// `http2`: offers HTTP/2, too, which the server may choose by ALPN.
@@ -35,25 +51,29 @@ impl Tls {
         tcp: TcpStream,
         http2: bool,
     ) -> io::Result<TlsStream<TcpStream>> {
-        let name = match host {
-            Host::Address(address) => ServerName::from(*address),
-            Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
+        let name = match (&self.settings.server_name, host) {
+            (Some(name), _) => name.clone(),
+            (None, Host::Address(address)) => ServerName::from(*address),
+            (None, Host::Name(name)) => {
+                ServerName::try_from(name.clone()).map_err(io::Error::other)?
+            }
         };
-        let configs = self.0.get_or_try_init(load).await?;
+        let configs = self.configs.get_or_try_init(|| self.load()).await?;
         let config = if http2 { &configs.any } else { &configs.http1 };
         TlsConnector::from(Arc::clone(config))
             .connect(name, tcp)
             .await
     }
-}
 
-/// Reads the roots, on a thread where this may block.
-///
-/// If it fails, the next connection tries again.
-async fn load() -> io::Result<Configs> {
-    tokio::task::spawn_blocking(|| config(roots()?))
-        .await
-        .map_err(io::Error::other)?
+    /// Reads the system's roots, on a thread where this may block, if they are needed.
+    ///
+    /// If it fails, the next connection tries again.
+    async fn load(&self) -> io::Result<Configs> {
+        let settings = self.settings.clone();
+        tokio::task::spawn_blocking(move || config(&settings))
+            .await
+            .map_err(io::Error::other)?
+    }
 }
 
 /// Returns the system's roots, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`.
@@ -83,13 +103,27 @@ fn roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-fn config(roots: RootCertStore) -> io::Result<Configs> {
+fn config(settings: &OriginTls) -> io::Result<Configs> {
+    let roots = match &settings.authorities {
+        None => roots()?,
+        Some(authorities) => {
+            let mut roots = RootCertStore::empty();
+            // Each was added once when the file was read.
+            roots.add_parsable_certificates(authorities.certificates.iter().cloned());
+            roots
+        }
+    };
     let provider = Arc::new(ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut config = match &settings.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => builder
+            .with_client_auth_cert(identity.chain.to_vec(), identity.key.clone_key())
+            .map_err(io::Error::other)?,
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let http1 = Arc::new(config.clone());
     config.alpn_protocols.insert(0, b"h2".to_vec());

@@ -13,10 +13,10 @@ use crate::support::nginx::Nginx;
 use crate::support::{Exchange, Origin, Site, drip, eventually, free_address};
 use crate::tls::secure::{started, write_pair};
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(super) type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// An authority that may sign certificates and lists; `NAME.pem` is its certificate.
-fn authority(folder: &Path, name: &str) -> Authority {
+pub(super) fn authority(folder: &Path, name: &str) -> Authority {
     let mut params = CertificateParams::new(Vec::new()).expect("parameters");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -28,7 +28,7 @@ fn authority(folder: &Path, name: &str) -> Authority {
 }
 
 /// A certificate of a client with this serial number, in `NAME.pem`, `NAME.key` and `NAME.p12`.
-fn client(folder: &Path, authority: &Authority, name: &str, serial: &[u8]) {
+pub(super) fn client(folder: &Path, authority: &Authority, name: &str, serial: &[u8]) {
     let mut params = CertificateParams::new(Vec::new()).expect("parameters");
     params.serial_number = Some(SerialNumber::from_slice(serial));
     params

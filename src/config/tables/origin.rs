@@ -8,7 +8,8 @@ use super::fail_on::FAIL_ON;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
 use super::prelude::*;
-use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, StoreKind};
+use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, StoreKind};
+use super::origin_tls;
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -80,6 +81,20 @@ table! {
         backoff: Option<Backoff>;
         + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
             "Lowers rate and places while the origin is in trouble.",
+        /// How it differs from usual TLS.
+        tls: OriginTls;
+        + ca: Field::of(NOT_EMPTY_FORM), NewConnections,
+            "A PEM file of the authorities that sign the certificates of servers over TLS. Default: the system's.",
+            |it, _| shown(&it.tls.authorities.as_ref()?.file.display());
+        + client_cert: Field::of(NOT_EMPTY_FORM), NewConnections,
+            "A PEM file of the certificate that drip shows to servers over TLS.",
+            |it, _| shown(&it.tls.identity.as_ref()?.certificate_file.display());
+        + client_key: Field::of(NOT_EMPTY_FORM), NewConnections,
+            "A PEM file of the key of client_cert.",
+            |it, _| shown(&it.tls.identity.as_ref()?.key_file.display());
+        + server_name: Field::of(NOT_EMPTY_FORM), NewConnections,
+            "The name that servers over TLS are asked for, and that their certificates are for. Default: the host of their URL.",
+            |it, _| shown(&it.tls.server_name.as_ref()?.to_str());
             |it, settings| shown_table(it.backoff.as_ref(), settings);
         /// Health checks of the servers; `None`: there are none.
         health: Option<Health>;
@@ -122,6 +137,7 @@ pub(in crate::config) fn read<'r>(
         origin.health = fields.table("health", Health::TABLE).map(Health::of);
         check(&mut fields, &origin);
         fields.finish();
+        origin.tls = origin_tls::read(&mut fields, &origin.servers);
         Some(origin)
     })
 }

@@ -1,0 +1,138 @@
+//! TLS to the servers of an origin: `ca`, `client_cert`, `client_key` and `server_name`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+use super::prelude::*;
+use crate::config::{Authorities, ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
+
+/// Largest file, in bytes.
+const LARGEST: u64 = 32 << 20;
+
+/// Reads the fields of an origin with these servers. A wrong field is as if it was not there.
+pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
+    let ca = fields.get("ca");
+    let (certificate, key) = (fields.get("client_cert"), fields.get("client_key"));
+    let name = fields.get("server_name");
+    if !fields.is_wrong("servers") && !servers.iter().any(|server| server.url.is_encrypted()) {
+        for node in [ca, certificate, key, name].into_iter().flatten() {
+            node.tell(
+                "no server of this origin has TLS; begin its URL with https://, or remove this",
+            );
+        }
+        return OriginTls::default();
+    }
+    OriginTls {
+        authorities: ca.and_then(authorities),
+        identity: match (certificate, key) {
+            (Some(certificate), Some(key)) => identity(certificate, key),
+            (Some(node), None) => {
+                node.tell("a certificate needs its key; add client_key = \"client.key\"");
+                None
+            }
+            (None, Some(node)) => {
+                node.tell("a key needs its certificate; add client_cert = \"client.pem\"");
+                None
+            }
+            (None, None) => None,
+        },
+        server_name: name.and_then(server_name),
+    }
+}
+
+fn authorities(node: Node) -> Option<Authorities> {
+    let (file, pem) = read_file(node, "ca.pem")?;
+    let certificates = certificates(node, &file, &pem)?;
+    let mut roots = RootCertStore::empty();
+    for certificate in &certificates {
+        if let Err(error) = roots.add(certificate.clone()) {
+            node.tell(&format!("{}: {error}", node.shown(&file)));
+            return None;
+        }
+    }
+    Some(Authorities {
+        file,
+        certificates: certificates.into(),
+    })
+}
+
+fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
+    let chain = read_file(certificate, "client.pem");
+    let key = read_file(key_node, "client.key");
+    let (certificate_file, chain) = chain?;
+    let (key_file, key) = key?;
+    let chain = certificates(certificate, &certificate_file, &chain);
+    let key = match PrivateKeyDer::from_pem_slice(&key) {
+        Ok(key) => Some(key),
+        Err(_) => {
+            let file = key_node.shown(&key_file);
+            key_node.tell(&format!("{file} has no private key in PEM"));
+            None
+        }
+    };
+    let (chain, key) = chain.zip(key)?;
+    let provider = ring::default_provider();
+    let fits = provider.key_provider.load_private_key(key.clone_key());
+    let fits = fits.and_then(|key| CertifiedKey::new(chain.clone(), key).keys_match());
+    if let Err(error) = fits {
+        let (key, certificate) = (
+            key_node.shown(&key_file),
+            certificate.shown(&certificate_file),
+        );
+        key_node.tell(&format!("{key} is not the key of {certificate}: {error}"));
+        return None;
+    }
+    Some(ClientIdentity {
+        certificate_file,
+        key_file,
+        chain: chain.into(),
+        key: Arc::new(key),
+    })
+}
+
+fn read_file(node: Node, example: &str) -> Option<(PathBuf, Vec<u8>)> {
+    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
+        return node.expected(&format!("the name of a PEM file such as \"{example}\""));
+    };
+    let path = node.in_folder(name);
+    node.report.names(path.clone(), FileKind::OriginTls);
+    match read_regular(&path, LARGEST) {
+        Ok(pem) => Some((path, pem)),
+        Err(error) => {
+            node.tell(&format!("{} cannot be read: {error}", node.shown(&path)));
+            None
+        }
+    }
+}
+
+fn certificates(
+    node: Node,
+    file: &std::path::Path,
+    pem: &[u8],
+) -> Option<Vec<CertificateDer<'static>>> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let wrong = match found {
+        Ok(found) if !found.is_empty() => return Some(found),
+        Ok(_) => "it has no certificate in PEM".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    node.tell(&format!("{}: {wrong}", node.shown(file)));
+    None
+}
+
+fn server_name(node: Node) -> Option<ServerName<'static>> {
+    let name = node
+        .value
+        .as_str()
+        .map(|name| ServerName::try_from(name.to_owned()));
+    match name {
+        Some(Ok(name)) => Some(name),
+        _ => node.expected("a name or an address such as \"app.internal\""),
+    }
+}
