@@ -1,10 +1,11 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
+mod addresses;
 mod class_table;
 mod counting;
 mod reload;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
@@ -24,6 +25,8 @@ use crate::origin::{Dialer, Origin};
 use crate::time::clock;
 use crate::zone::{SharedBy, StoreHealth, Zone};
 use class_table::ClassTable;
+
+pub use addresses::Addresses;
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.
 #[derive(Debug)]
@@ -62,6 +65,8 @@ struct Lifecycle {
     route_metrics: Registry<RouteMetrics>,
     stopping: watch::Sender<bool>,
     dialer: Dialer,
+    /// Of the names whose addresses are servers.
+    addresses: Mutex<Addresses>,
     /// `None` without a collector. A change of it needs a restart.
     spans: Option<Spans>,
 }

@@ -13,8 +13,8 @@ const MIN_LINE: usize = 256;
 
 /// The lines on their way to the thread that writes them.
 ///
-/// The thread ends when this is dropped and the last line is written.
-#[derive(Debug)]
+/// The thread ends when this and its clones are dropped and the last line is written.
+#[derive(Clone, Debug)]
 pub(super) struct Backlog {
     messages: Sender<Message>,
     waiting: &'static Waiting,

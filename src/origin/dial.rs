@@ -1,5 +1,5 @@
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +31,7 @@ pub struct Dialer {
     tls: Arc<Tls>,
 }
 
+/// What the dialers of all origins share.
 #[derive(Debug, Default)]
 struct Known {
     names: Names,
@@ -74,14 +75,21 @@ impl Dialer {
     ///
     /// `http2`: a server over TLS may choose HTTP/2.
     pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
-        let (scheme, host, port) = match server {
+        let (scheme, host, port, address) = match server {
             ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
-            ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
+            ServerUrl::Tcp {
+                scheme,
+                host,
+                port,
+                address,
+            } => (scheme, host, port.get(), address.as_ref()),
         };
-        let tcp = match host {
-            Host::Address(address) => TcpStream::connect((*address, port)).await?,
-            Host::Name(name) => {
-                let addresses = self.0.names.addresses(name).await?;
+        let tcp = match (address, host) {
+            (Some(address), _) | (None, Host::Address(address)) => {
+                TcpStream::connect((*address, port)).await?
+            }
+            (None, Host::Name(name)) => {
+                let addresses = self.known.names.addresses(name).await?;
                 let connect = |mut address: SocketAddr| {
                     address.set_port(port);
                     TcpStream::connect(address)
@@ -90,7 +98,7 @@ impl Dialer {
             }
         };
         tcp.set_nodelay(true)?;
-        let keepalive = Duration::from_millis(self.0.keepalive.load(Ordering::Relaxed));
+        let keepalive = Duration::from_millis(self.known.keepalive.load(Ordering::Relaxed));
         set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
             Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),

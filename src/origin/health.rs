@@ -317,6 +317,7 @@ mod tests {
             scheme: Scheme::Http,
             host: Host::Address(Ipv4Addr::LOCALHOST.into()),
             port: NonZeroU16::MIN,
+            address: None,
         };
         (ServerHealth::new("app", Gauge::noop()), url)
     }

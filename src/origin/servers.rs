@@ -88,7 +88,6 @@ impl Origin {
             }
         };
         Self {
-            settings,
             servers,
             next: AtomicUsize::new(0),
             group,
@@ -141,7 +140,6 @@ impl Origin {
             }
         };
         Self {
-            settings,
             servers,
             next: AtomicUsize::new(0),
             group,

@@ -11,6 +11,7 @@ mod listeners;
 mod load;
 mod logs;
 mod memory;
+mod names;
 mod notify;
 mod proxy_protocol;
 mod reload;

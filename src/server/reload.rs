@@ -14,7 +14,7 @@ use super::state::StateFile;
 use crate::config::{
     self, ChangedBy, FileKind, FileState, History, LoadError, NamedFile, Problem, Settings,
 };
-use crate::http::gateway::Gateway;
+use crate::http::gateway::{Addresses, Gateway};
 use crate::observe::access::AccessLog;
 use crate::observe::metrics::ConfigMetrics;
 use crate::origin::Prober;
@@ -197,6 +197,23 @@ impl Reloader {
             "the changed file is in force"
         );
         true
+    }
+
+    /// Puts other addresses of names into force.
+    pub(super) fn take_addresses(&self, found: Addresses) {
+        let old = self.gateway();
+        let known = old.addresses();
+        for (name, addresses) in &found {
+            if known.get(name) != Some(addresses) {
+                let addresses = addresses.iter().map(ToString::to_string);
+                let addresses = addresses.collect::<Vec<_>>().join(", ");
+                tracing::info!(name, addresses, "a name has other addresses");
+            }
+        }
+        let new = Arc::new(old.with_addresses(found, &self.workers));
+        self.prober.follow(new.origins());
+        self.in_force.replace(Arc::clone(&new));
+        self.tell.send_replace(Some(new));
     }
 
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {

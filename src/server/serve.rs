@@ -11,6 +11,7 @@ use super::address::live_page;
 use super::drain::drain;
 use super::listeners::in_use;
 use super::load::Loaded;
+use super::names::NameWatch;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
@@ -73,6 +74,7 @@ pub(crate) async fn serve(
     let accepting = Accepting::start(server, tell.subscribe(), connections).await?;
     log_the_start(server);
     let workers = accepting.workers();
+    let names = NameWatch::new(tell.subscribe());
     let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
     health.set_accepting(true);
 
@@ -84,6 +86,7 @@ pub(crate) async fn serve(
         asked_to_read,
         accepting,
         reloader,
+        names,
         manager: &manager,
     };
     running.watcher.follow(running.reloader.other_files());
@@ -116,6 +119,7 @@ struct Running<'a> {
     asked_to_read: mpsc::Receiver<Read>,
     accepting: Accepting,
     reloader: Reloader,
+    names: NameWatch,
     manager: &'a ServiceManager,
 }
 
@@ -149,6 +153,7 @@ impl Running<'_> {
                     // The caller may have gone; then nothing needs the answer.
                     let _gone = done.send(());
                 }
+                found = self.names.changed() => self.reloader.take_addresses(found),
                 failed = self.accepting.failure() => return Err(failed),
             }
             self.watcher.follow(self.reloader.other_files());

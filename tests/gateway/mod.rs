@@ -47,6 +47,7 @@ mod plans;
 mod proxy_protocol;
 mod queue;
 mod request_id;
+mod resolve;
 mod retune;
 mod rotation;
 mod servers;

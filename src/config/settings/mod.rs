@@ -37,7 +37,7 @@ pub use route_match::{HostPattern, HostRank, Matcher, MatcherInput, MatcherValue
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;
 
-use super::{Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
+use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
 use crate::limit::Delay;
 
 /// The checked settings from a gateway's file.
@@ -51,6 +51,8 @@ pub struct Settings {
     pub origins: Vec<Origin>,
     /// In the order of the file; may be empty.
     pub zones: Vec<Zone>,
+    /// In the order of the file; may be empty.
+    pub jwt: Vec<Jwt>,
     /// The Redis that keeps shared zones.
     pub redis: Redis,
     /// In the order of the file; at least one.

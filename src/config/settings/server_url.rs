@@ -15,6 +15,8 @@ pub enum ServerUrl {
         host: Host,
         /// The port; the scheme's default if the file names none.
         port: NonZeroU16,
+        /// The one address of the name that this server has, if each is a server.
+        address: Option<IpAddr>,
     },
     /// `unix:/path`: plain HTTP through a socket file.
     ///
@@ -57,6 +59,28 @@ impl ServerUrl {
         )
     }
 
+    /// The name of its host, unless it is an address.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Tcp {
+                host: Host::Name(name),
+                ..
+            } => Some(name),
+            Self::Tcp { .. } | Self::Unix(_) => None,
+        }
+    }
+
+    /// The server at one address of its name.
+    #[must_use]
+    pub fn at(&self, of_name: IpAddr) -> Self {
+        let mut url = self.clone();
+        if let Self::Tcp { address, .. } = &mut url {
+            *address = Some(of_name);
+        }
+        url
+    }
+
     /// Whether connections to the server are encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
@@ -75,18 +99,28 @@ impl ServerUrl {
     #[must_use]
     pub fn authority(&self) -> String {
         match self {
-            Self::Tcp { scheme, host, port } if *port == scheme.default_port() => host.to_string(),
+            Self::Tcp {
+                scheme, host, port, ..
+            } if *port == scheme.default_port() => host.to_string(),
             Self::Tcp { host, port, .. } => format!("{host}:{port}"),
             Self::Unix(_) => "localhost".to_owned(),
         }
     }
 }
 
-/// As the file writes it, always with the port.
+/// As the file writes it, always with the port; with the address behind it if that is one of several.
 impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { scheme, host, port } => write!(f, "{scheme}://{host}:{port}"),
+            Self::Tcp {
+                scheme,
+                host,
+                port,
+                address,
+            } => {
+                write!(f, "{scheme}://{host}:{port}")?;
+                address.map_or(Ok(()), |address| write!(f, " ({address})"))
+            }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }

@@ -1,5 +1,7 @@
 //! `[origins.NAME]`.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
@@ -7,9 +9,9 @@ use super::balance::BALANCE;
 use super::fail_on::FAIL_ON;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
+use super::origin_tls;
 use super::prelude::*;
 use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, StoreKind};
-use super::origin_tls;
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -22,6 +24,8 @@ table! {
         /// At least one, without duplicates.
         servers: Vec<OriginServer> = SERVERS.required(EXAMPLE), NextRequest,
             "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\"; or a table of url, weight, backup and max_in_flight.";
+        resolve: Resolve = word().or("\"any\""), NextRequest,
+            "What a name with several addresses is: \"any\" (one server, at whichever connects) or \"each\" (as many servers).";
         balance: Balance = BALANCE.or("\"least_in_flight\""), NextRequest,
             "Which server gets a request: \"least_in_flight\", or \"hash:\" and a key, such as \"hash:$cookie_session\": all requests of a key go to one server.";
         slow_start: Duration = DURATION.or("\"0\""), NextRequest,
@@ -77,10 +81,6 @@ table! {
             "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.";
         http2: Http2 = word().or("\"auto\""), NewConnections,
             "Whether servers over TLS are offered HTTP/2.";
-        /// How it backs off while it is in trouble; `None`: not at all.
-        backoff: Option<Backoff>;
-        + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
-            "Lowers rate and places while the origin is in trouble.",
         /// How it differs from usual TLS.
         tls: OriginTls;
         + ca: Field::of(NOT_EMPTY_FORM), NewConnections,
@@ -95,6 +95,10 @@ table! {
         + server_name: Field::of(NOT_EMPTY_FORM), NewConnections,
             "The name that servers over TLS are asked for, and that their certificates are for. Default: the host of their URL.",
             |it, _| shown(&it.tls.server_name.as_ref()?.to_str());
+        /// How it backs off while it is in trouble; `None`: not at all.
+        backoff: Option<Backoff>;
+        + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
+            "Lowers rate and places while the origin is in trouble.",
             |it, settings| shown_table(it.backoff.as_ref(), settings);
         /// Health checks of the servers; `None`: there are none.
         health: Option<Health>;
@@ -133,11 +137,11 @@ pub(in crate::config) fn read<'r>(
         };
         let share = fields.get("share");
         origin.share = share.and_then(|node| index(node, "zones", zones));
+        origin.tls = origin_tls::read(&mut fields, &origin.servers);
         origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
         origin.health = fields.table("health", Health::TABLE).map(Health::of);
         check(&mut fields, &origin);
         fields.finish();
-        origin.tls = origin_tls::read(&mut fields, &origin.servers);
         Some(origin)
     })
 }
@@ -162,6 +166,13 @@ fn check(fields: &mut Fields, origin: &Origin) {
         if nobody_waits {
             node.wrong("a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store");
         }
+    }
+    if let Some(node) = fields.right("resolve")
+        && origin.resolve == Resolve::Each
+        && !fields.is_wrong("servers")
+        && origin.names_to_resolve().next().is_none()
+    {
+        node.wrong("no server of this origin has a name for a host; remove resolve");
     }
     if let Some(node) = fields.right("gateways")
         && origin.store == StoreKind::Memory
@@ -219,6 +230,36 @@ fn host(node: Node) -> Option<HostRule> {
 }
 
 impl Origin {
+    /// The names whose addresses are servers.
+    pub fn names_to_resolve(&self) -> impl Iterator<Item = &str> {
+        let is_each = self.resolve == Resolve::Each;
+        let servers = self.servers.iter().filter(move |_| is_each);
+        servers.filter_map(|server| server.url.name())
+    }
+
+    /// The origin with a server for each address of a name, if it is to be so. A name without known
+    /// addresses is one server.
+    #[must_use]
+    pub fn at_addresses(&self, addresses: &BTreeMap<String, Vec<IpAddr>>) -> Self {
+        let mut origin = self.clone();
+        if self.resolve == Resolve::Any {
+            return origin;
+        }
+        let of = |server: &OriginServer| -> Vec<OriginServer> {
+            let found = server.url.name().and_then(|name| addresses.get(name));
+            let Some(found) = found.filter(|found| !found.is_empty()) else {
+                return vec![server.clone()];
+            };
+            let at = |address: &IpAddr| OriginServer {
+                url: server.url.at(*address),
+                ..server.clone()
+            };
+            found.iter().map(at).collect()
+        };
+        origin.servers = self.servers.iter().flat_map(of).collect();
+        origin
+    }
+
     /// What its gate lets through; `None` if it has no gate.
     #[must_use]
     pub fn gate(&self) -> Option<GateLimits> {
@@ -304,4 +345,18 @@ impl Http2 {
     pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
 }
 
-words!(Http2);
+/// What a name with several addresses is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resolve {
+    /// One server, at whichever address connects.
+    Any,
+    /// A server at each address.
+    Each,
+}
+
+impl Resolve {
+    /// All values by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("any", Self::Any), ("each", Self::Each)];
+}
+
+words!(Http2, Resolve);

@@ -53,6 +53,10 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
 
 fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
+    const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver tells addresses alone; write http://host:port, and resolve = \"each\" if the name has several addresses";
+    if text.starts_with("srv+") {
+        return Err(SERVICE);
+    }
     let schemes = [
         ("http://", Scheme::Http),
         ("https://", Scheme::Https),
@@ -88,7 +92,12 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
             .and_then(|port| port.parse::<NonZeroU16>().ok()),
     };
     let port = port.ok_or("the port of a server is a number from 1 to 65535")?;
-    Ok(ServerUrl::Tcp { scheme, host, port })
+    Ok(ServerUrl::Tcp {
+        scheme,
+        host,
+        port,
+        address: None,
+    })
 }
 
 fn v6(text: &str) -> Option<Host> {

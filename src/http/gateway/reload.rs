@@ -73,14 +73,15 @@ impl Gateway {
     }
 
     fn reload_origin(&self, wanted: &config::Origin) -> Origin {
+        let wanted = wanted.at_addresses(&self.addresses());
         let mut known = self.origins.iter();
         if let Some(known) = known.find(|origin| origin.settings().name == wanted.name) {
-            return known.reload(wanted.clone());
+            return known.reload(wanted);
         }
         let mut retired = self.retired_gates.iter();
         let gate = retired.find(|(name, _)| *name == wanted.name);
         let gate = gate.map(|(_, gate)| gate);
-        Origin::behind(gate, wanted.clone(), self.lifecycle.dialer.clone())
+        Origin::behind(gate, wanted, self.lifecycle.dialer.clone())
     }
 
     /// Retires the origins that are not in the file any more. Returns the gates where requests of

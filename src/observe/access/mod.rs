@@ -50,7 +50,8 @@ pub async fn finish(limit: Duration) -> usize {
     WAITING.finish(limit).await
 }
 
-/// An open access log. When it is dropped, the lines that still wait are written.
+/// An open access log. When it and its clones are dropped, the lines that still wait are written.
+#[derive(Clone)]
 pub struct AccessLog {
     format: Format,
     backlog: Backlog,

@@ -34,6 +34,7 @@ pub(super) fn listen(name: &str, servers: &[OriginServer], tally: Tally) -> io::
             scheme: Scheme::Http,
             host,
             port,
+            ..
         } = server
         else {
             let other = "the demo's sample origin speaks only plain HTTP over TCP; name a server such as http://127.0.0.1:9000";
