@@ -59,8 +59,8 @@ enum Command {
     Advise(advise::AdviseArguments),
     /// Show the live page in a terminal; if the output is not a terminal, print it once
     ///
-    /// `?` lists the keys. To change something (pause, rate, dry run, reload) where the gateway has a
-    /// `DRIP_ADMIN_TOKEN`, start drip top with the same variable.
+    /// `?` lists the keys. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same
+    /// variable; to change something (pause, rate, dry run, reload), with its `DRIP_ADMIN_TOKEN`.
     Top {
         /// The address of a gateway's admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]

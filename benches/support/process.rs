@@ -37,7 +37,8 @@ impl Running {
         command
             .args(["run", "-c", "gateway.toml"])
             .current_dir(folder)
-            .env_remove("DRIP_ADMIN_TOKEN");
+            .env_remove("DRIP_ADMIN_TOKEN")
+            .env_remove("DRIP_ADMIN_READ_TOKEN");
         Self::start(command, Side::Anywhere, address, &folder.join("log"))
     }
 

@@ -10,14 +10,18 @@
 //! | `expiry` | ends overrides whose time is over |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may read and change something, and the security headers for browsers |
+//! | `author` | who changes something, and the lines of the log about it |
+//! | `metrics_access` | whether `/metrics` needs a token |
 //! | `own_names` | the names by which the port may be asked |
 //! | `reply` | responses in JSON |
 
 mod api;
+mod author;
 mod expiry;
 mod guard;
 mod health;
 mod live;
+mod metrics_access;
 mod own_names;
 mod page;
 mod reply;
@@ -37,7 +41,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::own_names::OwnNames;
 use self::reply::Refusal;
-use crate::config::{FileState, History};
+use crate::config::{AdminTokens, FileState, History};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
 use crate::status::sampler::Sampler;
@@ -45,6 +49,7 @@ use crate::status::{RecentStatus, Recorder, exposition};
 use crate::time::clock;
 
 pub use health::Health;
+pub use metrics_access::CurrentMetricsAccess;
 
 /// State that the handlers of the admin port share.
 pub struct Admin {
@@ -66,8 +71,10 @@ pub struct Admin {
     pub recent: RecentStatus,
     /// The client connections.
     pub connections: ClientConnections,
-    /// The token that a request must show to change something; `None`: no token is needed.
-    pub token: Option<Vec<u8>>,
+    /// The tokens that requests must show.
+    pub tokens: AdminTokens,
+    /// Whether `/metrics` needs one.
+    pub metrics_access: CurrentMetricsAccess,
 }
 
 /// A request to read the file now.

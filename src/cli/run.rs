@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::config::AdminTokens;
 use crate::http::gateway::Gateway;
 use crate::observe::log::Logging;
 use crate::server;
@@ -18,6 +19,13 @@ pub fn run(file: &Path) -> ExitCode {
         Ok(loaded) => loaded,
         Err(error) => {
             complain(error.with_remedy());
+            return ExitCode::FAILURE;
+        }
+    };
+    let tokens = match AdminTokens::of_environment() {
+        Ok(tokens) => tokens,
+        Err(error) => {
+            complain(format_args!("drip: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -35,7 +43,7 @@ pub fn run(file: &Path) -> ExitCode {
     let (tell, told) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {
         tokio::select! {
-            served = server::serve(loaded, tell) => served,
+            served = server::serve(loaded, tokens, tell) => served,
             () = follow(told, &logging) => Ok(()),
         }
     });

@@ -8,6 +8,7 @@
 //! - [`changes`] says what a reload changes, and [`History`] keeps it.
 //! - [`Watcher`] reports changes of the file.
 
+mod admin_tokens;
 mod byte_rate;
 mod changes;
 mod fields;
@@ -40,13 +41,11 @@ mod toml_string;
 mod unclosed;
 mod watch;
 
+pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
 pub use byte_rate::ByteRate;
 pub use changes::changes;
 pub(crate) use file::parse_after;
-pub use file::{
-    FileField, admin_of_broken, admin_token, has_admin_token, load, parse, read, unusable_files,
-    warnings_of_files,
-};
+pub use file::{FileField, admin_of_broken, load, parse, read, unusable_files, warnings_of_files};
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
@@ -81,7 +80,7 @@ pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
 pub use tables::route::{RatelimitHeaders, Route, RouteAction};
-pub use tables::server::{ForwardedHeader, Server};
+pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};
 pub use tables::zone::Zone;
 pub(crate) use tables::zone::cut;

@@ -18,8 +18,8 @@ use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
 use super::{logs, memory};
-use crate::admin::{self, Admin, Health, Read};
-use crate::config::{self, ChangedBy, FileState, History, LoadError, Watcher};
+use crate::admin::{self, Admin, CurrentMetricsAccess, Health, Read};
+use crate::config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
 use crate::status::{RecentStatus, Recorder};
@@ -35,6 +35,7 @@ use crate::time::clock;
 /// watched.
 pub(crate) async fn serve(
     loaded: Loaded,
+    tokens: AdminTokens,
     tell: watch::Sender<Option<Arc<Gateway>>>,
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
@@ -59,7 +60,8 @@ pub(crate) async fn serve(
             reload: ask,
             recent: RecentStatus::default(),
             connections: connections.clone(),
-            token: config::admin_token(),
+            tokens,
+            metrics_access: CurrentMetricsAccess::new(server.metrics),
         };
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::{load, serve};
+use crate::config::AdminTokens;
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::{Crash, Key};
@@ -141,7 +142,7 @@ fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
         let file = folder.path().join("gateway.toml");
         std::fs::write(&file, text).unwrap();
         let loaded = load(&file).unwrap();
-        let served = actix_rt::System::new().block_on(serve(loaded, tell));
+        let served = actix_rt::System::new().block_on(serve(loaded, AdminTokens::default(), tell));
         served.expect("the gateway runs");
     });
     told

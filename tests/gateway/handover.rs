@@ -24,6 +24,7 @@ fn handed(site: &Site, socket: impl Into<OwnedFd>) -> Command {
         .args(["-c", script, env!("CARGO_BIN_EXE_drip"), "-c"])
         .arg(site.file())
         .env_remove("DRIP_ADMIN_TOKEN")
+        .env_remove("DRIP_ADMIN_READ_TOKEN")
         .stdin(Stdio::from(socket.into()));
     shell
 }

@@ -134,6 +134,7 @@ fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
         .args(["run", "-c"])
         .arg(site.file())
         .env_remove("DRIP_ADMIN_TOKEN")
+        .env_remove("DRIP_ADMIN_READ_TOKEN")
         .stdin(Stdio::null());
     let gateway = Gateway::run_as(site, shell);
     gateway.wait_until_ready();

@@ -3,6 +3,7 @@
 mod accept;
 mod admin;
 mod admin_api;
+mod admin_tokens;
 mod algorithms;
 mod backoff;
 mod billing;

@@ -42,6 +42,7 @@ fn in_image(root: &TempDir, command: &[String]) -> Command {
         .args(command)
         .env("PATH", "/usr/bin:/usr/sbin")
         .env_remove("DRIP_ADMIN_TOKEN")
+        .env_remove("DRIP_ADMIN_READ_TOKEN")
         .stdin(Stdio::null());
     chroot
 }

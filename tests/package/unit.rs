@@ -60,6 +60,7 @@ impl Unit {
             .env("NOTIFY_SOCKET", &manager.path)
             .env("WATCHDOG_USEC", watchdog.as_micros().to_string())
             .env_remove("DRIP_ADMIN_TOKEN")
+            .env_remove("DRIP_ADMIN_READ_TOKEN")
             .stdin(Stdio::null());
         shell
     }

@@ -196,6 +196,66 @@ fn the_token_is_asked_for_and_kept_in_this_tab_only() {
 }
 
 #[test]
+fn a_page_without_the_token_for_reading_asks_for_it() {
+    let origin = Origin::start();
+    let gateway = Gateway::start_with(
+        &one_zone(&origin, "10r/s", "burst = 4"),
+        &[
+            ("DRIP_ADMIN_READ_TOKEN", Path::new("reader")),
+            ("DRIP_ADMIN_TOKEN", Path::new("ops:SECRET1")),
+        ],
+    );
+    let browser = Browser::start(&[]);
+    browser.look(DESKTOP);
+    browser.go(&format!("http://{}/", gateway.site.admin));
+    let asks = "return !document.querySelector('#login').hidden && says('#link') === 'needs a token' \
+        && document.querySelector('#login').checkVisibility() && !document.querySelector('.layout').checkVisibility()";
+    browser.wait_for("the form", asks);
+    for width in [390, 320, 1280] {
+        browser.look(Look {
+            width,
+            ..PHONE_IN_THE_DARK
+        });
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
+    enter(&browser, "#login-token", "wrong");
+    click(&browser, "#login button");
+    browser.wait_for(
+        "the refusal",
+        "return says('#login-error') === 'The gateway does not know this token.' && !document.querySelector('#login-error').hidden",
+    );
+    enter(&browser, "#login-token", "reader");
+    click(&browser, "#login button");
+    browser.wait_for(
+        "the page is live",
+        "return says('#link') === 'live' && document.querySelector('#login').hidden && says('.settings').includes('10r/s') \
+            && document.querySelector('.layout').checkVisibility() && says('#what') === 'No requests are waiting'",
+    );
+    // The stream goes on: samples come.
+    let before = browser.run("return document.querySelector('#totals').textContent");
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    browser.wait_for(
+        "a sample",
+        &format!("return document.querySelector('#totals').textContent !== {before}"),
+    );
+    // The token for reading changes nothing, and the dialog asks for another.
+    click(&browser, "#reload");
+    click(&browser, "#act-do");
+    browser.wait_for(
+        "the refusal of the change",
+        "return says('#act-error').includes('only reads') && !document.querySelector('#act-token-line').hidden",
+    );
+    enter(&browser, "#act-token", "SECRET1");
+    click(&browser, "#act-do");
+    wait_until_closed(&browser);
+    browser.wait_for("it is done", "return says('#acted') === 'Reload: done.'");
+    assert!(gateway.log().contains("by=\"ops\""), "{}", gateway.log());
+    check_that_only_the_api_refused(&browser, &[401, 403]);
+    let shown = browser.requests();
+    assert!(shown.iter().all(|url| !url.contains("reader")), "{shown:?}");
+}
+
+#[test]
 fn a_change_is_told_at_its_mark_and_in_a_list() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 4"));

@@ -109,7 +109,10 @@ impl Sandbox {
             format!("{}:{path}", self.path().join("bin").display()),
         );
         // All its connections are local.
-        shell.env("NO_PROXY", "*").env_remove("DRIP_ADMIN_TOKEN");
+        shell
+            .env("NO_PROXY", "*")
+            .env_remove("DRIP_ADMIN_TOKEN")
+            .env_remove("DRIP_ADMIN_READ_TOKEN");
         shell.stdin(Stdio::null());
         shell
     }

@@ -20,7 +20,12 @@ use super::{Answer, SOON, eventually, fetch, now};
 /// The program, without the environment variables that it reads.
 pub fn drip() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
-    for variable in ["DRIP_ADMIN_TOKEN", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+    for variable in [
+        "DRIP_ADMIN_TOKEN",
+        "DRIP_ADMIN_READ_TOKEN",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    ] {
         command.env_remove(variable);
     }
     command.stdin(Stdio::null());

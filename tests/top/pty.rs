@@ -64,6 +64,7 @@ impl Pty {
             .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top", address])
             .env_remove("NO_COLOR")
             .env_remove("DRIP_ADMIN_TOKEN")
+            .env_remove("DRIP_ADMIN_READ_TOKEN")
             .envs(variables.iter().copied())
             .stdin(input())
             .stdout(input())

@@ -141,7 +141,8 @@ impl Peer {
         command
             .args(written.arguments)
             .current_dir(folder.path())
-            .env_remove("DRIP_ADMIN_TOKEN");
+            .env_remove("DRIP_ADMIN_TOKEN")
+            .env_remove("DRIP_ADMIN_READ_TOKEN");
         let side = if setup.workers == 1 {
             Side::Proxy
         } else {

@@ -1,8 +1,10 @@
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Read};
 use crate::config::{self, Broken, Change, FileState};
@@ -21,7 +23,15 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
 }
 
 /// Reads the file now.
-pub(super) async fn reload(admin: Data<Admin>) -> Answer {
+pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
+    // Lines of the reload itself say what becomes of it.
+    Author::of(&request).log(&Changed {
+        event: "reload requested",
+        what: &admin.file,
+        from: None,
+        to: "as it is saved",
+        until: None,
+    });
     let (done, read) = oneshot::channel();
     if admin.reload.send(Read { done }).await.is_err() || read.await.is_err() {
         return Err(Refusal::new(

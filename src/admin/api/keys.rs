@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::zones::find;
 use crate::admin::Admin;
+use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::limit::{Measure, Window};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
-use crate::status::overridden::view as override_view;
+use crate::status::overridden::{place, view as override_view};
 use crate::status::views;
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
@@ -247,15 +248,25 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
     } else {
         Waiters::Stay
     };
-    let forgotten = match key {
-        Some(key) => zone.forget(unmasked(zone, key).await?, waiters).await,
-        None => None,
-    };
-    let dropped = forgotten.ok_or_else(|| {
+    let none = || {
         let message =
             "the zone has no such key; write the key as the list of keys shows it, percent-encoded";
         Refusal::new(StatusCode::NOT_FOUND, message)
-    })?;
+    };
+    let key = unmasked(zone, key.ok_or_else(none)?).await?;
+    let place = place(zone, Some(&key));
+    let dropped = zone.forget(key, waiters).await.ok_or_else(none)?;
+    let to = match dropped {
+        0 => "forgotten".to_owned(),
+        dropped => format!("forgotten, waiting requests rejected: {dropped}"),
+    };
+    Author::of(&request).log(&Changed {
+        event: "key forgotten",
+        what: &place,
+        from: None,
+        to: &to,
+        until: None,
+    });
     Ok(reply::ok(&Forgotten {
         forgotten: true,
         dropped,

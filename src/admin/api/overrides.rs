@@ -6,11 +6,11 @@ use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use serde::Deserialize;
-use tracing::field::{DisplayValue, display};
 
 use super::keys::{named, unmasked};
 use super::zones::find;
 use crate::admin::Admin;
+use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{ChangedBy, StoreKind};
 use crate::limit::{Rate, parse_duration};
@@ -35,7 +35,6 @@ struct OverrideBody {
 }
 
 /// What an override is for.
-#[derive(Clone)]
 enum Target {
     Zone,
     Key(Key),
@@ -63,17 +62,21 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
 }
 
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
-    let peer = request.peer_addr().map(|peer| peer.ip().to_string());
-    let by = peer.unwrap_or_default();
+    let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
-        let wanted = wanted(&body, zone, &by)?;
-        put(zone, target.clone(), &wanted)?;
+        let by = author.shown();
+        let wanted = wanted(&body, zone, by)?;
+        let before = put(zone, &target, &wanted)?;
+        let (place, to) = (place(zone, target.key()), what(&wanted));
+        author.log(&Changed {
+            event: "override set",
+            what: &place,
+            from: Some(&before.map_or_else(|| in_file(zone, &target), |it| what(&it))),
+            to: &to,
+            until: Some(wanted.until),
+        });
         let until = timestamp(wanted.until);
-        let text = format!(
-            "{}: {} until {until}, by {by}",
-            place(zone, target.key()),
-            what(&wanted)
-        );
+        let text = format!("{place}: {to} until {until}, by {by}");
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         Ok(view(&wanted))
     })
@@ -81,16 +84,22 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
 }
 
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    let peer = request.peer_addr().map(|peer| peer.ip().to_string());
+    let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
         let Some(ended) = take(zone, &target) else {
             let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
-        let text = format!("{}: override undone", place(zone, target.key()));
+        let place = place(zone, target.key());
+        author.log(&Changed {
+            event: "override undone",
+            what: &place,
+            from: Some(&what(&ended)),
+            to: &in_file(zone, &target),
+            until: None,
+        });
+        let text = format!("{place}: override undone");
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
-        let (key, zone) = (target.name(zone), &zone.settings().name);
-        tracing::warn!(zone, key, by = peer, "override undone");
         Ok(view(&ended))
     })
     .await
@@ -180,34 +189,21 @@ fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
-    let name = target.name(zone);
+/// Sets an override. Returns the one before.
+fn put(zone: &Zone, target: &Target, wanted: &Override) -> Result<Option<Override>, Refusal> {
     zone.change_overrides(|overrides| match target {
-        Target::Zone => {
-            overrides.zone = Some(wanted.clone());
-            Ok(())
-        }
+        Target::Zone => Ok(overrides.zone.replace(wanted.clone())),
         Target::Key(key) => {
-            let is_known = overrides.keys.contains_key(&key);
+            let is_known = overrides.keys.contains_key(key);
             if !is_known && overrides.keys.len() >= MAX_KEYS {
                 let message = format!(
                     "{MAX_KEYS} keys of this zone have an override already; undo one, or give these keys a plan in the file"
                 );
                 return Err(Refusal::new(StatusCode::CONFLICT, message));
             }
-            overrides.keys.insert(key, wanted.clone());
-            Ok(())
+            Ok(overrides.keys.insert(key.clone(), wanted.clone()))
         }
-    })?;
-    tracing::warn!(
-        zone = zone.settings().name,
-        key = name,
-        by = wanted.by,
-        what = what(wanted),
-        until = %timestamp(wanted.until),
-        "override set"
-    );
-    Ok(())
+    })
 }
 
 /// Ends an override.
@@ -225,12 +221,14 @@ impl Target {
             Self::Key(key) => Some(key),
         }
     }
+}
 
-    /// The key, for a text between quotes of the log; `None` for the whole zone.
-    fn name(&self, zone: &Zone) -> Option<DisplayValue<String>> {
-        let names = KeyNames::of(zone.settings());
-        self.key().map(|key| display(names.short_quoted(key)))
-    }
+/// What the file says where nothing is overridden, as text.
+fn in_file(zone: &Zone, target: &Target) -> String {
+    let settings = zone.settings();
+    let plan = target.key().and_then(|key| settings.plans.of(key));
+    let rate = plan.and_then(|plan| plan.rate).unwrap_or(settings.rate);
+    format!("the file: rate {rate}")
 }
 
 /// What an override says, as text.

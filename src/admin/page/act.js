@@ -1,9 +1,10 @@
 // The dialog that acts on a zone, a key or the gateway: it says what will happen, and asks once.
 
 import { actionsOf } from "./actions.js";
-import { keepToken, send, token } from "./send.js";
+import { send } from "./send.js";
 import { known, last } from "./state.js";
 import { $, make, setText, visible } from "./text.js";
+import { keepToken, token } from "./token.js";
 import { compare, hideComparison } from "./whatif.js";
 
 let target = null;

@@ -2,11 +2,12 @@
 
 import { askLimited } from "./limited.js";
 import { KEPT, drawSoon, known, last, roomOf } from "./state.js";
+import { call } from "./token.js";
 
 const WITHIN = 15_000; // ms that the counts of servers are compared over
 
 async function get(path) {
-  const answer = await fetch(path, { cache: "no-store" });
+  const answer = await call(path);
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 }

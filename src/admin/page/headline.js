@@ -3,6 +3,7 @@
 import { actOnZone } from "./act.js";
 import { RECENT, drawSoon, known, last } from "./state.js";
 import { $, ago, clock, count, make, setText, tell, visible } from "./text.js";
+import { call } from "./token.js";
 
 let past = null;
 
@@ -63,7 +64,7 @@ function showAdvice(zone, rate) {
 
 async function askPast() {
   try {
-    const answer = await fetch("api/headline", { cache: "no-store" });
+    const answer = await call("api/headline");
     if (answer.ok) past = (await answer.json()).history;
   } catch {
     // The list stays as it was; the stream shows whether the gateway is reachable.

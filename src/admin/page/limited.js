@@ -4,6 +4,7 @@ import { visit } from "./address.js";
 import { keyRow, showKey } from "./keys.js";
 import { drawSoon, known, last, sum, view } from "./state.js";
 import { $, count, percent, seconds, setText, visible, whole } from "./text.js";
+import { call } from "./token.js";
 
 const SHOWN = 8;
 /** Sums of waits, short enough for a column. */
@@ -42,7 +43,7 @@ export async function askLimited() {
   const path = `api/zones/${encodeURIComponent(zone)}/keys?sort=${want.sort}&window=${want.window}&limit=${SHOWN}`;
   let answer = null;
   try {
-    const response = await fetch(path, { cache: "no-store" });
+    const response = await call(path);
     if (response.ok) answer = await response.json();
   } catch {
     // What is shown stays; the stream shows whether the gateway is reachable.

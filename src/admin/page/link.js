@@ -1,10 +1,13 @@
 // The stream of samples, and whether it is alive.
 
-import { drawSoon, last, take } from "./state.js";
+import { readEvents } from "./events.js";
+import { needsToken, refusedToRead } from "./login.js";
+import { drawSoon, last, take as keep } from "./state.js";
+import { call } from "./token.js";
 
 const LOST_AFTER = 3500; // ms without an event until the connection counts as lost
 
-const link = { source: null, heard: Date.now(), lostSince: null, again: 500, retry: null, news: () => {} };
+const link = { stream: null, heard: Date.now(), lostSince: null, again: 500, retry: null, news: () => {} };
 
 export const isLost = () => link.lostSince !== null;
 
@@ -30,34 +33,58 @@ const newsOf = (sample) => JSON.stringify([
   sample.store?.up,
 ]);
 
-function connect() {
-  clearTimeout(link.retry);
-  link.source?.close();
-  link.heard = Date.now();
-  const since = last()?.seq;
-  const source = new EventSource(since === undefined ? "api/live" : `api/live?since=${since}`);
-  link.source = source;
-  source.addEventListener("history", ({ data }) => {
-    heard();
-    const first = !last();
-    JSON.parse(data).samples.forEach(take);
-    if (first) link.news();
+function take(name, data) {
+  heard();
+  const before = last();
+  if (name === "history") {
+    JSON.parse(data).samples.forEach(keep);
+    if (!before) link.news();
     drawSoon();
-  });
-  source.addEventListener("sample", ({ data }) => {
-    heard();
+  }
+  if (name === "sample") {
     const sample = JSON.parse(data);
-    const before = last();
     const isNews = !before || newsOf(sample) !== newsOf(before);
-    take(sample);
+    keep(sample);
     if (isNews) link.news();
     drawSoon();
+  }
+}
+
+/** Reads the stream until it ends, which is an error, too. */
+async function listen(stream) {
+  const since = last()?.seq;
+  const path = since === undefined ? "api/live" : `api/live?since=${since}`;
+  const response = await call(path, { signal: stream.signal });
+  if (stream.signal.aborted) return;
+  refusedToRead(response.status === 401);
+  if (!response.ok) return;
+  await readEvents(response, (name, data) => {
+    if (stream.signal.aborted) return;
+    try {
+      take(name, data);
+    } catch (error) {
+      reportError(error); // It is no failure of the connection.
+    }
   });
-  source.addEventListener("error", () => {
-    lost();
-    // The browser reconnects by itself, except after a response that is not a stream.
-    if (source.readyState === EventSource.CLOSED) retryLater();
-  });
+}
+
+async function connect() {
+  clearTimeout(link.retry);
+  link.stream?.abort();
+  const stream = new AbortController();
+  link.stream = stream;
+  link.heard = Date.now();
+  await listen(stream).catch(() => {});
+  if (stream.signal.aborted) return;
+  lost();
+  // Without another token the answer stays the same; the form connects again.
+  if (!needsToken()) retryLater();
+}
+
+/** Connects with the token that the reader has entered. */
+export function connectAgain() {
+  link.again = 500;
+  connect();
 }
 
 function retryLater() {
@@ -69,7 +96,7 @@ function retryLater() {
 /** Detects a dead connection that looks open, as after sleep: no events arrive. */
 function watch() {
   const silent = Date.now() - link.heard;
-  if (silent < LOST_AFTER) return;
+  if (silent < LOST_AFTER || needsToken()) return;
   lost();
   if (silent > 2 * LOST_AFTER) connect();
 }

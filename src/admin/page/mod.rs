@@ -3,7 +3,8 @@
 //! | script | what it is |
 //! |---|---|
 //! | `page` | what is drawn when |
-//! | `state`, `link`, `ask` | what the gateway has told; the stream, and requests to the API |
+//! | `state`, `link`, `events`, `ask` | what the gateway has told; the stream, and requests to the API |
+//! | `token`, `login` | the token of the reader, and the form for it |
 //! | `address` | the zone and the time span in the page's address |
 //! | `text` | numbers, text and elements |
 //! | `plot`, `canvas`, `marks` | plots over time, and the marks of changes on them |
@@ -28,7 +29,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 30] = [
+const ASSETS: [Asset; 33] = [
     asset("/", "text/html; charset=utf-8", include_str!("page.html")),
     asset(
         "/page.css",
@@ -38,6 +39,9 @@ const ASSETS: [Asset; 30] = [
     script("/page.js", include_str!("page.js")),
     script("/state.js", include_str!("state.js")),
     script("/link.js", include_str!("link.js")),
+    script("/events.js", include_str!("events.js")),
+    script("/token.js", include_str!("token.js")),
+    script("/login.js", include_str!("login.js")),
     script("/ask.js", include_str!("ask.js")),
     script("/address.js", include_str!("address.js")),
     script("/text.js", include_str!("text.js")),
@@ -82,6 +86,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         let handler = async move |request: HttpRequest| asset.answer(&request);
         config.service(reading(asset.path, handler));
     }
+}
+
+/// Whether a path is that of a file of the page.
+pub(super) fn has(path: &str) -> bool {
+    ASSETS.iter().any(|asset| asset.path == path)
 }
 
 impl Asset {

@@ -1,6 +1,7 @@
 // Notices: an error in the file, a stop, a lost connection.
 
 import { isLost } from "./link.js";
+import { needsToken } from "./login.js";
 import { known, last } from "./state.js";
 import { $, clock, make, placeOf, say, setState, setText, visible } from "./text.js";
 
@@ -48,13 +49,14 @@ export function showNotices() {
 }
 
 export function showLink() {
+  const locked = needsToken();
   const lost = isLost();
   const stopping = last()?.stopping;
   document.body.classList.toggle("gone", lost && known.samples.length > 0);
   const state = lost ? "rejecting" : !last() ? "waits" : stopping ? "waiting" : "passing";
   setState($("link"), state);
-  setText($("link").firstElementChild, lost ? "offline" : !last() ? "connecting" : stopping ? "stopping" : "live");
-  notice("gone", lost && (last()
+  setText($("link").firstElementChild, locked ? "needs a token" : lost ? "offline" : !last() ? "connecting" : stopping ? "stopping" : "live");
+  notice("gone", lost && !locked && (last()
     ? `No data from the gateway since ${clock(last().time)}. The values below are from then. This page keeps trying to connect.`
     : "No data from the gateway. This page keeps trying to connect."));
 }

@@ -8,7 +8,8 @@ import { showFile } from "./file.js";
 import { showHeadline, startHeadline } from "./headline.js";
 import { showKeys } from "./keys.js";
 import { showLimited, startLimited } from "./limited.js";
-import { isLost, startLink } from "./link.js";
+import { connectAgain, isLost, startLink } from "./link.js";
+import { showLogin, startLogin } from "./login.js";
 import { showLink, showNotices } from "./notices.js";
 import { showOrigins } from "./origins.js";
 import { showRoutes, startRoutes } from "./routes.js";
@@ -22,6 +23,7 @@ const ASK_EVERY = 5000; // ms between two requests for totals, origins and setti
 
 function draw() {
   showLink();
+  showLogin();
   if (!last()) return;
   showNotices();
   showHeadline();
@@ -58,6 +60,10 @@ startHeadline();
 startRoutes(drawSoon);
 startLimited();
 startAct(askAll);
+startLogin(() => {
+  connectAgain();
+  askAll();
+});
 setInterval(() => {
   if (!document.hidden && !isLost()) askAll();
 }, ASK_EVERY);

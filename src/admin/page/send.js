@@ -1,25 +1,7 @@
-// Requests that change something. The token stays in this tab: it is forgotten when the tab closes.
+// Requests that change something.
 
 import { placeOf, visible } from "./text.js";
-
-const NAME = "drip.token";
-
-export function token() {
-  try {
-    return sessionStorage.getItem(NAME) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-export function keepToken(text) {
-  try {
-    if (text.trim()) sessionStorage.setItem(NAME, text.trim());
-    else sessionStorage.removeItem(NAME);
-  } catch {
-    // A browser that forbids storage: the gateway will ask for the token again.
-  }
-}
+import { call } from "./token.js";
 
 /** Why a request failed, in words of the gateway. `needsToken`: another token may help. */
 class Refused extends Error {
@@ -39,16 +21,15 @@ function reasonOf(status, answer) {
 
 /** Sends a request that changes something, and returns the answer. */
 export async function send(method, path, body) {
-  const headers = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (token()) headers.Authorization = `Bearer ${token()}`;
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
   try {
-    response = await fetch(path, { method, headers, cache: "no-store", body: body && JSON.stringify(body) });
+    response = await call(path, { method, headers, body: body && JSON.stringify(body) });
   } catch {
     throw new Refused("the gateway does not answer", false);
   }
   const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new Refused(reasonOf(response.status, answer), response.status === 401);
+  // 403: the token only reads.
+  if (!response.ok) throw new Refused(reasonOf(response.status, answer), [401, 403].includes(response.status));
   return answer;
 }

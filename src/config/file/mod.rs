@@ -14,11 +14,11 @@ mod tests;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::path::Path;
-use std::{env, fs, io};
+use std::{fs, io};
 
 use self::environment::Written;
+use super::admin_tokens::has_admin_token;
 use super::fields::Fields;
 use super::node::Node;
 use super::of_table::OfTable;
@@ -34,7 +34,7 @@ use super::{
 
 /// Reads and checks a file.
 ///
-/// The admin port may be open to other hosts if the environment has `DRIP_ADMIN_TOKEN`.
+/// The admin port may be open to other hosts if the environment has a token for it.
 ///
 /// # Errors
 ///
@@ -42,23 +42,6 @@ use super::{
 /// them.
 pub fn load(path: &Path) -> Result<Settings, LoadError> {
     Ok(parse(&read(path)?, path, has_admin_token())?)
-}
-
-/// Whether the environment has a `DRIP_ADMIN_TOKEN`.
-///
-/// Requests to the admin port that change something must then show it.
-#[must_use]
-pub fn has_admin_token() -> bool {
-    admin_token().is_some()
-}
-
-/// The `DRIP_ADMIN_TOKEN` of the environment, if it is set and not empty.
-///
-/// White space around it is removed: a file that a token comes from usually ends with a new line.
-#[must_use]
-pub fn admin_token() -> Option<Vec<u8>> {
-    let token = env::var_os("DRIP_ADMIN_TOKEN").map(OsString::into_encoded_bytes)?;
-    Some(token.trim_ascii().to_vec()).filter(|token| !token.is_empty())
 }
 
 /// Largest file, in bytes. `/dev/zero` never ends.

@@ -30,6 +30,8 @@ table! {
         /// In lower case.
         admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
             "Names by which the admin port may be asked, besides those of the host.";
+        metrics: MetricsAccess = word().or("\"open\""), Now,
+            "Whether /metrics of the admin port needs no token (\"open\"), or one for reading or changing (\"token\").";
         name: String = NAME.or_else(host_name).shown_at(-1), Now,
             "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name.";
         workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
@@ -153,6 +155,14 @@ pub(in crate::config) fn read(mut fields: Fields, admin_token: bool) -> Server {
     let listen = |node: Node| listen::read(node, has_tls, clients);
     server.listen = read_or_default(&mut fields, "listen", listen);
     server.admin = read_or_default(&mut fields, "admin", |node| admin(node, admin_token));
+    if let Some(node) = fields.value("metrics")
+        && server.metrics == MetricsAccess::Token
+        && !admin_token
+    {
+        node.wrong(
+            "no token is set; set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN, or write \"open\"",
+        );
+    }
     meet(&fields, &server);
     fields.finish();
     server
@@ -283,7 +293,21 @@ impl Server {
     }
 }
 
-words!(ForwardedHeader);
+words!(ForwardedHeader, MetricsAccess);
+
+/// Who may read `/metrics`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricsAccess {
+    /// Everybody who reaches the admin port.
+    Open,
+    /// Requests with a token of the admin port.
+    Token,
+}
+
+impl MetricsAccess {
+    /// Both by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("open", Self::Open), ("token", Self::Token)];
+}
 
 /// The field in which a trusted peer names its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::tally::{TENTH, TENTHS};
-use crate::config::{Level, Log};
+use crate::config::{AdminTokens, Level, Log};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::log::Logging;
@@ -37,13 +37,14 @@ pub(super) async fn play(
         level: log.level.min(Level::Warn),
         ..log.clone()
     })?;
+    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let file = loaded.file.clone();
     let mut signals = Signals::listen()?;
     // When interrupted, the gateway would drain its queues. The demo does not need those answers,
     // so it ends first.
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
-        served = server::serve(loaded, tell) => {
+        served = server::serve(loaded, tokens, tell) => {
             served.map_err(|error| remedy(error, &file))
         }
         shown = scene => shown,

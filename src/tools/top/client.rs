@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use awc::ClientResponse;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::change::Request;
-use crate::config;
+use crate::config::AdminTokens;
 use crate::status::views::{Plain, Problem};
 
 /// Timeout for an answer and between two events. An event comes every second.
@@ -38,22 +39,43 @@ pub(super) enum Lost {
         "the gateway has another name: use its address, or add this name to admin_hosts in [server]"
     )]
     OtherName,
+    #[error(
+        "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN to its token for reading, or DRIP_ADMIN_TOKEN to one for changes"
+    )]
+    NoToken,
+    #[error(
+        "it does not know the token in {0}: set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN as where the gateway starts"
+    )]
+    UnknownToken(&'static str),
     #[error("it answers {1} to {0}")]
     Refused(&'static str, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
     Strange(&'static str, Plain),
 }
 
+impl Lost {
+    /// Whether the remedy is another token.
+    pub(super) fn is_about_tokens(&self) -> bool {
+        matches!(self, Self::NoToken | Self::UnknownToken(_))
+    }
+}
+
 pub(super) struct Client {
     client: awc::Client,
     address: Address,
+    tokens: Rc<AdminTokens>,
 }
 
 impl Client {
-    pub(super) fn new(address: Address) -> Self {
+    /// `tokens`: those of this process.
+    pub(super) fn new(address: Address, tokens: Rc<AdminTokens>) -> Self {
         // awc's own timeout would also end the live events.
         let client = awc::Client::builder().disable_timeout().finish();
-        Self { client, address }
+        Self {
+            client,
+            address,
+            tokens,
+        }
     }
 
     pub(super) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
@@ -74,10 +96,8 @@ impl Client {
         let Request { method, path, body } = wanted;
         let url = format!("http://{}{path}", self.address);
         let mut request = self.client.request(method.clone(), url);
-        if let Some(token) = config::admin_token() {
-            let mut value = b"Bearer ".to_vec();
-            value.extend(token);
-            request = request.insert_header((header::AUTHORIZATION, value));
+        if let Some(token) = self.tokens.to_change() {
+            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
         }
         let request = request.insert_header((header::CONTENT_TYPE, "application/json"));
         let sent = request.send_body(body.clone().unwrap_or_default());
@@ -92,8 +112,8 @@ impl Client {
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
-        let remedy = match (status, config::has_admin_token()) {
-            (StatusCode::UNAUTHORIZED, false) => {
+        let remedy = match (status, self.tokens.permit_changes()) {
+            (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {
                 "; start drip top with DRIP_ADMIN_TOKEN set to its token"
             }
             (StatusCode::UNAUTHORIZED, true) => {
@@ -110,6 +130,9 @@ impl Client {
         after: Option<&str>,
     ) -> Result<ClientResponse<impl Stream<Item = Read> + Unpin + use<>>, Lost> {
         let mut request = self.client.get(format!("http://{}{path}", self.address));
+        if let Some(token) = self.tokens.to_read() {
+            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
+        }
         if let Some(after) = after {
             request = request.insert_header(("last-event-id", after));
         }
@@ -120,9 +143,18 @@ impl Client {
         match response.status() {
             StatusCode::OK => Ok(response),
             StatusCode::MISDIRECTED_REQUEST => Err(Lost::OtherName),
+            StatusCode::UNAUTHORIZED => Err(match self.tokens.variable_to_read() {
+                None => Lost::NoToken,
+                Some(variable) => Lost::UnknownToken(variable),
+            }),
             status => Err(Lost::Refused(path, status)),
         }
     }
+}
+
+/// The field's value that shows a token.
+fn bearer(token: &[u8]) -> Vec<u8> {
+    [b"Bearer ", token].concat()
 }
 
 type Read = Result<Bytes, awc::error::PayloadError>;

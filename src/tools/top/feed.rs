@@ -1,5 +1,6 @@
 //! Receives the gateway's samples, and reconnects when the gateway is unreachable.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -8,6 +9,7 @@ use tokio::time::sleep;
 use super::address::Address;
 use super::client::{Client, Lost, next, parse, strange};
 use super::sse::{Event, Reader};
+use crate::config::AdminTokens;
 use crate::status::views::{Config, History, Origins, Problem, Sample, Zones};
 
 /// Pause between two tries to reach the gateway.
@@ -48,10 +50,10 @@ impl From<Lost> for Stop {
 }
 
 /// Starts a feed of the gateway at `address`, and returns its receiver.
-pub(super) fn listen(address: Address) -> Receiver<News> {
+pub(super) fn listen(address: Address, tokens: Rc<AdminTokens>) -> Receiver<News> {
     let (tell, told) = channel(16);
     let feed = Feed {
-        client: Client::new(address),
+        client: Client::new(address, tokens),
         tell,
         last: None,
     };

@@ -19,6 +19,7 @@ mod view;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
@@ -28,6 +29,7 @@ pub use self::address::{Address, NoAddress};
 use self::client::Lost;
 use self::feed::News;
 use self::model::Model;
+use crate::config::AdminTokens;
 use crate::time::clock;
 use crate::tools::complain::complain;
 
@@ -51,15 +53,20 @@ pub fn top(address: &Address, once: bool) -> ExitCode {
 }
 
 async fn show(address: &Address, once: bool) -> io::Result<()> {
-    let mut feed = feed::listen(address.clone());
+    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let tokens = Rc::new(tokens);
+    let mut feed = feed::listen(address.clone(), Rc::clone(&tokens));
     let model = first(&mut feed).await.map_err(|lost| {
+        if lost.is_about_tokens() {
+            return io::Error::other(format!("nothing to show from {address}: {lost}"));
+        }
         io::Error::other(format!(
             "nothing to show from {address}: {lost}; start the gateway, or give the address that its file has as \
              server.admin: drip top ADDRESS"
         ))
     })?;
     if !once && io::stdout().is_terminal() {
-        return terminal::watch(address, feed, model).await;
+        return terminal::watch(address, tokens, feed, model).await;
     }
     let mut stdout = io::stdout();
     stdout.write_all(snapshot::text(address, &model).as_bytes())?;

@@ -18,6 +18,7 @@ use super::keys;
 use super::model::Model;
 use super::page::Page;
 use super::view::{Paint, View};
+use crate::config::AdminTokens;
 use crate::server::signals::Signals;
 use crate::time::clock;
 
@@ -38,6 +39,7 @@ impl Drop for Restore {
 /// Draws what the feed reports, and acts on typed keys, until told to quit.
 pub(super) async fn watch(
     address: &Address,
+    tokens: Rc<AdminTokens>,
     mut feed: Receiver<News>,
     mut model: Model,
 ) -> io::Result<()> {
@@ -46,7 +48,7 @@ pub(super) async fn watch(
     let mut terminal = ratatui::try_init()?;
     let mut input = input();
     let (mut page, paint) = (Page::default(), Paint::wanted());
-    let (changer, mut results) = Changer::new(address.clone());
+    let (changer, mut results) = Changer::new(address.clone(), tokens);
     let mut ticks = interval(SECOND);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -103,9 +105,9 @@ struct Changer {
 }
 
 impl Changer {
-    fn new(address: Address) -> (Self, Receiver<Outcome>) {
+    fn new(address: Address, tokens: Rc<AdminTokens>) -> (Self, Receiver<Outcome>) {
         let (tell, results) = channel(1);
-        let client = Rc::new(Client::new(address));
+        let client = Rc::new(Client::new(address, tokens));
         (Self { client, tell }, results)
     }
 

@@ -10,9 +10,9 @@ const SHOWN: &str = include_str!("shown.toml");
 
 #[test]
 fn what_is_shown_reads_back_as_the_same_settings() {
-    let settings = parse(EVERYTHING, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let settings = parse(EVERYTHING, Path::new("/etc/drip/gateway.toml"), true).unwrap();
     assert_eq!(show(&settings), SHOWN);
-    let again = parse(SHOWN, Path::new("/elsewhere/gateway.toml"), false).unwrap();
+    let again = parse(SHOWN, Path::new("/elsewhere/gateway.toml"), true).unwrap();
     let warnings = settings.warnings.clone();
     assert_eq!(Settings { warnings, ..again }, settings);
 }
@@ -30,7 +30,7 @@ gateways = 3
 path = "/"
 origin = "app"
 "#;
-    let read = |text: &str| parse(text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let read = |text: &str| parse(text, Path::new("/etc/drip/gateway.toml"), true).unwrap();
     let settings = read(text);
     let shown = show(&settings);
     assert!(
@@ -95,17 +95,17 @@ fn defaults_are_shown_and_read_back() {
 fn one_certificate_is_shown_without_a_list() {
     let text = include_str!("../../../../gateway.toml");
     let text = format!("{text}\n[server.tls]\ncert = [\"a.pem\"]\nkey = \"a.key\"\n");
-    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), true).unwrap();
     let shown = show(&settings);
     let tls = "[server.tls]\ncert = \"/etc/drip/a.pem\"\nkey = \"/etc/drip/a.key\"\n";
     assert!(shown.contains(tls), "{shown}");
-    let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), false);
+    let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), true);
     assert_eq!(again, Ok(settings));
 }
 
 #[test]
 fn routes_are_named_and_matched_byte_by_byte() {
-    let settings = parse(SHOWN, Path::new("gateway.toml"), false).unwrap();
+    let settings = parse(SHOWN, Path::new("gateway.toml"), true).unwrap();
     let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();
     assert_eq!(
         names,

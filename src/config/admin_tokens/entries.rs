@@ -1,0 +1,66 @@
+//! The entries of `DRIP_ADMIN_TOKEN`: `NAME:SECRET`, `"SECRET"` or `NAME:"SECRET"`.
+
+/// An entry, without the blanks around it.
+pub(super) struct Entry<'t> {
+    pub(super) whole: &'t [u8],
+    /// What is before the first colon, if it is a name.
+    pub(super) name: Option<&'t str>,
+    /// Without the quotes.
+    pub(super) secret: &'t [u8],
+    pub(super) is_quoted: bool,
+}
+
+impl Entry<'_> {
+    /// Whether it has neither a name nor quotes.
+    pub(super) fn is_bare(&self) -> bool {
+        self.name.is_none() && !self.is_quoted
+    }
+}
+
+/// Reads the entries of a text. Quotes count at the beginning of an entry and of a secret.
+pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
+    let mut entries = Vec::new();
+    let mut rest = text;
+    loop {
+        let begin = rest.trim_ascii_start();
+        let (name, secret) = named(begin).map_or((None, begin), |(name, it)| (Some(name), it));
+        let nth = entries.len() + 1;
+        let (secret, is_quoted, after) = match secret.strip_prefix(b"\"") {
+            Some(quoted) => {
+                let end = memchr::memchr(b'"', quoted);
+                let end =
+                    end.ok_or_else(|| format!("the quote of entry {nth} has no end; add one"))?;
+                (&quoted[..end], true, quoted[end + 1..].trim_ascii_start())
+            }
+            None => {
+                let end = memchr::memchr(b',', secret).unwrap_or(secret.len());
+                (secret[..end].trim_ascii_end(), false, &secret[end..])
+            }
+        };
+        let whole = begin[..begin.len() - after.len()].trim_ascii_end();
+        entries.push(Entry {
+            whole,
+            name,
+            secret: secret.trim_ascii(),
+            is_quoted,
+        });
+        match after.split_first() {
+            None => return Ok(entries),
+            Some((b',', more)) => rest = more,
+            Some(_) => {
+                return Err(format!(
+                    "only a comma may follow the quotes of entry {nth}; put the whole secret in quotes"
+                ));
+            }
+        }
+    }
+}
+
+/// The name before the first colon of an entry, and what follows it.
+fn named(entry: &[u8]) -> Option<(&str, &[u8])> {
+    let colon = memchr::memchr(b':', entry)?;
+    let name = str::from_utf8(&entry[..colon]).ok()?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let is_name = !name.is_empty() && name.chars().all(is_part);
+    is_name.then(|| (name, entry[colon + 1..].trim_ascii_start()))
+}

@@ -1,0 +1,237 @@
+//! The tokens of the admin port, from the environment.
+
+mod entries;
+
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use subtle::{Choice, ConstantTimeEq};
+use thiserror::Error;
+
+use self::entries::Entry;
+
+const ADMIN: &str = "DRIP_ADMIN_TOKEN";
+const READ: &str = "DRIP_ADMIN_READ_TOKEN";
+
+/// Fewest bytes of a secret behind a name.
+///
+/// A token of earlier versions may contain a colon. What is behind it must not become a token that
+/// can be guessed.
+const MIN_NAMED_SECRET: usize = 6;
+
+/// The tokens of the admin port.
+///
+/// It has no `Debug`: they are secrets.
+#[derive(Clone, Default)]
+pub struct AdminTokens {
+    /// What is accepted for changes; empty: there is no token for changes.
+    changing: Vec<AdminToken>,
+    /// `None`: reading needs no token.
+    reading: Option<Vec<u8>>,
+}
+
+/// A text that is accepted for changes, and the name of the token that it is.
+#[derive(Clone)]
+struct AdminToken {
+    secret: Vec<u8>,
+    name: Option<Arc<str>>,
+}
+
+/// What the token of a request permits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenRole {
+    /// There is none, or it is unknown.
+    Unknown,
+    /// Reading.
+    Reader,
+    /// Reading and changing, with the name of the token.
+    Admin(Option<Arc<str>>),
+}
+
+/// What is wrong with a variable. It never has the secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{variable}: {problem}")]
+pub struct AdminTokenError {
+    variable: &'static str,
+    problem: String,
+}
+
+/// Whether the environment has a token for the admin port.
+#[must_use]
+pub fn has_admin_token() -> bool {
+    [ADMIN, READ]
+        .iter()
+        .any(|name| !of_environment(name).is_empty())
+}
+
+/// The value of a variable without the white space around it; empty if it is not set.
+///
+/// A file that a token comes from usually ends with a new line.
+fn of_environment(name: &str) -> Vec<u8> {
+    let value = env::var_os(name).map(OsString::into_encoded_bytes);
+    value.unwrap_or_default().trim_ascii().to_vec()
+}
+
+impl AdminTokens {
+    /// Reads `DRIP_ADMIN_TOKEN` and `DRIP_ADMIN_READ_TOKEN`.
+    ///
+    /// # Errors
+    ///
+    /// Says which of them is wrong, and what would be right.
+    pub fn of_environment() -> Result<Self, AdminTokenError> {
+        Self::of(&of_environment(ADMIN), &of_environment(READ))
+    }
+
+    /// Reads the values of both variables; an empty one is as if it were not set.
+    pub(crate) fn of(admin: &[u8], read: &[u8]) -> Result<Self, AdminTokenError> {
+        let wrong = |variable| move |problem: String| AdminTokenError { variable, problem };
+        for (variable, value) in [(ADMIN, admin), (READ, read)] {
+            if value.iter().any(u8::is_ascii_control) {
+                let problem =
+                    "it has a control character, which no request can send; choose another token";
+                return Err(wrong(variable)(problem.to_owned()));
+            }
+        }
+        let changing = changing(admin).map_err(wrong(ADMIN))?;
+        if changing.iter().any(|token| token.secret == read) {
+            let problem = format!(
+                "it is a token in {ADMIN}, too, with which all can be changed; choose another token"
+            );
+            return Err(wrong(READ)(problem));
+        }
+        let reading = (!read.is_empty()).then(|| read.to_vec());
+        Ok(Self { changing, reading })
+    }
+
+    /// Whether there is a token for reading.
+    #[must_use]
+    pub fn protect_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// Whether there is a token for changes.
+    #[must_use]
+    pub fn permit_changes(&self) -> bool {
+        !self.changing.is_empty()
+    }
+
+    /// Whether there is none at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changing.is_empty() && self.reading.is_none()
+    }
+
+    /// What a token permits. It is compared with all, each in constant time.
+    #[must_use]
+    pub fn role(&self, token: &[u8]) -> TokenRole {
+        let mut role = TokenRole::Unknown;
+        let is_reader = self.reading.as_deref().map(|it| it.ct_eq(token));
+        if bool::from(is_reader.unwrap_or(Choice::from(0))) {
+            role = TokenRole::Reader;
+        }
+        for known in &self.changing {
+            if bool::from(known.secret.ct_eq(token)) {
+                role = TokenRole::Admin(known.name.clone());
+            }
+        }
+        role
+    }
+
+    /// The token that a client sends to read: the weakest that it has.
+    #[must_use]
+    pub fn to_read(&self) -> Option<&[u8]> {
+        self.reading.as_deref().or_else(|| self.first_for_changes())
+    }
+
+    /// The variable that [`to_read`](Self::to_read) is from.
+    #[must_use]
+    pub fn variable_to_read(&self) -> Option<&'static str> {
+        match (&self.reading, self.permit_changes()) {
+            (Some(_), _) => Some(READ),
+            (None, true) => Some(ADMIN),
+            (None, false) => None,
+        }
+    }
+
+    /// The token that a client sends to change something.
+    ///
+    /// Without one for changes it is that for reading: the gateway then says what is missing.
+    #[must_use]
+    pub fn to_change(&self) -> Option<&[u8]> {
+        self.first_for_changes().or(self.reading.as_deref())
+    }
+
+    fn first_for_changes(&self) -> Option<&[u8]> {
+        self.changing.first().map(|token| &*token.secret)
+    }
+}
+
+/// What `DRIP_ADMIN_TOKEN` accepts for changes.
+///
+/// The whole text of the variable, or of an entry, is accepted beside the secret in it: who knows
+/// it knows the secret, and it may be a token of an earlier version.
+fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
+    let token = |secret: &[u8], name: Option<&str>| AdminToken {
+        secret: secret.to_vec(),
+        name: name.map(Arc::from),
+    };
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let entries = entries::read(text)?;
+    let is_one_token = match &*entries {
+        [one] => !one.is_quoted && (one.name.is_none() || one.secret.len() < MIN_NAMED_SECRET),
+        several => several.iter().all(Entry::is_bare),
+    };
+    if is_one_token {
+        return Ok(vec![token(text, None)]);
+    }
+    check(&entries)?;
+    let mut tokens: Vec<AdminToken> = Vec::new();
+    for entry in &entries {
+        tokens.push(token(entry.secret, entry.name));
+    }
+    for entry in entries.iter().filter(|entry| entry.whole != text) {
+        tokens.push(token(entry.whole, entry.name));
+    }
+    tokens.push(token(text, None));
+    Ok(tokens)
+}
+
+/// Checks the entries of a list. Problems name an entry by its number: its text may be a secret.
+fn check(entries: &[Entry]) -> Result<(), String> {
+    for (index, entry) in entries.iter().enumerate() {
+        let nth = index + 1;
+        if entry.secret.is_empty() {
+            return Err(format!(
+                "entry {nth} is empty; write each as NAME:SECRET, with a comma between two"
+            ));
+        }
+        if entry.is_bare() {
+            return Err(format!(
+                "entry {nth} has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes"
+            ));
+        }
+        if entry.name.is_some() && entry.secret.len() < MIN_NAMED_SECRET {
+            return Err(format!(
+                "the secret of entry {nth} is too short; take at least {MIN_NAMED_SECRET} characters, or put what is one token in double quotes"
+            ));
+        }
+        for (before, other) in entries[..index].iter().enumerate() {
+            let same = match (entry.name, other.name) {
+                _ if entry.secret == other.secret => "secret",
+                (Some(name), Some(other)) if name == other => "name",
+                _ => continue,
+            };
+            return Err(format!(
+                "entries {} and {nth} have the same {same}; give each its own",
+                before + 1
+            ));
+        }
+    }
+    Ok(())
+}

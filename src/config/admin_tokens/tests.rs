@@ -1,0 +1,148 @@
+use super::*;
+
+fn tokens(admin: &str, read: &str) -> AdminTokens {
+    AdminTokens::of(admin.as_bytes(), read.as_bytes())
+        .unwrap_or_else(|error| panic!("{admin:?}: {error}"))
+}
+
+fn problem(admin: &str, read: &str) -> String {
+    match AdminTokens::of(admin.as_bytes(), read.as_bytes()) {
+        Ok(_) => panic!("{admin:?} and {read:?} are accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn admin(name: &str) -> TokenRole {
+    TokenRole::Admin(Some(name).filter(|name| !name.is_empty()).map(Arc::from))
+}
+
+#[test]
+fn each_entry_has_its_name_and_its_secret() {
+    for (text, sent, expected) in [
+        ("ops:SECRET1,ci:SECRET2", "SECRET1", admin("ops")),
+        ("ops:SECRET1,ci:SECRET2", "SECRET2", admin("ci")),
+        ("ops:SECRET1, ci:SECRET2", "ci:SECRET2", admin("ci")),
+        ("ops:SECRET1,ci:SECRET2", "ops:SECRET2", TokenRole::Unknown),
+        ("ops:SECRET1,ci:SECRET2", "SECRET", TokenRole::Unknown),
+        ("ops:SECRET1,ci:SECRET2", "", TokenRole::Unknown),
+        ("ops:SECRET1", "SECRET1", admin("ops")),
+        ("a-1_B:SECRET1", "SECRET1", admin("a-1_B")),
+        ("ops:SEC:RET,ci:SECRET2", "SEC:RET", admin("ops")),
+        ("ops:\"SEC,RET:1\",ci:SECRET2", "SEC,RET:1", admin("ops")),
+        ("\"abc:defghi\",ci:SECRET2", "abc:defghi", admin("")),
+        ("\"abc:defghi\",ci:SECRET2", "defghi", TokenRole::Unknown),
+    ] {
+        assert_eq!(
+            tokens(text, "").role(sent.as_bytes()),
+            expected,
+            "{text}: {sent}"
+        );
+    }
+}
+
+#[test]
+fn a_token_of_an_earlier_version_goes_on() {
+    for text in [
+        "t",
+        "s3cret",
+        "abc:def",
+        "abc:defghi",
+        "long-secret-in-front:1",
+        "ops:",
+        ":abcdefgh",
+        "a b:abcdefgh",
+        "a,b",
+        "a!:b,c!:d",
+        "pass\"word,",
+        "\"quoted\"",
+        "ab:cdefgh,ij:klmnop",
+    ] {
+        assert_eq!(tokens(text, "").role(text.as_bytes()), admin(""), "{text}");
+    }
+    for (text, part) in [
+        ("a,b", "a"),
+        ("a,b", "b"),
+        ("abc:def", "def"),
+        ("long-secret-in-front:1", "1"),
+        (":abcdefgh", "abcdefgh"),
+        ("a b:abcdefgh", "abcdefgh"),
+        ("\"abc:defghi\"", "defghi"),
+    ] {
+        let role = tokens(text, "").role(part.as_bytes());
+        assert_eq!(role, TokenRole::Unknown, "{text}: {part} can be guessed");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_without_the_secret() {
+    for (text, expected) in [
+        (
+            "ops:hidden1,hidden2",
+            "DRIP_ADMIN_TOKEN: entry 2 has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes",
+        ),
+        (
+            "ops:hidden1,",
+            "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two",
+        ),
+        (
+            "ops:hidden1,ci:",
+            "DRIP_ADMIN_TOKEN: entry 2 is empty; write each as NAME:SECRET, with a comma between two",
+        ),
+        (
+            "\"\"",
+            "DRIP_ADMIN_TOKEN: entry 1 is empty; write each as NAME:SECRET, with a comma between two",
+        ),
+        (
+            "hid:den,ci:hidden",
+            "DRIP_ADMIN_TOKEN: the secret of entry 1 is too short; take at least 6 characters, or put what is one token in double quotes",
+        ),
+        (
+            "hidden:hidden1,hidden:hidden2",
+            "DRIP_ADMIN_TOKEN: entries 1 and 2 have the same name; give each its own",
+        ),
+        (
+            "ops:hidden,\"x\",ci:hidden",
+            "DRIP_ADMIN_TOKEN: entries 1 and 3 have the same secret; give each its own",
+        ),
+        (
+            "ops:\"hidden",
+            "DRIP_ADMIN_TOKEN: the quote of entry 1 has no end; add one",
+        ),
+        (
+            "ci:hidden1,\"hidden\"hidden",
+            "DRIP_ADMIN_TOKEN: only a comma may follow the quotes of entry 2; put the whole secret in quotes",
+        ),
+        (
+            "hid\nden",
+            "DRIP_ADMIN_TOKEN: it has a control character, which no request can send; choose another token",
+        ),
+    ] {
+        let found = problem(text, "");
+        assert_eq!(found, expected, "{text:?}");
+        assert!(!found.contains("hid"), "{found}");
+    }
+    let same = "DRIP_ADMIN_READ_TOKEN: it is a token in DRIP_ADMIN_TOKEN, too, with which all can be changed; choose another token";
+    for read in ["hidden1", "ops:hidden1", "ops:hidden1,ci:hidden2"] {
+        assert_eq!(problem("ops:hidden1,ci:hidden2", read), same);
+    }
+    assert!(problem("", "hid\u{7f}den").starts_with("DRIP_ADMIN_READ_TOKEN: it has a control"));
+}
+
+#[test]
+fn a_read_token_reads_and_a_client_sends_the_weakest_that_will_do() {
+    let both = tokens("ops:SECRET1", "a,b:c");
+    assert_eq!(both.role(b"a,b:c"), TokenRole::Reader);
+    assert!(both.protect_reading() && both.permit_changes() && !both.is_empty());
+    assert_eq!(both.to_read(), Some(&b"a,b:c"[..]));
+    assert_eq!(both.to_change(), Some(&b"SECRET1"[..]));
+
+    let reading = tokens("", "r");
+    assert!(reading.protect_reading() && !reading.permit_changes());
+    assert_eq!(reading.to_change(), Some(&b"r"[..]));
+    let changing = tokens("abc:def", "");
+    assert!(!changing.protect_reading());
+    assert_eq!(changing.to_read(), Some(&b"abc:def"[..]));
+    let none = tokens("", "");
+    assert!(none.is_empty() && none.to_read().is_none() && none.to_change().is_none());
+    assert_eq!(none.role(b""), TokenRole::Unknown);
+}

@@ -1,0 +1,372 @@
+//! Tokens of the admin port: for reading, for changes with a name, and for metrics.
+
+use std::path::Path;
+
+use crate::gateway::live::Listener;
+use crate::gateway::operator::ask;
+use crate::support::{Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, one_zone};
+
+const ADMIN: &str = "DRIP_ADMIN_TOKEN";
+const READ: &str = "DRIP_ADMIN_READ_TOKEN";
+
+/// A gateway with these values in its environment, and `server` in its `[server]`.
+fn start(origin: &Origin, server: &str, admin: &str, read: &str) -> Gateway {
+    let file = format!("{server}{}", one_zone(origin, "1r/m", "burst = 3"));
+    Gateway::start_with(&file, &[(ADMIN, Path::new(admin)), (READ, Path::new(read))])
+}
+
+fn bearer(token: &str) -> String {
+    match token {
+        "" => String::new(),
+        token => format!("Authorization: Bearer {token}\r\n"),
+    }
+}
+
+/// The status of an answer, which may have no end.
+fn status(gateway: &Gateway, path: &str, token: &str) -> u16 {
+    let mut client = Client::connect(gateway.site.admin);
+    let (admin, fields) = (gateway.site.admin, bearer(token));
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n").as_bytes());
+    let first_line = client.head().first_line;
+    let status = first_line.split(' ').nth(1).expect("a status");
+    status.parse().expect("a number")
+}
+
+fn send(gateway: &Gateway, method: &str, path: &str, token: &str, body: &str) -> Answer {
+    let fields = format!("{}Content-Length: {}\r\n", bearer(token), body.len());
+    let mut client = Client::connect(gateway.site.admin);
+    let admin = gateway.site.admin;
+    client.send(
+        format!("{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n{body}").as_bytes(),
+    );
+    client.answer()
+}
+
+const SECRETS: [&str; 7] = [
+    "/api/zones",
+    "/api/zones/z",
+    "/api/zones/z/keys",
+    "/api/config",
+    "/api/live",
+    "/api/headline",
+    "/nothing/here",
+];
+
+#[test]
+fn reading_needs_the_token_for_it_or_one_for_changes() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "", "ops:SECRET1,ci:SECRET2", "reader");
+    for path in SECRETS {
+        for wrong in ["", "reade", "readers", "SECRET", "ops"] {
+            let refused = ask(&gateway, "GET", path, &bearer(wrong));
+            assert_eq!(refused.status, 401, "{path} {wrong}");
+            assert_eq!(refused.field("www-authenticate"), Some("Bearer"));
+            assert!(refused.text().contains(READ), "{}", refused.text());
+        }
+        for right in ["reader", "SECRET1", "SECRET2"] {
+            let expected = if path == "/nothing/here" { 404 } else { 200 };
+            assert_eq!(status(&gateway, path, right), expected, "{path} {right}");
+        }
+    }
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/",
+        "/page.js",
+        "/login.js",
+        "/icon.svg",
+        "/metrics",
+    ] {
+        assert_eq!(status(&gateway, path, ""), 200, "{path}");
+        assert_eq!(status(&gateway, path, "wrong"), 200, "{path}");
+    }
+    // A page that has pointed its own name here does not know the token.
+    for (token, expected) in [("", 401), ("reader", 200)] {
+        let mut client = Client::connect(gateway.site.admin);
+        let fields = bearer(token);
+        client.send(
+            format!("GET /api/zones HTTP/1.1\r\nHost: evil.example\r\n{fields}\r\n").as_bytes(),
+        );
+        assert_eq!(client.answer().status, expected, "{token}");
+    }
+    let mut listener = Listener::connect(&gateway, "", &bearer("reader"));
+    assert_eq!(listener.next().name, "history");
+}
+
+#[test]
+fn without_a_token_for_reading_it_is_as_before() {
+    let origin = Origin::start();
+    for admin in ["", "secret"] {
+        let gateway = start(&origin, "", admin, " \n");
+        for path in SECRETS.iter().filter(|path| path.starts_with("/api")) {
+            assert_eq!(status(&gateway, path, ""), 200, "{path}");
+            assert_eq!(status(&gateway, path, "wrong"), 200, "{path}");
+        }
+        let mut listener = Listener::connect(&gateway, "", "");
+        assert_eq!(listener.next().name, "history");
+    }
+}
+
+#[test]
+fn metrics_are_open_or_need_a_token_as_the_file_says_now() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "metrics = \"token\"\n", "ops:SECRET1", "reader");
+    let seen = || ["", "wrong", "reader", "SECRET1"].map(|it| status(&gateway, "/metrics", it));
+    assert_eq!(seen(), [401, 401, 200, 200]);
+    assert_eq!(status(&gateway, "/healthz", ""), 200);
+    gateway.site.write(&one_zone(&origin, "1r/m", "burst = 3"));
+    eventually("they are open", || seen() == [200, 200, 200, 200]);
+    let file = one_zone(&origin, "1r/m", "burst = 3");
+    gateway.site.write(&format!("metrics = \"token\"\n{file}"));
+    eventually("they are not", || seen() == [401, 401, 200, 200]);
+    // One for changes will do.
+    let gateway = start(&origin, "metrics = \"token\"\n", "secret", "");
+    assert_eq!(status(&gateway, "/%6Detrics", ""), 401);
+    let seen = ["", "wrong", "secret"].map(|it| status(&gateway, "/metrics", it));
+    assert_eq!(seen, [401, 401, 200]);
+    assert_eq!(status(&gateway, "/api/zones", ""), 200);
+}
+
+#[test]
+fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "", "ops:SECRET1,ci:SECRET2,\"plain\"", "reader");
+    let (zone, key) = ("/api/zones/z/override", "/api/zones/z/keys/a");
+    let pause = r#"{"pause": true, "for": "1h"}"#;
+    let rate = r#"{"rate": "7r/s", "for": "1h"}"#;
+    let of_key = "/api/zones/z/keys/a/override";
+    let changes: [(&str, &str, &str, &str, &[&str]); 8] = [
+        (
+            "PUT",
+            zone,
+            pause,
+            "SECRET1",
+            &[
+                "override set",
+                "what=\"zones.z\"",
+                "from=\"the file: rate 1r/m\"",
+                "to=\"paused\"",
+                "until=2",
+                "by=\"ops\"",
+            ],
+        ),
+        (
+            "PUT",
+            zone,
+            rate,
+            "SECRET2",
+            &[
+                "override set",
+                "from=\"paused\"",
+                "to=\"rate 7r/s\"",
+                "until=2",
+                "by=\"ci\"",
+            ],
+        ),
+        (
+            "DELETE",
+            zone,
+            "",
+            "ops:SECRET1",
+            &[
+                "override undone",
+                "from=\"rate 7r/s\"",
+                "to=\"the file: rate 1r/m\"",
+                "by=\"ops\"",
+            ],
+        ),
+        (
+            "PUT",
+            of_key,
+            rate,
+            "plain",
+            &["override set", "what=\"zones.z, key a\"", "by=\"admin\""],
+        ),
+        (
+            "DELETE",
+            of_key,
+            "",
+            "SECRET2",
+            &["override undone", "what=\"zones.z, key a\"", "by=\"ci\""],
+        ),
+        (
+            "DELETE",
+            key,
+            "",
+            "SECRET1",
+            &[
+                "key forgotten",
+                "what=\"zones.z, key a\"",
+                "to=\"forgotten\"",
+                "by=\"ops\"",
+            ],
+        ),
+        (
+            "DELETE",
+            "/api/zones/z/keys/b?drop=true",
+            "",
+            "SECRET1",
+            &[
+                "key forgotten",
+                "what=\"zones.z, key b\"",
+                "to=\"forgotten, waiting requests rejected: 1\"",
+                "by=\"ops\"",
+            ],
+        ),
+        (
+            "POST",
+            "/api/reload",
+            "",
+            "SECRET2",
+            &["reload requested", "what=\"gateway.toml\"", "by=\"ci\""],
+        ),
+    ];
+    for path in ["/?key=a", "/?key=b"] {
+        assert_eq!(fetch(gateway.address(), path).status, 200);
+    }
+    let waiting = Client::ask(gateway.address(), "/?key=b");
+    gateway.wait_for_depth(1);
+    for (method, path, body, token, parts) in changes {
+        let refused = send(&gateway, method, path, "reader", body);
+        assert_eq!(refused.status, 403, "{method} {path}");
+        assert!(refused.text().contains(ADMIN), "{}", refused.text());
+        for wrong in ["", "wrong"] {
+            let refused = send(&gateway, method, path, wrong, body);
+            assert_eq!(refused.status, 401, "{method} {path}");
+        }
+        let before = gateway.log_lines().len();
+        let changed = send(&gateway, method, path, token, body);
+        assert_eq!(changed.status, 200, "{method} {path}: {}", changed.text());
+        eventually(&format!("{parts:?}"), || {
+            let lines = gateway.log_lines().split_off(before);
+            let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
+            lines
+                .iter()
+                .any(|(_, line)| is_it(line) && line.contains("peer=\"127.0.0.1\""))
+        });
+    }
+    drop(waiting);
+    let refused = send(&gateway, "POST", "/api/zones/z/what-if", "reader", "{}");
+    assert_eq!(refused.status, 403);
+    for secret in ["SECRET1", "SECRET2", "plain", "reader"] {
+        assert!(!gateway.log().contains(secret), "{secret} is in the log");
+    }
+    let shown = ask(&gateway, "GET", "/api/config", &bearer("reader")).text();
+    assert!(
+        shown.contains("by ops") && shown.contains("by 127.0.0.1"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn old_tokens_go_on() {
+    let origin = Origin::start();
+    for (variable, sent, refused) in [
+        ("s3cret", "s3cret", "s3cre"),
+        ("abc:def", "abc:def", "def"),
+        ("abc:defghi", "abc:defghi", "abc"),
+        ("\"abc:defghi\"", "abc:defghi", "defghi"),
+        ("one,two", "one,two", "one"),
+    ] {
+        let gateway = start(&origin, "", variable, "");
+        let status = |token| send(&gateway, "POST", "/api/reload", token, "").status;
+        assert_eq!(
+            [status(sent), status(refused), status("")],
+            [200, 401, 401],
+            "{variable}"
+        );
+    }
+}
+
+#[test]
+fn with_a_token_for_reading_alone_nothing_can_be_changed() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "", "", "reader");
+    for token in ["", "reader", "wrong"] {
+        let refused = send(&gateway, "POST", "/api/reload", token, "");
+        assert_eq!(refused.status, 403, "{token}");
+        assert!(
+            refused.text().contains("set DRIP_ADMIN_TOKEN"),
+            "{}",
+            refused.text()
+        );
+    }
+    assert_eq!(status(&gateway, "/api/zones", "reader"), 200);
+}
+
+#[test]
+fn a_token_that_is_wrong_ends_the_start_and_is_not_shown() {
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_zone(&origin, "1r/m", "burst = 3"));
+    for (variable, value, says) in [
+        (
+            ADMIN,
+            "ops:hidden1,hidden2",
+            "entry 2 has no name; write each as NAME:SECRET",
+        ),
+        (
+            ADMIN,
+            "ops:hidden1,ops:hidden2",
+            "entries 1 and 2 have the same name",
+        ),
+        (READ, "hid\u{1}den", "control character"),
+    ] {
+        let output = drip()
+            .env(variable, value)
+            .args(["run", "-c"])
+            .arg(site.file())
+            .output();
+        let output = output.expect("drip");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{text}");
+        assert!(
+            text.starts_with(&format!("drip: {variable}: ")) && text.contains(says),
+            "{text}"
+        );
+        assert!(!text.contains("hid"), "{text}");
+    }
+}
+
+#[test]
+fn drip_top_shows_the_token_and_says_what_to_set() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "", "ops:SECRET1", "reader");
+    let top = |variables: &[(&str, &str)]| {
+        let address = gateway.site.admin.to_string();
+        let mut command = drip();
+        command
+            .envs(variables.iter().copied())
+            .args(["top", "--once", &address]);
+        let output = command.output().expect("drip");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    for right in [(READ, "reader"), (ADMIN, "ops:SECRET1"), (ADMIN, "SECRET1")] {
+        let (shows, text) = top(&[right]);
+        assert!(shows, "{right:?}: {text}");
+    }
+    for (variables, says) in [
+        (
+            &[][..],
+            "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN",
+        ),
+        (
+            &[(READ, "other")],
+            "it does not know the token in DRIP_ADMIN_READ_TOKEN",
+        ),
+        (
+            &[(ADMIN, "other")],
+            "it does not know the token in DRIP_ADMIN_TOKEN",
+        ),
+        (
+            &[(ADMIN, "ops:\"hidden")],
+            "DRIP_ADMIN_TOKEN: the quote of entry 1 has no end",
+        ),
+    ] {
+        let (shows, text) = top(variables);
+        assert!(!shows && text.contains(says), "{text}");
+    }
+}
