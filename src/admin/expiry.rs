@@ -1,11 +1,12 @@
-//! Ends overrides whose time is over.
+//! Ends overrides and maintenance whose time is over.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use actix_web::web::Data;
 use tokio::time::sleep;
 
+use super::Admin;
+use super::api::maintenance::place as place_of;
 use crate::config::{ChangedBy, History};
 use crate::http::gateway::Gateway;
 use crate::status::overridden::place;
@@ -14,14 +15,29 @@ use crate::time::clock;
 /// How often they are looked at.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Looks at all zones for as long as the gateway runs.
-pub(super) async fn run(gateway: watch::Receiver<Option<Arc<Gateway>>>, history: History) {
+/// Looks at all of them for as long as the gateway runs.
+pub(super) async fn run(admin: Data<Admin>) {
     loop {
         sleep(EVERY).await;
-        let gateway = gateway.borrow().as_ref().map(Arc::clone);
-        if let Some(gateway) = gateway {
-            end_expired(&gateway, &history);
+        if let Some(gateway) = admin.gateway() {
+            end_expired(&gateway, &admin.history);
+            end_maintenance(&gateway, &admin).await;
         }
+    }
+}
+
+async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
+    let now = clock::now();
+    if !gateway.maintenances().any_expired(now) {
+        return;
+    }
+    // A gateway that stops changes nothing.
+    let expired = admin.maintain(move |all| all.take_expired(now)).await;
+    for target in expired.unwrap_or_default() {
+        let place = place_of(&target);
+        tracing::info!(place, "maintenance expired");
+        let text = format!("{place}: maintenance expired");
+        admin.history.add(now, ChangedBy::Expiry, vec![text]);
     }
 }
 

@@ -42,7 +42,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::own_names::OwnNames;
 use self::reply::Refusal;
 use crate::config::{AdminTokens, FileState, History};
-use crate::http::gateway::Gateway;
+use crate::http::gateway::{Gateway, Maintenances};
 use crate::observe::connections::ClientConnections;
 use crate::status::sampler::Sampler;
 use crate::status::{RecentStatus, Recorder, exposition};
@@ -65,8 +65,8 @@ pub struct Admin {
     pub file_state: watch::Receiver<FileState>,
     /// The last changes of the settings in force.
     pub history: History,
-    /// Sends requests to read the file now.
-    pub reload: mpsc::Sender<Read>,
+    /// Sends what is done by the thread that has the gateway.
+    pub orders: mpsc::Sender<Order>,
     /// What is known of the last minutes.
     pub recent: RecentStatus,
     /// The client connections.
@@ -77,11 +77,23 @@ pub struct Admin {
     pub metrics_access: CurrentMetricsAccess,
 }
 
-/// A request to read the file now.
-#[derive(Debug)]
-pub struct Read {
-    /// Notified when the file has been read.
-    pub done: oneshot::Sender<()>,
+/// A change of what is in maintenance.
+pub type MaintenanceChange = Box<dyn FnOnce(&mut Maintenances) + Send>;
+
+/// What a request wants of the thread that has the gateway.
+pub enum Order {
+    /// To read the file now.
+    Read {
+        /// Notified when the file has been read.
+        done: oneshot::Sender<()>,
+    },
+    /// To put something into maintenance, or to end that.
+    Maintain {
+        /// The change.
+        change: MaintenanceChange,
+        /// Notified when it is in force.
+        done: oneshot::Sender<()>,
+    },
 }
 
 impl Admin {
@@ -107,8 +119,8 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
         admin.recent.clone(),
         admin.connections.clone(),
     );
-    let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
+    let expiry = expiry::run(Data::clone(&admin));
     let names = Data::new(OwnNames::of_this_host());
     let server = HttpServer::new(move || {
         App::new()

@@ -3,6 +3,7 @@
 mod addresses;
 mod class_table;
 mod counting;
+mod maintenance;
 mod reload;
 
 use std::sync::{Arc, Mutex};
@@ -27,6 +28,7 @@ use crate::zone::{SharedBy, StoreHealth, Zone};
 use class_table::ClassTable;
 
 pub use addresses::Addresses;
+pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.
 #[derive(Debug)]
@@ -53,6 +55,8 @@ pub struct Gateway {
     access: Option<AccessLog>,
     /// The health of the store of shared zones and origins.
     store_health: Option<Arc<StoreHealth>>,
+    /// Applied to the routes of `settings`.
+    maintenances: Maintenances,
     lifecycle: Arc<Lifecycle>,
 }
 
@@ -164,6 +168,7 @@ impl Gateway {
             no_route,
             access,
             store_health,
+            maintenances: Maintenances::default(),
             lifecycle,
         }
     }

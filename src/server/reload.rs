@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::load::Loaded;
 use super::state::StateFile;
+use crate::admin::MaintenanceChange;
 use crate::config::{
     self, ChangedBy, FileKind, FileState, History, LoadError, NamedFile, Problem, Settings,
 };
@@ -180,10 +181,7 @@ impl Reloader {
         if what.is_empty() {
             what.push("no setting changed".to_owned());
         }
-        let new = Arc::new(old.reload(settings, &self.workers, access));
-        self.prober.follow(new.origins());
-        self.in_force.replace(Arc::clone(&new));
-        self.tell.send_replace(Some(new));
+        self.switch_to(old.reload(settings, &self.workers, access));
         self.metrics.reloaded();
         let now = clock::now();
         // First: who sees that there was a reload finds what it changed.
@@ -210,7 +208,21 @@ impl Reloader {
                 tracing::info!(name, addresses, "a name has other addresses");
             }
         }
-        let new = Arc::new(old.with_addresses(found, &self.workers));
+        self.switch_to(old.with_addresses(found, &self.workers));
+    }
+
+    /// Puts a change of what is in maintenance into force.
+    pub(super) fn maintain(&self, change: MaintenanceChange) {
+        let old = self.gateway();
+        let mut maintenances = old.maintenances().clone();
+        change(&mut maintenances);
+        if maintenances != *old.maintenances() {
+            self.switch_to(old.with_maintenances(maintenances, &self.workers));
+        }
+    }
+
+    fn switch_to(&self, gateway: Gateway) {
+        let new = Arc::new(gateway);
         self.prober.follow(new.origins());
         self.in_force.replace(Arc::clone(&new));
         self.tell.send_replace(Some(new));

@@ -18,7 +18,7 @@ use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
 use super::{logs, memory};
-use crate::admin::{self, Admin, CurrentMetricsAccess, Health, Read};
+use crate::admin::{self, Admin, CurrentMetricsAccess, Health, Order};
 use crate::config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
@@ -46,7 +46,7 @@ pub(crate) async fn serve(
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
     let connections = ClientConnections::default();
-    let (ask, asked_to_read) = mpsc::channel(1);
+    let (order, orders) = mpsc::channel(1);
 
     let server = &loaded.settings.server;
     if let Some(address) = server.admin {
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
             file: file_name(&loaded.file),
             file_state,
             history: history.clone(),
-            reload: ask,
+            orders: order,
             recent: RecentStatus::default(),
             connections: connections.clone(),
             tokens,
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     let mut running = Running {
         signals,
         watcher,
-        asked_to_read,
+        orders,
         accepting,
         reloader,
         names,
@@ -117,8 +117,8 @@ fn log_the_start(server: &config::Server) {
 struct Running<'a> {
     signals: Signals,
     watcher: Watcher,
-    /// Calls to `/api/reload`.
-    asked_to_read: mpsc::Receiver<Read>,
+    /// What requests to the admin port want to be done here.
+    orders: mpsc::Receiver<Order>,
     accepting: Accepting,
     reloader: Reloader,
     names: NameWatch,
@@ -149,17 +149,27 @@ impl Running<'_> {
                 changed = self.watcher.changed() => {
                     self.reload(changed, ChangedBy::File);
                 }
-                Some(Read { done }) = self.asked_to_read.recv() => {
-                    let read = self.watcher.read();
-                    self.reload(read, ChangedBy::Api);
-                    // The caller may have gone; then nothing needs the answer.
-                    let _gone = done.send(());
-                }
                 found = self.names.changed() => self.reloader.take_addresses(found),
+                Some(order) = self.orders.recv() => self.obey(order),
                 failed = self.accepting.failure() => return Err(failed),
             }
             self.watcher.follow(self.reloader.other_files());
         }
+    }
+
+    fn obey(&mut self, order: Order) {
+        // The caller may have gone; then nothing needs the answer.
+        let _gone = match order {
+            Order::Read { done } => {
+                let read = self.watcher.read();
+                self.reload(read, ChangedBy::Api);
+                done.send(()).is_err()
+            }
+            Order::Maintain { change, done } => {
+                self.reloader.maintain(change);
+                done.send(()).is_err()
+            }
+        };
     }
 
     /// Returns whether what was read is in force.
@@ -179,7 +189,7 @@ impl Running<'_> {
         // The kernel may need seconds to end the watch: it does so while the queues drain.
         drop(self.watcher);
         // The file is not read any more. Closing the channel tells callers that ask for a reload.
-        drop(self.asked_to_read);
+        drop(self.orders);
         let gateway = self.reloader.gateway();
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
         self.manager.stopping(shutdown_timeout);

@@ -29,9 +29,12 @@ use super::counts::{self, Labelled};
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::Editor;
 use super::overridden;
-use super::views::{HeavyKey, KeySample, Keyless, Plain, Problem, Sample, ZoneSample};
+use super::timestamp::timestamp;
+use super::views::{
+    HeavyKey, KeySample, Keyless, MaintenanceSample, Plain, Problem, Sample, ZoneSample,
+};
 use crate::config::{self, FileState, Route};
-use crate::http::gateway::Gateway;
+use crate::http::gateway::{Gateway, Maintenances};
 use crate::limit::{Measure, Window};
 use crate::observe::connections::ClientConnections;
 use crate::observe::key_names::KeyNames;
@@ -152,6 +155,7 @@ impl Sampler {
             codes,
             left,
             routes,
+            maintenance: maintenance(gateway.maintenances()),
             store: self.store.sample(gateway),
             connections: self.process.connections(),
             descriptors: self.process.descriptors(),
@@ -243,6 +247,22 @@ impl Sampler {
         });
         Some((sample, keys.collect()))
     }
+}
+
+/// What is in maintenance, the longest of it if not all routes are.
+fn maintenance(all: &Maintenances) -> Option<MaintenanceSample> {
+    let longest = all.routes.iter().max_by_key(|(_, it)| it.until);
+    let (route, it) = match &all.all {
+        Some(it) => (None, it),
+        None => longest.map(|(name, it)| (Some(Plain::new(name)), it))?,
+    };
+    let routes = route.as_ref().map_or(0, |_| all.routes.len() as u64);
+    Some(MaintenanceSample {
+        route,
+        routes,
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    })
 }
 
 /// The key of a zone, and the first routes with a limit there.

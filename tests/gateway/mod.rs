@@ -29,6 +29,7 @@ mod jwt;
 mod listen;
 pub mod live;
 mod log;
+mod maintenance;
 mod many_routes;
 mod masked_keys;
 mod masked_reloads;

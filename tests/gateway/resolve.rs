@@ -187,9 +187,10 @@ fn places_of_a_server_are_those_of_each_address() {
     );
     let it = Resolving::start(hosts, &file);
     let places = || {
-        it.gateway
-            .metrics()
-            .value("drip_origin_in_flight_limit", &[("origin", "app"), ("of", "now")])
+        it.gateway.metrics().value(
+            "drip_origin_in_flight_limit",
+            &[("origin", "app"), ("of", "now")],
+        )
     };
     eventually("both have places", || places() == Some(6.0));
 }

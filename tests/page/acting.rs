@@ -196,6 +196,56 @@ fn the_token_is_asked_for_and_kept_in_this_tab_only() {
 }
 
 #[test]
+fn a_route_is_put_into_maintenance_and_back() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for("the route", "return says('#routes tbody code') === '/'");
+    click(&browser, "#routes tbody button");
+    browser.wait_for(
+        "what will happen",
+        "return says('#act-title') === 'Route /' && says('#act-will').startsWith('New requests of / get 503 for 10 minutes')",
+    );
+    click(&browser, "#act-do");
+    wait_until_closed(&browser);
+    browser.wait_for(
+        "it is in maintenance",
+        "return says('#routes tbody small').startsWith('refused: in maintenance until ') \
+            && says('#what') === '/ is in maintenance'",
+    );
+    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    for width in [390, 320, 700, 1280] {
+        browser.look(Look {
+            width,
+            ..PHONE_IN_THE_DARK
+        });
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
+    // That of all routes is a change of its own.
+    click(&browser, "#act-on-routes");
+    browser.wait_for("the dialog", "return says('#act-title') === 'All routes'");
+    click(&browser, "#act-do");
+    wait_until_closed(&browser);
+    browser.wait_for(
+        "all are in maintenance",
+        "return says('#routes-count').startsWith('1, all in maintenance until ')",
+    );
+    for what in ["#act-on-routes", "#routes tbody button"] {
+        click(&browser, what);
+        browser.wait_for("the end", "return says('#act-do') === 'End maintenance'");
+        click(&browser, "#act-do");
+        wait_until_closed(&browser);
+        browser.wait_for("all are not", "return says('#routes-count') === '1'");
+    }
+    browser.wait_for(
+        "it forwards",
+        "return says('#routes tbody small').startsWith('to app') && says('#routes-count') === '1'",
+    );
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
 fn a_page_without_the_token_for_reading_asks_for_it() {
     let origin = Origin::start();
     let gateway = Gateway::start_with(

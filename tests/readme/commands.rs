@@ -16,7 +16,7 @@ use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 11] = [
+const BLOCKS: [(&str, &str); 12] = [
     ("cargo run -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -33,6 +33,7 @@ const BLOCKS: [(&str, &str); 11] = [
     ("-c two.toml", "two_gateways_share_one_limit"),
     ("keys/192.0.2.1", "a_key_is_forgotten"),
     ("per_client/override", "a_zone_is_paused_and_goes_on"),
+    ("/api/maintenance", "a_route_is_in_maintenance"),
     ("per_client/what-if", "other_numbers_are_tried"),
     (
         "docker build",
@@ -272,6 +273,20 @@ fn a_zone_is_paused_and_goes_on() {
         let output = sandbox.run(&command.replace("curl", "curl -sf"));
         let told = String::from_utf8(output.stdout).expect("text");
         assert!(told.contains("\"pause\":true"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_route_is_in_maintenance() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    for command in commands_with("/api/maintenance").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"until\":"), "{command}: {told}");
     }
 }
 

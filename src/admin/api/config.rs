@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::admin::{Admin, Read};
+use crate::admin::{Admin, Order};
 use crate::config::{self, Broken, Change, FileState};
 use crate::http::gateway::Gateway;
 use crate::status::timestamp::timestamp;
@@ -33,7 +33,7 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
         until: None,
     });
     let (done, read) = oneshot::channel();
-    if admin.reload.send(Read { done }).await.is_err() || read.await.is_err() {
+    if admin.orders.send(Order::Read { done }).await.is_err() || read.await.is_err() {
         return Err(Refusal::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the gateway is stopping and no longer reads its file",

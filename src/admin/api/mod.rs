@@ -3,9 +3,11 @@
 mod config;
 mod headline;
 mod keys;
+pub(super) mod maintenance;
 mod origins;
 mod overrides;
 mod routes;
+mod span;
 mod store;
 pub(super) mod what_if;
 mod zones;
@@ -32,6 +34,12 @@ pub(super) fn routes(app: &mut ServiceConfig) {
     let reload = web::resource("/api/reload")
         .route(web::post().to(config::reload))
         .default_service(web::to(async || reply::not_allowed("POST")));
+    let maintained = |path| {
+        web::resource(path)
+            .route(web::put().to(maintenance::set))
+            .route(web::delete().to(maintenance::end))
+            .default_service(web::to(async || reply::not_allowed("PUT, DELETE")))
+    };
     app.service(reading("/api/zones", zones::all))
         .service(reading("/api/zones/{zone}", zones::one))
         .service(reading("/api/zones/{zone}/keys", keys::list))
@@ -42,6 +50,8 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(what_if)
         .service(reading("/api/config", config::show))
         .service(reload)
+        .service(maintained("/api/maintenance"))
+        .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
         .service(reading("/api/headline", headline::now))
         .service(reading("/api/routes", routes::all))

@@ -1,28 +1,24 @@
 //! Acting without the file: overrides of a zone or a key, set for a while.
 
-use std::time::Duration;
-
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use serde::Deserialize;
 
 use super::keys::{named, unmasked};
+use super::span::span;
 use super::zones::find;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{ChangedBy, StoreKind};
-use crate::limit::{Rate, parse_duration};
+use crate::limit::Rate;
 use crate::observe::key_names::KeyNames;
 use crate::status::overridden::{place, view};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, KeyOverride, Plain};
 use crate::time::clock;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
-
-const MIN_SPAN: Duration = Duration::from_secs(1);
-const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The body of a PUT.
 #[derive(Deserialize)]
@@ -155,16 +151,7 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
         let message = "this zone is kept in Redis, where all gateways have one rate and schedule: change the rate in the file of each; only dry_run can be overridden here";
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
-    let span = wanted.r#for.ok_or_else(|| {
-        bad("for is missing: how long it lasts, such as \"for\": \"10m\"".to_owned())
-    })?;
-    let span = parse_duration(&span)
-        .filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span))
-        .ok_or_else(|| {
-            bad(format!(
-                "for is {span:?}; it must be from 1s to 24h, such as \"10m\""
-            ))
-        })?;
+    let span = span(wanted.r#for)?;
     let since = clock::now();
     Ok(Override {
         rate,

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use actix_web::web::Data;
 
+use super::maintenance;
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::config::{self, RouteAction};
@@ -26,6 +27,7 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&Routes {
         routes: routes.collect(),
         unrouted: counts::codes(gateway.no_route_metrics()),
+        maintenance: gateway.maintenances().all.as_ref().map(maintenance::view),
     }))
 }
 
@@ -40,16 +42,19 @@ fn view(
     let statuses = metrics.statuses();
     let statuses = statuses.map(|(status, count)| (Plain::new(&status.to_string()), count));
     let statuses: BTreeMap<_, _> = statuses.collect();
-    let (origin, refuses) = match route.map(|route| route.action) {
-        Some(RouteAction::Forward(origin)) => (Some(gateway.origin(origin)), None),
-        Some(RouteAction::Refuse(status)) => (None, Some(status)),
-        None => (None, None),
-    };
+    let origin = route.and_then(config::Route::origin);
+    let origin = origin.map(|origin| gateway.origin(origin));
+    let refuses = route.and_then(|route| match route.action {
+        RouteAction::Refuse(status) => Some(status),
+        RouteAction::Forward(_) | RouteAction::Maintenance { .. } => None,
+    });
+    let maintained = route.and_then(|route| gateway.maintenances().of(route));
     let limits = route.map_or(&[][..], |route| &route.limits);
     Route {
         name: Plain::new(&name),
         origin: origin.map_or_else(Plain::default, |it| Plain::new(&it.settings().name)),
         refuses,
+        maintenance: maintained.map(maintenance::view),
         zones: limits.iter().map(|it| Plain::new(zone(it))).collect(),
         requests: statuses.values().sum(),
         statuses,

@@ -92,6 +92,12 @@ export function actOnZone(zone, first, rate) {
   open(`Zone ${visible(zone)}`, { zone, rate: settings?.rate, override }, first, rate);
 }
 
+/** Opens the dialog for a route, or for all of them without a name. */
+export function actOnRoutes(name, maintenance) {
+  if (name === undefined) open("All routes", { routes: true, maintenance });
+  else open(`Route ${visible(name)}`, { route: name, maintenance });
+}
+
 export function actOnKey(zone, { key, override }) {
   // The gateway cuts the names of long keys, so that the whole one is not known here.
   if (key.endsWith("…")) {

@@ -73,6 +73,27 @@ function forgetting(path) {
   ];
 }
 
+/** Maintenance of a route or of all: `who` is which. */
+function maintenances(path, who, maintenance) {
+  const set = {
+    id: "maintenance",
+    label: "Maintenance",
+    verb: "Start maintenance",
+    isHarsh: true,
+    isTimed: true,
+    will: ({ words }) => `New requests of ${who} get 503 for ${words}, with the route's page if it has one. Those that wait or run go on. ${BACK}`,
+    request: ({ span }) => ({ method: "PUT", path, body: { for: span } }),
+  };
+  const undo = {
+    id: "undo",
+    label: "End maintenance",
+    verb: "End maintenance",
+    will: () => `Requests of ${who} are forwarded again.`,
+    request: () => ({ method: "DELETE", path }),
+  };
+  return maintenance ? [undo, set] : [set];
+}
+
 const RELOAD = {
   id: "reload",
   label: "Reload",
@@ -81,9 +102,14 @@ const RELOAD = {
   request: () => ({ method: "POST", path: "api/reload" }),
 };
 
-/** The actions for `{gateway}`, `{zone}` or `{zone, key}`, each {id, label, verb, will(fields), request(fields)}. */
-export function actionsOf({ gateway, zone, key, rate, override }) {
+/**
+ * The actions for `{gateway}`, `{routes}`, `{route}`, `{zone}` or `{zone, key}`, each
+ * {id, label, verb, will(fields), request(fields)}.
+ */
+export function actionsOf({ gateway, routes, route, maintenance, zone, key, rate, override }) {
   if (gateway) return [RELOAD];
+  if (routes) return maintenances("api/maintenance", "all routes", maintenance);
+  if (route !== undefined) return maintenances(`api/routes/${encodeURIComponent(route)}/maintenance`, visible(route), maintenance);
   const path = `api/zones/${encodeURIComponent(zone)}`;
   if (key === undefined) {
     return overrides(`${path}/override`, { each: `Each key of ${visible(zone)}`, all: visible(zone) }, rate, override);

@@ -31,6 +31,7 @@ const newsOf = (sample) => JSON.stringify([
   sample.origins.map(({ name, healthy, failing }) => [name, healthy, failing]),
   sample.zones.map(({ name, override, overridden_keys }) => [name, override, overridden_keys]),
   sample.store?.up,
+  sample.maintenance,
 ]);
 
 function take(name, data) {

@@ -1,7 +1,8 @@
 // The routes: requests, answers and latency of each, as clients see them.
 
+import { actOnRoutes } from "./act.js";
 import { known, recent, sum, total } from "./state.js";
-import { $, count, listOf, make, pace, seconds, setText, visible } from "./text.js";
+import { $, clock, count, listOf, make, pace, seconds, setText, visible } from "./text.js";
 
 const SHOWN = 12; // routes listed before "Show more"
 let all = false;
@@ -25,7 +26,10 @@ function newRow(body) {
   const row = body.insertRow();
   const name = make("th");
   name.scope = "row";
-  name.append(make("code"), make("small", "muted"));
+  const act = make("button", "small", "Act …");
+  act.type = "button";
+  act.addEventListener("click", () => actOnRoutes(row.of.name, row.of.own));
+  name.append(make("code"), make("small", "muted"), act);
   row.append(name, ...["Now", "Requests", "Answers", "p50", "p95", "p99"].map((label) => {
     const cell = make("td");
     cell.dataset.label = label;
@@ -33,6 +37,16 @@ function newRow(body) {
   }));
   row.cells[3].classList.add("codes");
   return row;
+}
+
+/** In a few words; empty without maintenance. */
+const until = (it) => (it ? `in maintenance until ${clock(Date.parse(it.until) / 1000)}, by ${visible(it.by)}` : "");
+
+/** Where requests of a route go. */
+function goes({ refuses, origin, zones, maintenance }) {
+  if (maintenance) return `refused: ${until(maintenance)}`;
+  if (refuses) return `refused with ${refuses}`;
+  return origin ? `to ${visible(origin)}${zones.length ? `, in ${zones.map(visible).join(", ")}` : ""}` : "no route took these";
 }
 
 function showCodes(cell, codes, statuses) {
@@ -50,7 +64,7 @@ function showCodes(cell, codes, statuses) {
 export function showRoutes() {
   $("routes-section").hidden = !known.routes;
   if (!known.routes) return;
-  const { routes, unrouted } = known.routes;
+  const { routes, unrouted, maintenance } = known.routes;
   const rows = routes.map((route) => ({ ...route, now: paceOf(route.name) }));
   rows.sort((a, b) => b.now - a.now || b.requests - a.requests);
   const lost = total(unrouted);
@@ -64,8 +78,13 @@ export function showRoutes() {
     const [name, now, requests, codes, ...latency] = row.cells;
     setText(name.firstElementChild, visible(route.name));
     name.firstElementChild.dir = "ltr";
-    const of = route.refuses ? `refused with ${route.refuses}` : route.origin ? `to ${visible(route.origin)}${route.zones.length ? `, in ${route.zones.map(visible).join(", ")}` : ""}` : "no route took these";
-    setText(name.lastElementChild, of);
+    const [, of, act] = name.children;
+    setText(of, goes(route));
+    of.classList.toggle("bad", Boolean(route.maintenance));
+    act.hidden = !route.origin;
+    // That of all routes is ended for all.
+    const isOfAll = JSON.stringify(route.maintenance) === JSON.stringify(maintenance);
+    row.of = { name: route.name, own: isOfAll ? undefined : route.maintenance };
     setText(now, route.now === null ? "–" : pace(route.now));
     setText(requests, count(route.requests));
     showCodes(codes, classes(route.statuses), route.statuses);
@@ -73,10 +92,11 @@ export function showRoutes() {
   });
   $("more-routes").hidden = more === 0;
   setText($("more-routes"), `Show ${more} more routes`);
-  setText($("routes-count"), String(routes.length));
+  setText($("routes-count"), [routes.length, until(maintenance)].filter(Boolean).join(", all "));
 }
 
 export function startRoutes(drawSoon) {
+  $("act-on-routes").addEventListener("click", () => actOnRoutes(undefined, known.routes?.maintenance));
   $("more-routes").addEventListener("click", () => {
     all = true;
     drawSoon();

@@ -15,6 +15,7 @@ use crate::config::{
     ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Matcher, Networks,
     Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings, Statuses,
 };
+use crate::limit::Moment;
 
 table! {
     /// One of the `[[routes]]`. No two have the same path, hosts, methods, conditions and listen.
@@ -51,7 +52,7 @@ table! {
             "Answer each request with this status instead of sending it to an origin.",
             |it, _| match it.action {
                 RouteAction::Refuse(status) => (STATUS.show)(&status),
-                RouteAction::Forward(_) => None,
+                RouteAction::Forward(_) | RouteAction::Maintenance { .. } => None,
             };
         /// How their path becomes that which the origin gets; `None`: they are sent on as they came.
         rewrite: Option<PathRewrite>;
@@ -172,6 +173,13 @@ pub enum RouteAction {
     Forward(usize),
     /// They are answered with this status, 400 to 599.
     Refuse(u16),
+    /// They are answered with 503 for a while. No file says so; see `Maintenances`.
+    Maintenance {
+        /// Where they go afterwards.
+        origin: usize,
+        /// When it ends.
+        until: Moment,
+    },
 }
 
 /// Until the route is read as a whole.
@@ -186,7 +194,7 @@ impl Route {
     #[must_use]
     pub fn origin(&self) -> Option<usize> {
         match self.action {
-            RouteAction::Forward(origin) => Some(origin),
+            RouteAction::Forward(origin) | RouteAction::Maintenance { origin, .. } => Some(origin),
             RouteAction::Refuse(_) => None,
         }
     }

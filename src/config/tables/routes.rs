@@ -122,7 +122,7 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     let action = action(&mut fields, known);
     let origin = match action {
         Some(RouteAction::Forward(origin)) => known.origins.get(origin).and_then(Option::as_ref),
-        Some(RouteAction::Refuse(_)) | None => None,
+        Some(RouteAction::Refuse(_) | RouteAction::Maintenance { .. }) | None => None,
     };
     let class = fields.get("class");
     let name = class.map(|node| values::class(node).map(|name| (node, name)));

@@ -186,6 +186,9 @@ fn find<'a>(
     let origin = match route.action {
         RouteAction::Forward(origin) => origin,
         RouteAction::Refuse(status) => return Err(Reply::of_status(status)),
+        RouteAction::Maintenance { until, .. } => {
+            return Err(Reply::maintenance(until.since(record.began)));
+        }
     };
     if let Some(rewrite) = &route.rewrite
         && rewrite.makes_dots(&info.path)

@@ -192,6 +192,14 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{reason}\n"))
     }
 
+    /// The response of a route in maintenance, which ends after `left`.
+    pub(super) fn maintenance(left: Duration) -> Self {
+        Self {
+            retry_after: Some(RetryAfter::Turn(left)),
+            ..Self::of_status(503)
+        }
+    }
+
     /// Its text for a call of gRPC, whose message is no page.
     fn message(&self) -> &str {
         match &self.body {

@@ -16,9 +16,22 @@ impl Gateway {
     /// The gateway under new settings.
     ///
     /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
-    /// zones start. Zones that left the file end once nothing waits there.
+    /// zones start. Zones that left the file end once nothing waits there. Maintenance goes on.
     #[must_use]
     pub fn reload(
+        &self,
+        mut settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+    ) -> Self {
+        let maintenances = self.maintenances_after(&mut settings.routes);
+        let mut next = self.next(settings, workers, access);
+        next.maintenances = maintenances;
+        next
+    }
+
+    /// The next version, under settings to which maintenance is applied.
+    pub(super) fn next(
         &self,
         settings: Settings,
         workers: &[ArbiterHandle],

@@ -5,6 +5,7 @@ mod blind_spots;
 mod calm;
 mod gates;
 mod leaving;
+mod maintenance;
 mod origins;
 mod store;
 mod time;

@@ -23,8 +23,8 @@ pub use gate::{
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
 pub use plain::Plain;
-pub use route::{Codes, Latency, Route, RouteSample, Routes};
-pub use sample::{DescriptorSample, History, LogSample, Sample};
+pub use route::{Codes, Latency, Maintenance, Route, RouteSample, Routes};
+pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
 pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{

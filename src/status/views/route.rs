@@ -14,6 +14,20 @@ pub struct Routes {
     pub routes: Vec<Route>,
     /// Answers to requests that no route took.
     pub unrouted: Codes,
+    /// That of all routes; left out without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Maintenance>,
+}
+
+/// Requests get 503 for a while.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Maintenance {
+    /// When it was set, and when it ends; in UTC.
+    pub since: Plain,
+    pub until: Plain,
+    /// Who set it: the name of a token, or the address of the admin port's client.
+    pub by: Plain,
 }
 
 /// A route, and what its clients got.
@@ -25,6 +39,9 @@ pub struct Route {
     pub origin: Plain,
     /// The status with which it refuses its requests, if it does.
     pub refuses: Option<u16>,
+    /// Its own, or that of all routes; left out without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Maintenance>,
     /// The zones of its limits.
     pub zones: Vec<Plain>,
     /// Answers since the start: each request counts once.

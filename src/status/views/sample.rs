@@ -32,6 +32,9 @@ pub struct Sample {
     pub left: u64,
     /// The routes with the most requests in this second, the busiest first.
     pub routes: Vec<RouteSample>,
+    /// `None`: no route is in maintenance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceSample>,
     /// `None` if no zone is shared.
     pub store: Option<StoreSample>,
     pub connections: ConnectionCounts,
@@ -53,6 +56,19 @@ impl Sample {
     pub fn origin(&self, name: &Plain) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.name == *name)
     }
+}
+
+/// The routes in maintenance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MaintenanceSample {
+    /// One of them; `None`: all routes are.
+    pub route: Option<Plain>,
+    /// How many; 0 if all routes are.
+    pub routes: u64,
+    /// When the last of them ends, in UTC, and who set it.
+    pub until: Plain,
+    pub by: Plain,
 }
 
 /// What waited for a file descriptor in one second.

@@ -119,7 +119,7 @@ pub struct Override {
     /// When it was set, and when it ends; in UTC.
     pub since: Plain,
     pub until: Plain,
-    /// Who set it: the address of the admin port's client.
+    /// Who set it: the name of a token, or the address of the admin port's client.
     pub by: Plain,
 }
 

@@ -7,6 +7,7 @@
 mod advice;
 mod gates;
 mod leaving;
+mod maintenance;
 mod no_key;
 mod origins;
 mod process;
@@ -16,6 +17,7 @@ mod zones;
 
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::leaving::{leaving, leaving_gate, leaving_origin};
+use self::maintenance::maintenance;
 use self::no_key::no_key;
 use self::origins::{errors, failing, server_out};
 use self::process::{connections_full, log_lost, no_descriptors};
@@ -46,6 +48,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     found.extend(log_lost(recent, now));
     found.extend(store_out(recent, now));
     found.extend(store_refuses(recent, now));
+    found.extend(maintenance(now));
     for origin in &now.origins {
         let rules = [
             alone,

@@ -1,0 +1,222 @@
+//! Maintenance: routes refuse for a while, without a change of the file.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::gateway::operator::{ask, json, parse};
+use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now};
+
+const ALL: &str = "/api/maintenance";
+const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
+
+/// Routes `/`, which holds requests, `/one/` with a page for 503, and `/no`, which refuses.
+fn file(origin: &Origin) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[zones.z]\nkey = \"$arg_key\"\nrate = \"2r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 9 }}]\n\
+         [[routes]]\npath = \"/one/\"\norigin = \"app\"\npages = {{ \"503\" = \"down.html\" }}\n\
+         [[routes]]\npath = \"/no\"\nrefuse = 404\n",
+        origin.address
+    )
+}
+
+fn start(origin: &Origin) -> Gateway {
+    let site = Site::new();
+    let page = "<p>{{status}}, {{retry_after}}</p>";
+    fs::write(site.folder().join("down.html"), page).expect("a file");
+    site.write(&file(origin));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+fn send(gateway: &Gateway, method: &str, path: &str, body: &str) -> Answer {
+    let (admin, length) = (gateway.site.admin, body.len());
+    let mut client = Client::connect(admin);
+    client.send(
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .as_bytes(),
+    );
+    client.answer()
+}
+
+fn set(gateway: &Gateway, path: &str, body: &str) -> Value {
+    let answer = send(gateway, "PUT", path, body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    parse(&answer)
+}
+
+fn statuses(gateway: &Gateway) -> [u16; 3] {
+    ["/?key=a", "/one/", "/no"].map(|path| fetch(gateway.address(), path).status)
+}
+
+fn route(gateway: &Gateway, name: &str) -> Value {
+    let routes = json(gateway, "/api/routes");
+    let mut routes = routes["routes"].as_array().expect("a list").iter();
+    let found = routes.find(|route| route["name"] == name);
+    found.expect("the route").clone()
+}
+
+#[test]
+fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
+    let origin = Origin::start();
+    let gateway = start(&origin);
+    assert_eq!(statuses(&gateway), [200, 200, 404]);
+    let told = set(&gateway, ONE, r#"{"for": "3s"}"#);
+    let began = now();
+    assert_eq!(told["by"], "127.0.0.1");
+    let asked = origin.arrivals().len();
+    let refused = fetch(gateway.address(), "/one/x");
+    assert_eq!(refused.status, 503);
+    let after = refused.number("retry-after");
+    assert!((1..=3).contains(&after), "{after}");
+    assert_eq!(refused.text(), format!("<p>503, {after}</p>"));
+    assert_eq!(
+        refused.field("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(origin.arrivals().len(), asked, "the origin is not asked");
+    assert_eq!(
+        fetch(gateway.address(), "/?key=b").status,
+        200,
+        "others go on"
+    );
+
+    let shown = route(&gateway, "/one/");
+    assert_eq!(shown["maintenance"], told);
+    assert_eq!(shown["origin"], "app");
+    assert_eq!(route(&gateway, "/").get("maintenance"), None);
+    assert_eq!(shown["statuses"]["503"], 1, "{shown}");
+    let labels = [("route", "/one/"), ("code", "503")];
+    let counted = gateway.metrics().count("drip_requests_total", &labels);
+    assert_eq!(counted, 1);
+    let settings = json(&gateway, "/api/config")["settings"].to_string();
+    assert!(
+        !settings.contains("503\\nrefuse") && settings.contains("refuse = 404"),
+        "{settings}"
+    );
+    eventually("the headline", || {
+        let headline = json(&gateway, "/api/headline")["headline"].clone();
+        headline["cause"] == "maintenance" && headline["title"] == "/one/ is in maintenance"
+    });
+
+    gateway.wait_for_line("maintenance expired");
+    let took = began.elapsed();
+    assert!(took >= Duration::from_millis(2_900), "{took:?}");
+    assert_eq!(fetch(gateway.address(), "/one/").status, 200);
+    assert_eq!(route(&gateway, "/one/").get("maintenance"), None);
+    let changes = json(&gateway, "/api/config")["changes"].clone();
+    let what = |nth: usize| changes[nth]["what"][0].as_str().expect("a text").to_owned();
+    assert_eq!(what(0), "routes[/one/]: maintenance expired");
+    assert!(
+        what(1).starts_with("routes[/one/]: maintenance until 20"),
+        "{changes}"
+    );
+    let set = gateway.wait_for_line("maintenance set");
+    for part in [
+        "by=\"admin\"",
+        "what=\"routes[/one/]\"",
+        "from=\"forwarded\"",
+        "to=\"503\"",
+        "until=20",
+    ] {
+        assert!(set.contains(part), "{part}: {set}");
+    }
+}
+
+#[test]
+fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
+    let origin = Origin::start();
+    let gateway = start(&origin);
+    assert_eq!(fetch(gateway.address(), "/?key=w").status, 200);
+    let mut waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?key=w"));
+    gateway.wait_for_depth(2);
+    set(&gateway, ALL, r#"{"for": "1h"}"#);
+    assert_eq!(statuses(&gateway), [503, 503, 404]);
+    for client in &mut waiting {
+        assert_eq!(client.answer().status, 200, "requests that wait go on");
+    }
+    let after = fetch(gateway.address(), "/").number("retry-after");
+    assert!((3_590..=3_600).contains(&after), "{after}");
+    set(&gateway, ONE, r#"{"for": "24h"}"#);
+    let until = |name| route(&gateway, name)["maintenance"]["until"].clone();
+    assert!(
+        until("/one/").as_str() > until("/").as_str(),
+        "the later end holds"
+    );
+
+    let more = "[[routes]]\npath = \"/new\"\norigin = \"app\"\n";
+    gateway.site.write(&format!("{}{more}", file(&origin)));
+    eventually("the reload", || {
+        json(&gateway, "/api/routes")["routes"][3]["name"] == "/new"
+    });
+    assert_eq!(statuses(&gateway), [503, 503, 404]);
+    assert_eq!(fetch(gateway.address(), "/new").status, 503);
+
+    let undone = send(&gateway, "DELETE", ALL, "");
+    assert_eq!(undone.status, 200, "{}", undone.text());
+    assert_eq!(statuses(&gateway), [200, 503, 404]);
+    assert_eq!(fetch(gateway.address(), "/new").status, 200);
+    assert_eq!(json(&gateway, "/api/routes").get("maintenance"), None);
+    let line = gateway.wait_for_line("maintenance undone");
+    assert!(
+        line.contains("what=\"all routes\"") && line.contains("to=\"forwarded\""),
+        "{line}"
+    );
+
+    // A route that leaves the file takes its maintenance along.
+    gateway.site.write(&file(&origin).replace("/one/", "/two/"));
+    let line = gateway.wait_for_line("maintenance ended");
+    assert!(line.contains("route=\"/one/\""), "{line}");
+    gateway.site.write(&file(&origin));
+    eventually("it is back", || {
+        fetch(gateway.address(), "/one/").status == 200
+    });
+    assert_eq!(send(&gateway, "DELETE", ONE, "").status, 404);
+}
+
+#[test]
+fn a_set_again_replaces_the_end_and_each_wrong_request_is_told_so() {
+    let origin = Origin::start();
+    let gateway = start(&origin);
+    for (path, body, status, says) in [
+        (ONE, "", 400, "{\"for\": \"10m\"}"),
+        (ONE, "{}", 400, "for is missing"),
+        (ONE, r#"{"for": "0s"}"#, 400, "from 1s to 24h"),
+        (ONE, r#"{"for": "25h"}"#, 400, "from 1s to 24h"),
+        (ALL, r#"{"for": "1h", "pause": true}"#, 400, "pause"),
+        (
+            "/api/routes/%2Fother/maintenance",
+            r#"{"for": "1h"}"#,
+            404,
+            "no such route",
+        ),
+        (
+            "/api/routes/%2Fno/maintenance",
+            r#"{"for": "1h"}"#,
+            409,
+            "refuse",
+        ),
+    ] {
+        let answer = send(&gateway, "PUT", path, body);
+        assert_eq!(answer.status, status, "{path} {body}");
+        let error = parse(&answer)["error"].to_string().replace('\\', "");
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(send(&gateway, "DELETE", ALL, "").status, 404);
+    assert_eq!(ask(&gateway, "GET", ALL, "").status, 405);
+    assert_eq!(statuses(&gateway), [200, 200, 404]);
+    set(&gateway, ONE, r#"{"for": "1h"}"#);
+    set(&gateway, ONE, r#"{"for": "1s"}"#);
+    let line = gateway.wait_for_line("from=\"503 until 20");
+    assert!(line.contains("maintenance set"), "{line}");
+    thread::sleep(Duration::from_millis(900));
+    eventually("it ends", || {
+        fetch(gateway.address(), "/one/").status == 200
+    });
+}
