@@ -14,6 +14,7 @@ use crate::readme::page::{blocks, commands_in_text, commands_with, is_command, r
 use crate::readme::sandbox::Sandbox;
 use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
+use crate::tls::secure::write_pair;
 
 /// A part that identifies each block of commands, and the test here that runs it.
 const BLOCKS: [(&str, &str); 12] = [
@@ -392,6 +393,12 @@ fn each_part_of_a_file_passes_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("gateway.toml");
     fs::write(folder.path().join("gold.txt"), "carol\n").expect("a file of keys");
+    let secret =
+        r#"{"keys": [{"kty": "oct", "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}]}"#;
+    fs::write(folder.path().join("keys.json"), secret).expect("a key set");
+    for name in ["internal-ca", "drip"] {
+        write_pair(folder.path(), name, &["app.internal"]);
+    }
     let mut checked = 0;
     let files = blocks().into_iter().filter(|block| block.kind == "toml");
     // The certificates of an example are nowhere.
