@@ -41,10 +41,10 @@ enum Command {
     },
     /// Print the JSON Schema of a file, with which editors complete and check it
     Schema,
-    /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
+    /// Translate an nginx.conf or Ingress objects, and report each line that could not be translated
     Import {
-        /// The configuration file of nginx
-        #[arg(value_name = "NGINX_CONF")]
+        /// The configuration file of nginx, or a manifest of Kubernetes (.yaml, .yml, .json)
+        #[arg(value_name = "FILE")]
         file: PathBuf,
     },
     /// Replay a trace or access log against the file: which requests would wait or be rejected

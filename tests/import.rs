@@ -3,6 +3,7 @@
 mod balancing;
 mod connections;
 mod grpc;
+mod ingress;
 mod openings;
 mod plans;
 mod protection;

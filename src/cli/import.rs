@@ -1,4 +1,4 @@
-//! `drip import`: converts an `nginx.conf` to a `gateway.toml`.
+//! `drip import`: converts an `nginx.conf`, or Ingress objects, to a `gateway.toml`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -67,8 +67,9 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     }
     if import.settings.is_none() {
         complain(format_args!(
-            "{}: no location with a proxy_pass was found that could be translated",
-            file.display()
+            "{}: no {} was found that could be translated",
+            file.display(),
+            import.subject
         ));
     }
     import.settings

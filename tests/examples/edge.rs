@@ -1,11 +1,11 @@
-//! Examples about where drip runs: TLS with certbot's files, and a sidecar in Kubernetes.
+//! Examples about where drip runs: TLS with certbot's files, a sidecar and the gateway of a cluster in Kubernetes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::examples::{Example, curl};
+use crate::examples::{Example, best_of_three, curl};
 use crate::support::{Origin, SOON, Site, free_address, now};
 use crate::tls::secure::{connect, write_pair};
 
@@ -78,4 +78,16 @@ fn a_sidecar_is_ready_without_a_token_and_changes_nothing_without_one() {
     if let Err(failure) = example.try_it() {
         panic!("{failure}");
     }
+}
+
+#[test]
+fn a_gateway_of_a_cluster_keeps_the_limits_of_its_ingresses() {
+    let origin = Origin::start();
+    let url = format!("http://{}", origin.address);
+    let replaced = [
+        ("http://web.shop.svc.cluster.local:80", url.as_str()),
+        ("http://api.shop.svc.cluster.local:8000", url.as_str()),
+        ("rate = \"10r/s\"", "rate = \"10r/m\""),
+    ];
+    best_of_three(|| Example::start("ingress-nginx-cluster", &origin, &replaced));
 }

@@ -102,7 +102,7 @@ fn best_of_three(mut start: impl FnMut() -> Example) {
 #[test]
 fn each_example_passes_the_check_and_is_on_its_page() {
     let names = page::names();
-    assert_eq!(names.len(), 10, "{names:?}");
+    assert_eq!(names.len(), 11, "{names:?}");
     let index = fs::read_to_string(page::folder().join("README.md")).expect("a page");
     for name in names {
         for file in [format!("({name}.md)"), format!("({name}.toml)")] {
@@ -124,11 +124,17 @@ fn each_example_passes_the_check_and_is_on_its_page() {
     }
 }
 
-/// The text in the manifest is that of the file, and the page shows the manifest.
+/// The text in each manifest is that of the file, and the page shows the manifest.
 #[test]
 fn the_manifest_has_the_file_in_it() {
-    let page = Page::read("kubernetes-sidecar");
-    let manifest = fs::read_to_string(page::folder().join("kubernetes-sidecar.yaml"));
+    for name in ["kubernetes-sidecar", "ingress-nginx-cluster"] {
+        check_manifest(name);
+    }
+}
+
+fn check_manifest(name: &str) {
+    let page = Page::read(name);
+    let manifest = fs::read_to_string(page::folder().join(format!("{name}.yaml")));
     let manifest = manifest.expect("a file");
     assert_eq!(page.block("yaml"), manifest);
     let (_, rest) = manifest.split_once("gateway.toml: |\n").expect("a file");

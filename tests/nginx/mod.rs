@@ -7,6 +7,7 @@ mod differential;
 mod dry_run;
 mod import;
 mod import_paths;
+mod ingress;
 mod limit_conn;
 mod limit_req_suite;
 mod max_wait;

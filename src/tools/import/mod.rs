@@ -1,4 +1,4 @@
-//! Translates an `nginx.conf` to a `gateway.toml`.
+//! Translates an `nginx.conf`, or Ingress objects of Kubernetes, to a `gateway.toml`.
 //!
 //! The text becomes a tree, and the tree becomes settings and notes. The notes name each line
 //! that was not translated.
@@ -6,6 +6,7 @@
 //! This module reads the disk only through [`Files`], and no input makes it panic.
 
 mod glob;
+mod ingress;
 mod leftovers;
 mod lexer;
 mod notes;
@@ -19,7 +20,7 @@ mod properties;
 use std::io;
 use std::path::Path;
 
-/// The files that an import reads besides the main file.
+/// The files that an import reads besides the main file. A manifest names none.
 pub trait Files {
     /// The content of a file.
     ///
@@ -49,14 +50,22 @@ pub struct Import {
     pub notes: Vec<String>,
     /// How many limits are lost, and what is unlimited for that; `None` if no limit is lost.
     pub loss: Option<String>,
+    /// What the input must have to be translated.
+    pub subject: &'static str,
 }
 
 /// Translates the text of `main`. Includes and certificates are relative to its folder.
 #[must_use]
 pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
-    let mut reader = tree::Reader::new(files, main);
-    let tree = reader.parse(main, text);
-    let (page, mut notes) = translate::translate(tree, reader.notes, files, main);
+    let (page, mut notes, subject) = if ingress::is_manifest(main, text) {
+        let (page, notes) = ingress::translate(main, text);
+        (page, notes, "Ingress with a path")
+    } else {
+        let mut reader = tree::Reader::new(files, main);
+        let tree = reader.parse(main, text);
+        let (page, notes) = translate::translate(tree, reader.notes, files, main);
+        (page, notes, "location with a proxy_pass")
+    };
     let settings = page.and_then(|page| {
         let checked = crate::config::parse(&page, Path::new("gateway.toml"), false);
         match checked {
@@ -79,5 +88,6 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         loss,
         settings: settings.map(|page| leftovers::with_leftovers(&page, &notes)),
         notes,
+        subject,
     }
 }

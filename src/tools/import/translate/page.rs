@@ -7,23 +7,23 @@ use crate::limit::show_duration;
 
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Section {
-    pub(super) title: String,
-    pub(super) comments: Vec<String>,
+pub(in crate::tools::import) struct Section {
+    pub(in crate::tools::import) title: String,
+    pub(in crate::tools::import) comments: Vec<String>,
     /// Names and their values in TOML syntax.
-    pub(super) fields: Vec<(&'static str, String)>,
+    pub(in crate::tools::import) fields: Vec<(&'static str, String)>,
 }
 
 impl Section {
     /// A table without fields.
-    pub(super) fn new(title: impl Into<String>) -> Self {
+    pub(in crate::tools::import) fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             ..Self::default()
         }
     }
 
-    pub(super) fn text(&mut self, name: &'static str, value: &str) {
+    pub(in crate::tools::import) fn text(&mut self, name: &'static str, value: &str) {
         // A key has variables of its own, and none of the environment.
         let quoted = if name == "key" {
             toml_string
@@ -33,11 +33,11 @@ impl Section {
         self.fields.push((name, quoted(value)));
     }
 
-    pub(super) fn span(&mut self, name: &'static str, span: Duration) {
+    pub(in crate::tools::import) fn span(&mut self, name: &'static str, span: Duration) {
         self.fields.push((name, toml_string(&show_duration(span))));
     }
 
-    pub(super) fn write(&self, page: &mut String) {
+    pub(in crate::tools::import) fn write(&self, page: &mut String) {
         let gap = if page.is_empty() { "" } else { "\n" };
         page.push_str(gap);
         for comment in &self.comments {
@@ -52,18 +52,18 @@ impl Section {
 }
 
 /// A TOML list of strings.
-pub(super) fn list(items: &[String]) -> String {
+pub(in crate::tools::import) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| toml_text(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
 
 /// Names of tables, all different.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(in crate::tools::import) struct Names(HashSet<String>);
 
 impl Names {
     /// A unique name similar to `like`, with only the characters that a table name may have.
-    pub(super) fn unique(&mut self, like: &str) -> String {
+    pub(in crate::tools::import) fn unique(&mut self, like: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let mut base: String = like
             .chars()

@@ -7,17 +7,17 @@ use crate::config::{ByteRegex, PathPattern};
 
 /// A regular expression for paths in drip's syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Translated {
-    pub(super) text: String,
+pub(in crate::tools::import) struct Translated {
+    pub(in crate::tools::import) text: String,
     /// Whether it matches the same paths. If not, it matches these and more.
-    pub(super) is_exact: bool,
+    pub(in crate::tools::import) is_exact: bool,
 }
 
 /// Translates the expression of a location; `ignores_case`: of `~*`.
 ///
 /// Returns `None` if drip has no expression for it. Look-around is left out, which makes the
 /// expression match more.
-pub(super) fn translate(pattern: &str, ignores_case: bool) -> Option<Translated> {
+pub(in crate::tools::import) fn translate(pattern: &str, ignores_case: bool) -> Option<Translated> {
     let mut reader = Reader {
         rest: pattern,
         text: String::new(),

@@ -8,7 +8,7 @@ use crate::config::{parse, toml_string, toml_text};
 const SERVERS: &str = "servers = [\"http://a\"]";
 const PATH: &str = "path = \"/\"";
 
-pub(super) fn server(url: &str) -> bool {
+pub(in crate::tools::import) fn server(url: &str) -> bool {
     let servers = format!("servers = [{}]", toml_string(url));
     takes("", &servers, PATH)
 }
@@ -18,17 +18,17 @@ pub(super) fn listen(address: &str) -> bool {
     takes(&listen, SERVERS, PATH)
 }
 
-pub(super) fn origin_host(host: &str) -> bool {
+pub(in crate::tools::import) fn origin_host(host: &str) -> bool {
     let origin = format!("{SERVERS}\nhost = {}", toml_string(host));
     takes("", &origin, PATH)
 }
 
-pub(super) fn path(path: &str) -> bool {
+pub(in crate::tools::import) fn path(path: &str) -> bool {
     takes("", SERVERS, &format!("path = {}", toml_string(path)))
 }
 
 /// Whether a route can put `add` in place of `strip`.
-pub(super) fn rewrite(strip: &str, add: &str) -> bool {
+pub(in crate::tools::import) fn rewrite(strip: &str, add: &str) -> bool {
     let (path, strip, add) = (toml_string(strip), toml_text(strip), toml_text(add));
     let route = format!("path = {path}\nstrip_prefix = {strip}\nadd_prefix = {add}");
     takes("", SERVERS, &route)
@@ -39,7 +39,7 @@ pub(super) fn method(method: &str) -> bool {
     takes("", SERVERS, &route)
 }
 
-pub(super) fn host(host: &str) -> bool {
+pub(in crate::tools::import) fn host(host: &str) -> bool {
     let route = format!("{PATH}\nhost = {}", toml_string(host));
     takes("", SERVERS, &route)
 }

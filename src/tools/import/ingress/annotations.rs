@@ -1,0 +1,111 @@
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use super::yaml::Node;
+use crate::tools::import::notes::{Notes, Place};
+use crate::tools::import::values;
+
+/// What the names of ingress-nginx's annotations begin with.
+const PREFIX: &str = "nginx.ingress.kubernetes.io/";
+
+/// The annotations of an Ingress that are for ingress-nginx, by their names without its prefix.
+pub(super) struct Annotations {
+    /// The Ingress as notes name it, such as `shop/web`.
+    object: String,
+    all: Vec<Annotation>,
+    /// The names that were read. All others are noted at the end.
+    read: RefCell<HashSet<String>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Annotation {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) place: Place,
+}
+
+impl Annotations {
+    pub(super) fn read(object: &str, metadata: Option<&Node>, file: usize) -> Self {
+        let all = metadata.and_then(|metadata| metadata.get("annotations"));
+        let all = all.map_or(&[][..], Node::entries).iter();
+        let all = all.filter_map(|(name, node)| {
+            let name = name.strip_prefix(PREFIX)?;
+            Some(Annotation {
+                name: name.to_owned(),
+                value: node.text().unwrap_or_default().trim().to_owned(),
+                place: Place {
+                    file,
+                    line: node.line,
+                },
+            })
+        });
+        Self {
+            object: object.to_owned(),
+            all: all.collect(),
+            read: RefCell::default(),
+        }
+    }
+
+    /// An annotation by its name or another name of it, the first that is there.
+    pub(super) fn any(&self, names: &[&str]) -> Option<&Annotation> {
+        for name in names {
+            self.read.borrow_mut().insert((*name).to_owned());
+        }
+        let of = |name: &&str| self.all.iter().find(|known| known.name == **name);
+        names.iter().find_map(of)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Annotation> {
+        self.any(&[name])
+    }
+
+    /// A value that is `true` or `false`; `None` if it is absent or neither.
+    pub(super) fn flag(&self, name: &str, notes: &mut Notes) -> Option<bool> {
+        let annotation = self.get(name)?;
+        // As Go's strconv.ParseBool reads them.
+        match &*annotation.value {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+            other => {
+                let what = format!("\"{other}\" is neither true nor false; the default is used");
+                self.note(annotation, &what, notes);
+                None
+            }
+        }
+    }
+
+    /// A whole number; `None` if it is absent. One that is wrong is noted.
+    pub(super) fn whole(&self, name: &str, notes: &mut Notes) -> Option<u32> {
+        let annotation = self.get(name)?;
+        let number = values::whole(&annotation.value);
+        if number.is_none() || annotation.value.is_empty() {
+            let what = format!(
+                "\"{}\" is not a whole number; it is left out",
+                annotation.value
+            );
+            self.note(annotation, &what, notes);
+            return None;
+        }
+        number
+    }
+
+    /// Those that nothing has read.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &Annotation> {
+        let is_unread = |it: &&Annotation| !self.read.borrow().contains(&it.name);
+        self.all.iter().filter(is_unread)
+    }
+
+    /// Notes something about an annotation.
+    pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
+        notes.add(annotation.place, self.message(annotation, what));
+    }
+
+    /// Notes that a limit is lost.
+    pub(super) fn lose(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
+        notes.lose(annotation.place, self.message(annotation, what));
+    }
+
+    fn message(&self, annotation: &Annotation, what: &str) -> String {
+        format!("Ingress {}, {}: {what}", self.object, annotation.name)
+    }
+}

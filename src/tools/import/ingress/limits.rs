@@ -1,0 +1,108 @@
+//! `limit-rps`, `limit-rpm` and `limit-connections`, as the template of ingress-nginx writes them.
+//!
+//! Each becomes a zone of its own for the Ingress, by the address of the client, with a burst of
+//! the limit times `limit-burst-multiplier`, which passes at once. All paths of an Ingress share
+//! its zones.
+
+use super::annotations::Annotations;
+use super::networks;
+use crate::config::toml_string;
+use crate::limit::Rate;
+use crate::tools::import::notes::Notes;
+use crate::tools::import::translate::page::{Names, Section, list};
+use crate::tools::import::values;
+
+/// Default of `limit-burst-multiplier`.
+const BURST_MULTIPLIER: u32 = 5;
+
+/// How many keys ingress-nginx's zones of 5 MB hold: states of 128 bytes for requests, of 64 for
+/// connections.
+const REQUEST_KEYS: u32 = 5 * 8000;
+const CONNECTION_KEYS: u32 = 5 * 16_000;
+
+/// Largest `in_flight`.
+const MAX_CONNECTIONS: u32 = 1_000_000_000;
+
+/// The zones of all Ingresses.
+#[derive(Default)]
+pub(super) struct Zones {
+    pub(super) sections: Vec<Section>,
+    names: Names,
+}
+
+/// The limits of an Ingress.
+#[derive(Default)]
+pub(super) struct Limits {
+    /// In TOML syntax.
+    pub(super) list: Vec<String>,
+    /// Whether at least one was lost.
+    pub(super) has_lost: bool,
+}
+
+impl Zones {
+    /// Reads the limits of an Ingress; `like`: what its zones are named after.
+    pub(super) fn limits(
+        &mut self,
+        annotations: &Annotations,
+        like: &str,
+        notes: &mut Notes,
+    ) -> Limits {
+        let mut limits = Limits::default();
+        let multiplier = annotations.whole("limit-burst-multiplier", notes);
+        let multiplier = multiplier.unwrap_or(BURST_MULTIPLIER);
+        let exempt = annotations.any(&["limit-allowlist", "limit-whitelist"]);
+        let exempt = exempt.and_then(|it| networks::read(annotations, it, notes));
+        let exempt = exempt.unwrap_or_default();
+        let exempt: Vec<String> = exempt.iter().map(ToString::to_string).collect();
+        for (name, suffix, unit) in [
+            ("limit-connections", "connections", None),
+            ("limit-rps", "rps", Some("s")),
+            ("limit-rpm", "rpm", Some("m")),
+        ] {
+            let Some(annotation) = annotations.get(name) else {
+                continue;
+            };
+            let text = &annotation.value;
+            let Some(limit) = values::whole(text).filter(|_| !text.is_empty()) else {
+                let what = format!("\"{text}\" is not a whole number; the limit is left out");
+                annotations.lose(annotation, &what, notes);
+                limits.has_lost = true;
+                continue;
+            };
+            // 0 means no limit.
+            if limit == 0 {
+                continue;
+            }
+            let zone = self.names.unique(&format!("{like}-{suffix}"));
+            let mut section = Section::new(format!("[zones.{zone}]"));
+            section.text("key", "$remote_addr");
+            let (rate, keys) = match unit {
+                Some(unit) => (format!("{limit}r/{unit}"), REQUEST_KEYS),
+                None => ("none".to_owned(), CONNECTION_KEYS),
+            };
+            let is_slower = unit.is_some() && rate.parse::<Rate>().is_err();
+            if is_slower {
+                let what = "the fastest rate of drip is 1000000r/s";
+                annotations.note(annotation, what, notes);
+                section.text("rate", "1000000r/s");
+            } else {
+                section.text("rate", &rate);
+            }
+            section.fields.push(("max_keys", keys.to_string()));
+            section.fields.push(("ipv6_prefix", "128".to_owned()));
+            if !exempt.is_empty() {
+                section.fields.push(("exempt", list(&exempt)));
+            }
+            self.sections.push(section);
+            let zone = toml_string(&zone);
+            limits.list.push(if unit.is_some() {
+                let burst = limit.saturating_mul(multiplier);
+                format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}")
+            } else {
+                let most = limit.min(MAX_CONNECTIONS);
+                format!("{{ zone = {zone}, burst = 0, in_flight = {most} }}")
+            });
+        }
+        limits
+    }
+}

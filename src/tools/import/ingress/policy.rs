@@ -1,0 +1,239 @@
+//! What the annotations of an Ingress say of all its paths.
+
+use std::time::Duration;
+
+use super::limits::Zones;
+use super::networks::Access;
+use super::object::Ingress;
+use super::{hints, protection};
+use crate::config::{KeyTemplate, toml_string, toml_text};
+use crate::tools::import::notes::Notes;
+use crate::tools::import::translate::page::list;
+use crate::tools::import::translate::probe;
+use crate::tools::import::values;
+
+/// ingress-nginx's default of `proxy-body-size`, in bytes.
+pub(super) const BODY_SIZE: u64 = 1 << 20;
+
+/// ingress-nginx's default of `proxy-connect-timeout`.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) struct Policy {
+    /// In TOML syntax.
+    pub(super) limits: Vec<String>,
+    pub(super) has_lost: bool,
+    pub(super) access: Access,
+    /// The status of all requests.
+    pub(super) refuse: Option<u16>,
+    /// The same for all paths of the hosts, those of other Ingresses, too.
+    pub(super) refuse_hosts: Option<u16>,
+    pub(super) rewrite_target: Option<String>,
+    pub(super) forwarded_prefix: Option<String>,
+    pub(super) uses_regex: bool,
+    pub(super) redirects: bool,
+    /// Whether it redirects also where no certificate is named.
+    pub(super) always_redirects: bool,
+    /// 0: no limit.
+    pub(super) body_size: u64,
+    /// How origins are spoken to: a scheme of their URLs.
+    pub(super) scheme: &'static str,
+    /// Further fields of the origins, in TOML syntax.
+    pub(super) of_origin: Vec<(&'static str, String)>,
+    /// Its notes, for the first route.
+    pub(super) comments: Vec<String>,
+}
+
+impl Policy {
+    /// Reads all annotations; `like`: what zones are named after.
+    pub(super) fn read(
+        ingress: &Ingress,
+        like: &str,
+        zones: &mut Zones,
+        notes: &mut Notes,
+    ) -> Self {
+        let before = notes.count();
+        let annotations = &ingress.annotations;
+        let limits = zones.limits(annotations, like, notes);
+        let access = Access::read(annotations, notes);
+        let refusal = protection::read(annotations, notes);
+        let mut refuse = access.refuse;
+        let mut refuse_hosts = None;
+        if let Some(refusal) = refusal {
+            refuse.get_or_insert(refusal.status);
+            refuse_hosts = refusal.of_server.then_some(refusal.status);
+        }
+        let scheme = scheme(ingress, notes).unwrap_or_else(|| {
+            refuse.get_or_insert(503);
+            "http"
+        });
+        let text = |name| annotations.get(name).map(|it| it.value.clone());
+        let is_given = |text: &String| !text.is_empty();
+        let rewrite_target = text("rewrite-target").filter(is_given);
+        let forwarded_prefix = forwarded_prefix(ingress, notes);
+        let always_redirects = annotations.flag("force-ssl-redirect", notes) == Some(true);
+        // A Service is what drip sends requests to anyway.
+        let _is_service = annotations.flag("service-upstream", notes);
+        let mut policy = Self {
+            limits: limits.list,
+            has_lost: limits.has_lost,
+            access,
+            refuse,
+            refuse_hosts,
+            forwarded_prefix: forwarded_prefix.filter(|_| rewrite_target.is_some()),
+            rewrite_target,
+            uses_regex: annotations.flag("use-regex", notes) == Some(true),
+            redirects: annotations.flag("ssl-redirect", notes) != Some(false),
+            always_redirects,
+            body_size: body_size(ingress, notes),
+            scheme,
+            of_origin: of_origin(ingress, notes),
+            comments: Vec::new(),
+        };
+        hints::unread(annotations, notes);
+        policy.comments = notes.since(before);
+        policy
+    }
+
+    /// The fields of a route that forwards, behind its `origin` and its rewriting.
+    pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
+        let mut fields = Vec::new();
+        if let Some(prefix) = &self.forwarded_prefix {
+            let prefix = toml_string(prefix);
+            let field = format!("{{ \"x-forwarded-prefix\" = {prefix} }}");
+            fields.push(("request_headers", field));
+        }
+        if !self.limits.is_empty() {
+            fields.push(("limits", format!("[{}]", self.limits.join(", "))));
+            fields.push(("reject_status", "503".to_owned()));
+        }
+        fields
+    }
+
+    /// The fields of a route about the networks of clients.
+    pub(super) fn networks(&self) -> Vec<(&'static str, String)> {
+        let lists = [("allow", &self.access.allow), ("deny", &self.access.deny)];
+        let lists = lists
+            .into_iter()
+            .filter(|(_, networks)| !networks.is_empty());
+        lists
+            .map(|(name, networks)| (name, list(networks)))
+            .collect()
+    }
+}
+
+/// The scheme of the URLs of servers; `None` if drip does not speak the protocol.
+fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
+    let annotations = &ingress.annotations;
+    let Some(annotation) = annotations.get("backend-protocol") else {
+        return Some("http");
+    };
+    match &*annotation.value.to_ascii_uppercase() {
+        "HTTP" | "" => Some("http"),
+        "GRPC" => Some("h2c"),
+        "HTTPS" | "GRPCS" => {
+            annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give drip the authority in SSL_CERT_FILE", notes);
+            Some("https")
+        }
+        protocol @ ("AUTO_HTTP" | "FCGI") => {
+            let what = format!(
+                "drip does not speak {protocol}, so requests get 503; use HTTP, HTTPS, GRPC or GRPCS, and put an origin in place of refuse"
+            );
+            annotations.note(annotation, &what, notes);
+            None
+        }
+        _ => {
+            annotations.note(
+                annotation,
+                "this protocol is not known; HTTP is used, as by ingress-nginx",
+                notes,
+            );
+            Some("http")
+        }
+    }
+}
+
+fn forwarded_prefix(ingress: &Ingress, notes: &mut Notes) -> Option<String> {
+    let annotations = &ingress.annotations;
+    let annotation = annotations.get("x-forwarded-prefix")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
+    if annotation.value.is_empty() || !annotation.value.chars().all(is_plain) {
+        annotations.note(annotation, "this is no path; the field is left out", notes);
+        return None;
+    }
+    Some(annotation.value.clone())
+}
+
+fn body_size(ingress: &Ingress, notes: &mut Notes) -> u64 {
+    let annotations = &ingress.annotations;
+    let Some(annotation) = annotations.get("proxy-body-size") else {
+        return BODY_SIZE;
+    };
+    values::size(&annotation.value).unwrap_or_else(|| {
+        let what = format!("\"{}\" is not a size; 1m is used", annotation.value);
+        annotations.note(annotation, &what, notes);
+        BODY_SIZE
+    })
+}
+
+fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)> {
+    let annotations = &ingress.annotations;
+    let mut fields = Vec::new();
+    let mut seconds = |name| {
+        let number = annotations.whole(name, notes)?;
+        if number == 0 {
+            let annotation = annotations.get(name)?;
+            annotations.note(
+                annotation,
+                "drip has no timeout of 0; the default is used",
+                notes,
+            );
+            return None;
+        }
+        // The longest that the settings take.
+        let longest = 366 * 24 * 60 * 60;
+        Some(Duration::from_secs(u64::from(number).min(longest)))
+    };
+    let connect = seconds("proxy-connect-timeout").unwrap_or(CONNECT_TIMEOUT);
+    let read = seconds("proxy-read-timeout");
+    let send = seconds("proxy-send-timeout");
+    let mut span = |name, span: Option<Duration>| {
+        let shown = span.map(|span| toml_string(&crate::limit::show_duration(span)));
+        fields.extend(shown.map(|shown| (name, shown)));
+    };
+    span("connect_timeout", Some(connect));
+    span("response_timeout", read);
+    // nginx's are between two reads or writes, of bodies and of WebSockets alike.
+    span("body_timeout", read.max(send));
+    span("tunnel_timeout", read.max(send));
+    if let Some(annotation) = annotations.get("upstream-vhost") {
+        let host = &annotation.value;
+        let has_meaning = ["preserve", "origin"].contains(&&**host);
+        if probe::origin_host(host) && !has_meaning {
+            fields.push(("host", toml_text(host)));
+        } else {
+            annotations.note(
+                annotation,
+                "this is no host name that drip can send; the client's Host is kept",
+                notes,
+            );
+        }
+    }
+    if let Some(annotation) = annotations.get("upstream-hash-by") {
+        let key = annotation
+            .value
+            .replace("$binary_remote_addr", "$remote_addr");
+        match key.parse::<KeyTemplate>() {
+            Ok(key) if !key.is_constant() => {
+                fields.push(("balance", toml_string(&format!("hash:{key}"))));
+                annotations.note(annotation, "a Service is one server for drip, and the cluster chooses the pod: balance has an effect once servers lists the pods, as those of a StatefulSet", notes);
+            }
+            Ok(_) => annotations.note(
+                annotation,
+                "a text alone chooses nothing; it is left out",
+                notes,
+            ),
+            Err(why) => annotations.note(annotation, &format!("not translated: {why}"), notes),
+        }
+    }
+    fields
+}

@@ -1,0 +1,117 @@
+//! `rewrite-target`: what the origin gets in place of a path.
+//!
+//! ingress-nginx writes `rewrite "(?i)PATH" TARGET break;`, where PATH is a regular expression with
+//! groups. drip removes a prefix and puts another before the rest. So the common forms are
+//! translated, such as `/foo(/|$)(.*)` with `/$2`, and no others.
+
+use crate::tools::import::translate::probe;
+
+/// The paths of a location, and how drip rewrites them.
+#[derive(Debug, PartialEq)]
+pub(super) struct Rewrite {
+    /// The regular expression of the paths, in drip's syntax.
+    pub(super) regex: String,
+    pub(super) strip: Option<String>,
+    pub(super) add: Option<String>,
+}
+
+/// The ends of paths: how each is written, what follows the prefix in drip's expression, the group
+/// with the rest, and whether that begins with `/`.
+const ENDS: [(&str, &str, &str, bool); 6] = [
+    ("(/|$)(.*)", "(/|$)", "$2", false),
+    ("/()(.*)", "/", "$2", false),
+    ("/?(.*)", "", "$1", false),
+    ("(/.*)", "/", "$1", true),
+    ("/(.*)", "/", "$1", false),
+    ("/(.+)", "/.", "$1", false),
+];
+
+/// How the paths of a location are rewritten; an error is why drip cannot do so.
+pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
+    if !target.contains('$') {
+        return Err(
+            "it sends each path of the route to this one path; if only the prefix is meant, set strip_prefix",
+        );
+    }
+    let written = path.strip_suffix('$').unwrap_or(path);
+    let end = ENDS.iter().find_map(|(end, regex, group, has_slash)| {
+        Some((written.strip_suffix(end)?, regex, group, *has_slash))
+    });
+    let (prefix, end, group, has_slash) = end.filter(|it| is_plain(it.0)).ok_or(
+        "drip removes and adds prefixes, and the path is none of /PREFIX(/|$)(.*), /PREFIX/(.*) and the like",
+    )?;
+    let add = target
+        .strip_suffix(group)
+        .filter(|add| !add.contains('$'))
+        .ok_or("drip adds a prefix before the rest of a path, and the target is none")?;
+    let add = match (add.strip_suffix('/'), has_slash) {
+        (Some(add), false) => add,
+        (None, true) => add,
+        _ => return Err("drip has one / where the prefix meets the rest of a path"),
+    };
+    let is_sendable = add.is_empty() || probe::rewrite("/", &format!("{add}/"));
+    if !is_sendable || add.contains('?') {
+        return Err("the target is no path that drip can put before another");
+    }
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Ok(Rewrite {
+        regex: format!("^{}{end}", regex::escape(prefix)),
+        strip: given(prefix),
+        add: given(add).map(|add| add + "/"),
+    })
+}
+
+/// Whether a prefix means itself as a regular expression, but for its dots.
+fn is_plain(prefix: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
+    (prefix.is_empty() || prefix.starts_with('/')) && prefix.chars().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_forms_become_prefixes() {
+        for (path, target, regex, strip, add) in [
+            ("/foo(/|$)(.*)", "/$2", "^/foo(/|$)", Some("/foo"), None),
+            (
+                "/a/b.c(/|$)(.*)",
+                "/x/$2",
+                "^/a/b\\.c(/|$)",
+                Some("/a/b.c"),
+                Some("/x/"),
+            ),
+            ("/foo/(.*)", "/$1", "^/foo/", Some("/foo"), None),
+            ("/foo/(.*)$", "/v2/$1", "^/foo/", Some("/foo"), Some("/v2/")),
+            ("/foo(/.*)", "/v2$1", "^/foo/", Some("/foo"), Some("/v2/")),
+            ("/foo/?(.*)", "/$1", "^/foo", Some("/foo"), None),
+            ("/(.*)", "/app/$1", "^/", None, Some("/app/")),
+            ("/()(.*)", "/$2", "^/", None, None),
+        ] {
+            let rewrite = read(path, target).unwrap();
+            assert_eq!(rewrite.regex, regex, "{path}");
+            assert_eq!(rewrite.strip.as_deref(), strip, "{path}");
+            assert_eq!(rewrite.add.as_deref(), add, "{path}");
+        }
+    }
+
+    #[test]
+    fn others_are_refused_with_the_reason() {
+        for (path, target, reason) in [
+            ("/foo", "/", "to this one path"),
+            ("/foo(/|$)(.*)", "/$1", "the target is none"),
+            ("/foo(/|$)(.*)", "/$2?a=b", "the target is none"),
+            ("/foo(/|$)(.*)", "/$1/$2", "the target is none"),
+            ("/foo(/|$)(.*)", "/x$2", "one /"),
+            ("/foo(.*)", "/$1", "none of"),
+            ("/[a-z]+/(.*)", "/$1", "none of"),
+            ("/u/([0-9]+)/(.*)", "/$2", "none of"),
+            ("/foo/(.*)", "/a b/$1", "no path"),
+            ("/foo/(.*)", "/../$1", "no path"),
+        ] {
+            let error = read(path, target).unwrap_err();
+            assert!(error.contains(reason), "{path} {target}: {error}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The tables `[server]` and `[server.tls]`.
+
+use std::collections::HashMap;
+
+use super::hosts::Host;
+use super::object::Ingress;
+use super::policy::{BODY_SIZE, Policy};
+use crate::config::show_size;
+use crate::tools::import::notes::Notes;
+use crate::tools::import::translate::page::{Section, list};
+
+/// Name of the address with TLS, where others have none.
+pub(super) const TLS_LISTEN: &str = "https";
+
+/// The folder of the mounted Secrets.
+const FOLDER: &str = "/etc/drip/tls";
+
+/// What is done with requests without TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plain {
+    /// There is no TLS.
+    Only,
+    /// All are redirected.
+    Redirected,
+    /// Routes that ingress-nginx redirects are for the address with TLS alone.
+    Mixed,
+    /// All are served.
+    Served,
+}
+
+impl Policy {
+    /// Whether requests without TLS are redirected, where the host has TLS or not.
+    pub(super) fn redirects(&self, has_tls: bool) -> bool {
+        self.always_redirects || (self.redirects && has_tls)
+    }
+}
+
+impl Plain {
+    pub(super) fn of(hosts: &[Host], policies: &[Policy], has_tls: bool) -> Self {
+        if !has_tls {
+            return Self::Only;
+        }
+        let redirects = hosts.iter().flat_map(|host| {
+            let locations = host.locations.iter();
+            locations.map(|it| policies[it.ingress].redirects(host.has_tls))
+        });
+        let (mut all, mut any) = (true, false);
+        for redirects in redirects {
+            all &= redirects;
+            any |= redirects;
+        }
+        match (all, any) {
+            (true, _) => Self::Redirected,
+            (false, true) => Self::Mixed,
+            (false, false) => Self::Served,
+        }
+    }
+}
+
+/// The files of the certificates of all Ingresses, with notes on the Secrets.
+pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<String> {
+    let mut folders: Vec<String> = Vec::new();
+    let mut known: HashMap<(&str, &str), String> = HashMap::new();
+    for ingress in ingresses {
+        for tls in &ingress.tls {
+            let (shown, namespace) = (ingress.shown(), &*ingress.namespace);
+            let Some(secret) = tls.secret.as_deref() else {
+                notes.add(tls.place, format!("Ingress {shown}: tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]"));
+                continue;
+            };
+            let is_name =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+            if !secret.chars().all(is_name) || secret.starts_with('.') {
+                notes.add(tls.place, format!("Ingress {shown}: {secret} is no name of a Secret; its certificate is left out"));
+                continue;
+            }
+            if known.contains_key(&(namespace, secret)) {
+                continue;
+            }
+            let mut folder = format!("{FOLDER}/{secret}");
+            if folders.contains(&folder) {
+                folder = format!("{FOLDER}/{namespace}.{secret}");
+            }
+            notes.add(tls.place, format!("Ingress {shown}: mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"));
+            folders.push(folder.clone());
+            known.insert((namespace, secret), folder);
+        }
+    }
+    folders
+}
+
+/// The tables of the gateway as a whole.
+pub(super) fn sections(
+    plain: Plain,
+    folders: &[String],
+    hosts: &[Host],
+    policies: &[Policy],
+    notes: &mut Notes,
+) -> Vec<Section> {
+    let mut section = Section::new("[server]");
+    let http = "address = \"0.0.0.0:8080\"";
+    let https = "address = \"0.0.0.0:8443\", tls = true";
+    let listen = match plain {
+        Plain::Only => "[\"0.0.0.0:8080\"]".to_owned(),
+        Plain::Redirected => format!("[{{ {http}, redirect = \"https:443\" }}, {{ {https} }}]"),
+        Plain::Mixed => {
+            format!("[{{ {http}, tls = false }}, {{ {https}, name = \"{TLS_LISTEN}\" }}]")
+        }
+        Plain::Served => format!("[{{ {http}, tls = false }}, {{ {https} }}]"),
+    };
+    section.fields.push(("listen", listen));
+    let forced = policies.iter().any(|policy| policy.always_redirects);
+    if plain == Plain::Only && forced {
+        section.comments.push("force-ssl-redirect has no effect without [server.tls]: let what ends TLS in front of drip redirect".to_owned());
+    }
+    if plain == Plain::Mixed {
+        section.comments.push("drip redirects all requests at an address, and some hosts here have no TLS: where ingress-nginx redirects to https, requests without TLS get 403. With TLS for all, put redirect = \"https:443\" in place of tls = false, and remove the routes with 403".to_owned());
+    }
+    let locations = hosts.iter().flat_map(|host| &host.locations);
+    let sizes: Vec<u64> = locations.map(|it| policies[it.ingress].body_size).collect();
+    let most = if sizes.contains(&0) {
+        0
+    } else {
+        sizes.iter().copied().max().unwrap_or(BODY_SIZE)
+    };
+    if sizes.iter().any(|size| *size != most) {
+        section.comments.push(format!("proxy-body-size differs between Ingresses, and is 1m where it is not set; drip has one for all, and {} is the largest", show_size(most)));
+    }
+    section.text("max_body_size", &show_size(most));
+    let mut sections = vec![section];
+    if !folders.is_empty() {
+        let mut section = Section::new("[server.tls]");
+        let files = |name: &str| -> Vec<String> {
+            folders
+                .iter()
+                .map(|folder| format!("{folder}/{name}"))
+                .collect()
+        };
+        section.fields.push(("cert", list(&files("tls.crt"))));
+        section.fields.push(("key", list(&files("tls.key"))));
+        sections.push(section);
+        if let Some(host) = hosts.iter().find(|host| host.has_tls) {
+            notes.add(host.place, "ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
+        }
+    }
+    sections
+}

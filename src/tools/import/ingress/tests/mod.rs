@@ -1,0 +1,347 @@
+mod model;
+mod paths;
+mod protection;
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::config::{RouteAction, Settings, parse};
+use crate::testing::{bytes, config, replay};
+use crate::tools::import::{Files, Import, import};
+
+/// A manifest names no other files.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        panic!("{} is read", path.display())
+    }
+
+    fn list(&self, folder: &Path) -> Vec<String> {
+        panic!("{} is listed", folder.display())
+    }
+
+    fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
+        panic!("{} is loaded", cert.display())
+    }
+}
+
+fn imported(text: &str) -> Import {
+    import(Path::new("a.yaml"), text.as_bytes(), &NoFiles)
+}
+
+/// An Ingress with these annotations, and rules as flow style has them.
+fn ingress(name: &str, annotations: &[(&str, &str)], spec: &str) -> String {
+    let mut text = format!(
+        "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: {name}\n  namespace: shop\n"
+    );
+    if !annotations.is_empty() {
+        text += "  annotations:\n";
+    }
+    for (name, value) in annotations {
+        let value = value.replace('\'', "''");
+        writeln!(text, "    nginx.ingress.kubernetes.io/{name}: '{value}'").unwrap();
+    }
+    text + "spec:\n" + spec
+}
+
+/// A rule of a host with a path; the Service has its name.
+fn rule(host: &str, path: &str, kind: &str, service: &str) -> String {
+    let host = if host.is_empty() {
+        String::new()
+    } else {
+        format!("host: '{host}', ")
+    };
+    format!(
+        "  - {{ {host}http: {{ paths: [ {{ path: '{path}', pathType: {kind}, backend: {{ service: {{ name: {service}, port: {{ number: 80 }} }} }} }} ] }} }}\n"
+    )
+}
+
+/// The routes for one path of one host with these annotations, and all notes.
+fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) {
+    let spec = format!(
+        "  rules:\n{}",
+        rule("a.test", path, "ImplementationSpecific", "app")
+    );
+    let Import {
+        settings, notes, ..
+    } = imported(&ingress("web", annotations, &spec));
+    let settings = settings.unwrap_or_default();
+    let routes = settings.split_once("[[routes]]").map(|it| it.1.to_owned());
+    (routes.unwrap_or_default(), notes)
+}
+
+fn whole(annotations: &[(&str, &str)]) -> String {
+    let spec = format!("  rules:\n{}", rule("a.test", "/", "Prefix", "app"));
+    let import = imported(&ingress("web", annotations, &spec));
+    import.settings.unwrap_or_default()
+}
+
+#[test]
+fn limits_are_those_of_the_template() {
+    let settings = whole(&[
+        ("limit-rps", "10"),
+        ("limit-rpm", "300"),
+        ("limit-connections", "4"),
+        ("limit-burst-multiplier", "3"),
+        ("limit-whitelist", "10.0.0.0/8,192.0.2.7"),
+    ]);
+    let zone = "key = \"$remote_addr\"\nrate = \"10r/s\"\nmax_keys = 40000\nipv6_prefix = 128\nexempt = [\"10.0.0.0/8\", \"192.0.2.7/32\"]\n";
+    assert!(
+        settings.contains(&format!("[zones.web-rps]\n{zone}")),
+        "{settings}"
+    );
+    assert!(settings.contains("rate = \"300r/m\""), "{settings}");
+    assert!(
+        settings.contains("rate = \"none\"\nmax_keys = 80000"),
+        "{settings}"
+    );
+    let limits = "limits = [{ zone = \"web-connections\", burst = 0, in_flight = 4 }, \
+        { zone = \"web-rps\", burst = 30, nodelay = true }, \
+        { zone = \"web-rpm\", burst = 900, nodelay = true }]\nreject_status = 503\n";
+    assert!(settings.contains(limits), "{settings}");
+    let settings = whole(&[("limit-rps", "10"), ("limit-rpm", "0")]);
+    assert!(settings.contains("[{ zone = \"web-rps\", burst = 50, nodelay = true }]"));
+}
+
+#[test]
+fn a_limit_that_is_wrong_is_lost_and_told_first() {
+    let spec = format!("  rules:\n{}", rule("a.test", "/x", "Prefix", "app"));
+    let annotations = [("enable-cors", "true"), ("limit-rps", "ten")];
+    let import = imported(&ingress("web", &annotations, &spec));
+    assert_eq!(
+        import.loss.as_deref(),
+        Some("1 limit is lost, a.test/x is unlimited")
+    );
+    assert_eq!(
+        import.notes[0],
+        "a.yaml:9: Ingress shop/web, limit-rps: \"ten\" is not a whole number; the limit is left out"
+    );
+}
+
+#[test]
+fn networks_are_those_that_nginx_lets_in() {
+    let (routes, _) = routes_of(
+        &[
+            ("whitelist-source-range", "10.0.0.0/8, 192.0.2.1"),
+            ("denylist-source-range", "10.9.0.0/16,192.0.0.0/16"),
+        ],
+        "/",
+    );
+    // nginx denies what is in a network of both, and drip decides by the smallest.
+    let fields = "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.9.0.0/16\", \"192.0.0.0/16\"]\n";
+    assert!(routes.contains(fields), "{routes}");
+}
+
+#[test]
+fn origins_are_services() {
+    let settings = whole(&[
+        ("backend-protocol", "GRPC"),
+        ("proxy-connect-timeout", "7"),
+        ("proxy-read-timeout", "3600"),
+        ("upstream-vhost", "app.internal"),
+        ("upstream-hash-by", "$binary_remote_addr"),
+        ("proxy-body-size", "8m"),
+    ]);
+    let origin = "[origins.app]\nservers = [\"h2c://app.shop.svc.cluster.local:80\"]\n\
+        connect_timeout = \"7s\"\nresponse_timeout = \"1h\"\nbody_timeout = \"1h\"\n\
+        tunnel_timeout = \"1h\"\nhost = \"app.internal\"\nbalance = \"hash:$remote_addr\"\n";
+    assert!(settings.contains(origin), "{settings}");
+    assert!(settings.contains("max_body_size = \"8MB\""), "{settings}");
+}
+
+#[test]
+fn a_named_port_needs_its_service() {
+    let spec = "  defaultBackend: { service: { name: app, port: { name: web } } }\n  rules:\n"
+        .to_owned()
+        + &rule("a.test", "/x", "Prefix", "other");
+    let text = ingress("web", &[], &spec);
+    let alone = imported(&text);
+    assert_eq!(
+        found(&parsed(&alone), "a.test", "/").as_deref(),
+        Some("503")
+    );
+    let remedy = "a.yaml:8: Ingress shop/web: the number of the port web of app is not known, so requests get 503; add the Service to the input, as by kubectl get -n shop ingress,service -o yaml";
+    assert!(
+        alone.notes.contains(&remedy.to_owned()),
+        "{:?}",
+        alone.notes
+    );
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: { name: app, namespace: shop }\n\
+        spec: { ports: [ { name: web, port: 8000, targetPort: http } ] }\n";
+    let both = imported(&(text + service)).settings.unwrap();
+    assert!(both.contains("app.shop.svc.cluster.local:8000"), "{both}");
+}
+
+#[test]
+fn tls_redirects_by_address_or_refuses() {
+    let tls = |host: &str| format!("  tls: [ {{ hosts: [{host}], secretName: cert }} ]\n");
+    let rules = |host: &str| format!("  rules:\n{}", rule(host, "/", "Prefix", "app"));
+    let of = |host: &str, annotations: &[(&str, &str)], has_tls: bool| {
+        let tls = if has_tls { tls(host) } else { String::new() };
+        ingress(&host.replace('.', "-"), annotations, &(tls + &rules(host)))
+    };
+    let all = of("a.test", &[], true);
+    let settings = imported(&all).settings.unwrap();
+    let listen = "listen = [{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]\n";
+    assert!(settings.contains(listen), "{settings}");
+    let files = "[server.tls]\ncert = [\"/etc/drip/tls/cert/tls.crt\"]\nkey = [\"/etc/drip/tls/cert/tls.key\"]\n";
+    assert!(settings.contains(files), "{settings}");
+
+    let mixed = all.clone() + &of("b.test", &[], false);
+    let settings = parsed(&imported(&mixed));
+    // `found` meets no condition, as a request without TLS.
+    assert_eq!(found(&settings, "a.test", "/").as_deref(), Some("403"));
+    assert_eq!(found(&settings, "b.test", "/").as_deref(), Some("app"));
+
+    let served = of("a.test", &[("ssl-redirect", "false")], true);
+    let settings = imported(&served).settings.unwrap();
+    assert!(settings.contains("8080\", tls = false }"), "{settings}");
+    assert!(!settings.contains("refuse"), "{settings}");
+}
+
+#[test]
+fn every_annotation_is_translated_or_noted() {
+    let documented = "app-root affinity affinity-mode auth-realm auth-secret auth-type auth-url \
+        canary-weight client-body-buffer-size custom-http-errors custom-headers default-backend \
+        enable-cors cors-allow-origin from-to-www-redirect http2-push-preload limit-rate \
+        limit-rate-after temporal-redirect preserve-trailing-slash proxy-cookie-domain \
+        proxy-next-upstream proxy-request-buffering proxy-redirect-from proxy-ssl-secret \
+        enable-rewrite-log satisfy server-alias session-cookie-name stream-snippet load-balance \
+        proxy-buffering ssl-ciphers enable-access-log enable-opentelemetry enable-modsecurity \
+        modsecurity-snippet mirror-target x-nobody-knows";
+    for name in documented.split_whitespace() {
+        let (_, notes) = routes_of(&[(name, "x")], "/");
+        let told = format!("a.yaml:8: Ingress shop/web, {name}: ");
+        assert!(
+            notes.iter().any(|note| note.starts_with(&told)),
+            "{name}: {notes:?}"
+        );
+    }
+}
+
+#[test]
+fn other_kinds_canaries_and_old_versions_are_skipped() {
+    let canary = ingress(
+        "canary",
+        &[("canary", "true"), ("canary-weight", "10")],
+        &format!("  rules:\n{}", rule("a.test", "/", "Prefix", "new")),
+    );
+    let main = ingress(
+        "main",
+        &[],
+        &format!("  rules:\n{}", rule("a.test", "/", "Prefix", "old")),
+    );
+    let others = "---\nkind: Deployment\napiVersion: apps/v1\nmetadata: { name: app }\n\
+        ---\nkind: Ingress\napiVersion: extensions/v1beta1\nmetadata: { name: old }\n---\n";
+    let import = imported(&(canary + &main + others));
+    assert_eq!(
+        found(&parsed(&import), "a.test", "/").as_deref(),
+        Some("old")
+    );
+    for told in [
+        "canary is a canary",
+        "Deployment app is skipped",
+        "old is of extensions/v1beta1",
+    ] {
+        assert!(
+            import.notes.iter().any(|it| it.contains(told)),
+            "{:?}",
+            import.notes
+        );
+    }
+    let list = "{\"kind\": \"List\", \"items\": [".to_owned()
+        + "{\"kind\": \"Ingress\", \"apiVersion\": \"networking.k8s.io/v1\", \"metadata\": {\"name\": \"x\"}, \"spec\": {\"defaultBackend\": {\"service\": {\"name\": \"app\", \"port\": {\"number\": 80}}}}}]}";
+    let import = import_json(&list);
+    assert_eq!(
+        found(&parsed(&import), "a.test", "/").as_deref(),
+        Some("app")
+    );
+    assert!(
+        import.notes[0].contains("has no namespace"),
+        "{:?}",
+        import.notes
+    );
+}
+
+fn import_json(text: &str) -> Import {
+    import(Path::new("a.json"), text.as_bytes(), &NoFiles)
+}
+
+#[test]
+fn what_is_not_yaml_or_too_much_is_told() {
+    for (text, told) in [
+        ("a: [\n", "a.yaml:2: this is not YAML"),
+        ("just a text", "a.yaml:1: this is no object of Kubernetes"),
+    ] {
+        let import = imported(text);
+        assert_eq!(import.settings, None);
+        assert!(import.notes[0].starts_with(told), "{:?}", import.notes);
+    }
+    let rules: String = (0..3000)
+        .map(|nth| rule(&format!("h{nth}.test"), "/x", "Prefix", "app"))
+        .collect();
+    let import = imported(&ingress("web", &[], &format!("  rules:\n{rules}")));
+    assert_eq!(import.settings, None);
+    let told = import
+        .notes
+        .iter()
+        .any(|it| it.contains("more than 5000 routes; nothing"));
+    assert!(told, "{:?}", import.notes);
+}
+
+fn parsed(import: &Import) -> Settings {
+    let Import {
+        settings, notes, ..
+    } = import;
+    let settings = settings.as_ref().unwrap_or_else(|| panic!("{notes:#?}"));
+    parse(settings, Path::new("gateway.toml"), false).unwrap()
+}
+
+/// The origin of the requests for a path of a host, or the status with which they are refused.
+///
+/// They meet no condition.
+fn found(settings: &Settings, host: &str, path: &str) -> Option<String> {
+    let (_, route) = settings.route(path.as_bytes(), Some(host), None, |_| false)?;
+    match &route.action {
+        RouteAction::Forward(origin) => Some(settings.origins[*origin].name.clone()),
+        RouteAction::Refuse(status) => Some(status.to_string()),
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whatever_it_is_given_it_says_what_is_right(text in bytes("ingress")) {
+        holds(&text)?;
+    }
+}
+
+fn holds(text: &[u8]) -> Result<(), TestCaseError> {
+    let Import {
+        settings, notes, ..
+    } = import(Path::new("/a.yaml"), text, &NoFiles);
+    for note in &notes {
+        prop_assert!(
+            note.starts_with("/a.yaml:") && !note.contains(char::is_control),
+            "{:?}",
+            note
+        );
+        // The import never drops a setting because the whole file failed.
+        prop_assert!(!note.contains("cannot be expressed"), "{:?}", note);
+    }
+    if let Some(settings) = settings {
+        let checked = parse(&settings, Path::new("gateway.toml"), false);
+        prop_assert!(checked.is_ok(), "{}\n{}", settings, checked.unwrap_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_corpus_becomes_settings_that_are_right() {
+    replay("ingress", holds);
+}

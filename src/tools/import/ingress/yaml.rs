@@ -1,0 +1,319 @@
+//! Reads YAML into a tree whose nodes know their lines.
+//!
+//! The input is bounded in depth, and in what its aliases expand to.
+
+use std::collections::{HashMap, HashSet};
+
+use saphyr_parser::{Event, Parser, Span};
+
+/// Maximum depth of lists and maps within each other.
+const MAX_DEPTH: usize = 64;
+
+/// Maximum number of nodes of all documents, with those that aliases stand for.
+const MAX_NODES: usize = 1_000_000;
+
+/// Maximum length of all texts together in bytes, with those that aliases stand for.
+const MAX_TEXT: usize = 64 * 1024 * 1024;
+
+/// A value with its line, which begins at 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) line: usize,
+    pub(super) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+/// Why a text is not read, and at which line.
+#[derive(Debug, PartialEq)]
+pub(super) struct YamlError {
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Node {
+    /// The value of a key of a map.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        self.entries()
+            .iter()
+            .find_map(|(known, node)| (known == key).then_some(node))
+    }
+
+    /// The text of a key of a map; `None` if it is absent, empty or no text.
+    pub(super) fn text_of(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Node::text)
+    }
+
+    /// The value as text; `None` if it is empty or no text.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) if !text.is_empty() && text != "~" && text != "null" => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The keys and values of a map; none of another value.
+    pub(super) fn entries(&self) -> &[(String, Node)] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            Value::Text(_) | Value::List(_) => &[],
+        }
+    }
+
+    /// The values of a list; none of another value.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            Value::Text(_) | Value::Map(_) => &[],
+        }
+    }
+
+    /// The values of the list at a key of a map.
+    pub(super) fn items_of(&self, key: &str) -> &[Node] {
+        self.get(key).map_or(&[], Node::items)
+    }
+}
+
+/// The documents of a text.
+pub(super) fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
+    let mut reader = Reader::default();
+    let mut line = 1;
+    let mut parser = Parser::new_from_str(text);
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| YamlError {
+            line: error.marker().line(),
+            message: format!("this is not YAML: {}", error.info()),
+        })?;
+        line = line.max(span.start.line());
+        let taken = reader.take(event, span);
+        taken.map_err(|message| YamlError { line, message })?;
+    }
+    Ok(reader.documents)
+}
+
+/// A list or map that has not ended.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The key of the next value of a map.
+    key: Option<String>,
+    /// The keys of a map so far.
+    keys: HashSet<String>,
+}
+
+#[derive(Default)]
+struct Reader {
+    documents: Vec<Node>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    text: usize,
+}
+
+impl Reader {
+    fn take(&mut self, event: Event, span: Span) -> Result<(), String> {
+        let line = span.start.line();
+        match event {
+            Event::Scalar(text, _, anchor, _) => {
+                let value = Value::Text(text.into_owned());
+                self.close(Node { line, value }, anchor)
+            }
+            Event::SequenceStart(anchor, _) => self.begin(Value::List(Vec::new()), line, anchor),
+            Event::MappingStart(anchor, _) => self.begin(Value::Map(Vec::new()), line, anchor),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => self.close(open.node, open.anchor),
+                None => Ok(()),
+            },
+            Event::Alias(anchor) => {
+                // One that stands within its own anchor is not known yet.
+                let node = self.anchors.get(&anchor).cloned();
+                let node = node.ok_or("an alias stands within what it names")?;
+                let height = self.count(&node)?;
+                if self.open.len() + height > MAX_DEPTH + 1 {
+                    return Err(too_deep());
+                }
+                self.add(node)
+            }
+            Event::DocumentEnd => {
+                self.anchors.clear();
+                Ok(())
+            }
+            Event::DocumentStart(_) | Event::StreamStart | Event::StreamEnd | Event::Nothing => {
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self, value: Value, line: usize, anchor: usize) -> Result<(), String> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(too_deep());
+        }
+        self.open.push(Open {
+            node: Node { line, value },
+            anchor,
+            key: None,
+            keys: HashSet::new(),
+        });
+        Ok(())
+    }
+
+    /// Adds a node that is complete.
+    fn close(&mut self, node: Node, anchor: usize) -> Result<(), String> {
+        // What a list or map has in it is counted already.
+        self.count_one(&node)?;
+        if anchor > 0 {
+            self.count(&node)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        self.add(node)
+    }
+
+    fn add(&mut self, node: Node) -> Result<(), String> {
+        let Some(open) = self.open.last_mut() else {
+            self.documents.push(node);
+            return Ok(());
+        };
+        match (&mut open.node.value, open.key.take()) {
+            (Value::List(items), _) => items.push(node),
+            (Value::Map(entries), Some(key)) => entries.push((key, node)),
+            (Value::Map(_), None) => {
+                let Value::Text(key) = node.value else {
+                    return Err("a key is a list or a map; write a text".to_owned());
+                };
+                if key == "<<" {
+                    return Err("merge keys (<<) are not read; write out what they add".to_owned());
+                }
+                if !open.keys.insert(key.clone()) {
+                    return Err(format!("the key {key} is there twice; remove one"));
+                }
+                open.key = Some(key);
+            }
+            // A text has no parts.
+            (Value::Text(_), _) => {}
+        }
+        Ok(())
+    }
+
+    /// Counts a node with all that is in it. Returns its height: 1 of a text.
+    fn count(&mut self, node: &Node) -> Result<usize, String> {
+        self.count_one(node)?;
+        let mut height = 0;
+        for item in node.items() {
+            height = self.count(item)?.max(height);
+        }
+        for (key, value) in node.entries() {
+            self.text += key.len();
+            height = self.count(value)?.max(height);
+        }
+        Ok(height + 1)
+    }
+
+    fn count_one(&mut self, node: &Node) -> Result<(), String> {
+        self.nodes += 1;
+        if let Value::Text(text) = &node.value {
+            self.text += text.len();
+        }
+        if self.nodes > MAX_NODES || self.text > MAX_TEXT {
+            return Err(format!(
+                "more than {MAX_NODES} values or {} MB of text, with what aliases stand for; import it in parts",
+                MAX_TEXT >> 20
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn too_deep() -> String {
+    format!("lists and maps are more than {MAX_DEPTH} deep")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_know_their_lines() {
+        let text = "# a comment\na: 1\nb:\n  - x\n  - {c: 'd e'}\n---\n\nf: |\n  g\n  h\n";
+        let documents = documents(text).unwrap();
+        assert_eq!(documents.len(), 2);
+        let list = documents[0].get("b").unwrap();
+        assert_eq!(documents[0].text_of("a"), Some("1"));
+        let lines: Vec<usize> = list.items().iter().map(|item| item.line).collect();
+        assert_eq!(lines, [4, 5]);
+        assert_eq!(list.items()[1].text_of("c"), Some("d e"));
+        assert_eq!(documents[1].text_of("f"), Some("g\nh\n"));
+        assert_eq!(documents[1].line, 8);
+    }
+
+    #[test]
+    fn json_is_yaml() {
+        let found = documents("{\"a\": [1, {\"b\": null}],\n\t\"c\": \"\\u0041\"}").unwrap();
+        assert_eq!(found[0].text_of("c"), Some("A"));
+        assert_eq!(found[0].items_of("a")[1].text_of("b"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        for (text, line, message) in [
+            ("a: 1\nb: [", 3, "not YAML"),
+            ("a: 1\na: 2\n", 2, "the key a is there twice"),
+            ("a: 1\n? [b]\n: 2\n", 2, "a key is a list or a map"),
+            ("a: &x {b: 1}\nc:\n  <<: *x\n", 3, "merge keys"),
+            ("a: &x [*x]\n", 1, "within what it names"),
+            ("a: *x\n", 1, "not YAML"),
+        ] {
+            let error = documents(text).unwrap_err();
+            assert!(error.message.contains(message), "{text}: {error:?}");
+            assert_eq!(error.line, line, "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(documents(&nested(MAX_DEPTH)).is_ok());
+        for text in [
+            nested(MAX_DEPTH + 1),
+            "[".repeat(1_000_000),
+            "{a: ".repeat(300_000),
+            "- ".repeat(300_000),
+            format!(
+                "a: &x {0}1{1}\nb: &y {0}*x{1}\n",
+                "[".repeat(40),
+                "]".repeat(40)
+            ),
+        ] {
+            let error = documents(&text).unwrap_err();
+            // The parser has a bound of its own for some forms.
+            let is_told = ["64 deep", "recursion limit"];
+            let is_told = is_told.iter().any(|told| error.message.contains(told));
+            assert!(is_told, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn aliases_are_bounded() {
+        let plain = documents("a: &x {b: [1, 2]}\nc: *x\n").unwrap();
+        assert_eq!(plain[0].get("a"), plain[0].get("c"));
+        let mut laughs = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
+        for level in 1..12 {
+            let before = format!("*a{}", level - 1);
+            let all = vec![before; 9].join(", ");
+            laughs += &format!("a{level}: &a{level} [{all}]\n");
+        }
+        let error = documents(&laughs).unwrap_err();
+        assert!(error.message.contains("aliases"), "{error:?}");
+        let long = format!(
+            "a: &x {}\nb: [{}]\n",
+            "y".repeat(1 << 20),
+            "*x, ".repeat(100)
+        );
+        let error = documents(&long).unwrap_err();
+        assert!(error.message.contains("aliases"), "{error:?}");
+    }
+}

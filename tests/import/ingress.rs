@@ -1,0 +1,85 @@
+//! Ingress objects with annotations of ingress-nginx.
+
+use std::fs;
+use std::path::Path;
+
+use super::{drip, told, written};
+
+fn corpus() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/ingress")
+}
+
+#[test]
+fn a_whole_manifest_comes_out_as_it_should() {
+    let (code, settings, notes) = told(&drip(&corpus(), &["import", "shop.yaml"]));
+    assert_eq!(code, Some(0), "{notes:#?}");
+    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/ingress-shop.toml");
+    if std::env::var_os("DRIP_UPDATE_GOLDENS").is_some() {
+        fs::write(&expected, &settings).unwrap();
+    }
+    assert_eq!(settings, fs::read_to_string(expected).unwrap());
+    assert_eq!(notes.last().unwrap(), "9 things need a look");
+}
+
+#[test]
+fn whatever_comes_out_passes_the_check() {
+    let mut passed = 0;
+    for file in fs::read_dir(corpus()).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let output = drip(&corpus(), &["import", &name]);
+        if !output.status.success() {
+            assert!(output.stdout.is_empty(), "{name}");
+            continue;
+        }
+        let settings = String::from_utf8(output.stdout).unwrap();
+        // The Secrets are not mounted here.
+        let without_tls = settings.split("[server.tls]").next().unwrap().to_owned()
+            + settings
+                .split_once("[server.tls]")
+                .map_or("", |(_, rest)| &rest[rest.find("\n[").unwrap()..]);
+        let folder = written(&[(
+            "gateway.toml",
+            &without_tls.replace("tls = true", "tls = false"),
+        )]);
+        let check = drip(folder.path(), &["check"]);
+        let is_right = check.status.success();
+        let stderr = String::from_utf8_lossy(&check.stderr);
+        assert!(is_right || stderr.contains("redirect"), "{name}: {stderr}");
+        passed += 1;
+    }
+    assert!(passed >= 3, "only {passed} files came to something");
+}
+
+/// The kind of a file is seen by its name, or by what it has.
+#[test]
+fn a_manifest_is_known_by_its_name_or_its_beginning() {
+    let text = fs::read_to_string(corpus().join("shop.yaml")).unwrap();
+    let json = fs::read_to_string(corpus().join("list.json")).unwrap();
+    let folder = written(&[("manifest", &text), ("a.JSON", &json), ("empty.yml", "")]);
+    for name in ["manifest", "a.JSON"] {
+        let (code, settings, _) = told(&drip(folder.path(), &["import", name]));
+        assert_eq!(code, Some(0), "{name}");
+        assert!(settings.contains("svc.cluster.local"), "{name}: {settings}");
+    }
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "empty.yml"]));
+    assert_eq!((code, &*settings), (Some(1), ""));
+    let none = "empty.yml: no Ingress with a path was found that could be translated";
+    assert_eq!(notes, [none]);
+}
+
+/// The page shows a manifest, the settings it becomes, and the notes.
+#[test]
+fn the_page_shows_what_happens() {
+    let page = "docs/coming-from-ingress-nginx.md";
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).expect("a block");
+        rest.split_once("```").unwrap().0
+    };
+    let folder = written(&[("ingress.yaml", block("yaml"))]);
+    let output = drip(folder.path(), &["import", "ingress.yaml"]);
+    let (code, settings, notes) = told(&output);
+    assert_eq!((code, &*settings), (Some(0), block("toml")), "{notes:#?}");
+    let shown: Vec<_> = block("text").lines().collect();
+    assert_eq!(notes, shown);
+}
