@@ -87,7 +87,7 @@ fn a_gateway_of_a_cluster_keeps_the_limits_of_its_ingresses() {
     let replaced = [
         ("http://web.shop.svc.cluster.local:80", url.as_str()),
         ("http://api.shop.svc.cluster.local:8000", url.as_str()),
-        ("rate = \"10r/s\"", "rate = \"10r/m\""),
+        ("rate = \"2r/s\"", "rate = \"2r/m\""),
     ];
     best_of_three(|| Example::start("ingress-nginx-cluster", &origin, &replaced));
 }

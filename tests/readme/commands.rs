@@ -112,13 +112,13 @@ fn no_block_of_commands_is_without_a_test() {
                 assert!(here.contains(&format!("#[test]\nfn {test}()")), "{test}");
                 assert!(tests.next().is_none(), "two tests for {}", block.text);
             }
-            "text" | "toml" | "nginx" => {
+            "text" | "toml" | "nginx" | "yaml" => {
                 // Drawn output is indented.
                 for line in commands.filter(|line| !line.starts_with(' ')) {
                     assert!(!is_command(line), "{line}: its block is sh or console");
                 }
             }
-            other => panic!("```{other}: sh, console, text, toml and nginx are known"),
+            other => panic!("```{other}: sh, console, text, toml, nginx and yaml are known"),
         }
     }
     for (part, _) in BLOCKS {
@@ -432,6 +432,8 @@ fn fill(folder: &Path) {
     packer.write_all(oldest.as_bytes()).expect("memory");
     let nginx = "limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;\n\
                  server { location / { limit_req zone=z; proxy_pass http://127.0.0.1:9000; } }\n";
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: b}\n\
+                   spec: {defaultBackend: {service: {name: app, port: {number: 80}}}}\n";
     // The good hours are in the rotated logs, but not all commands name these.
     let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
     let files = [
@@ -439,6 +441,7 @@ fn fill(folder: &Path) {
         ("other.toml", file.replace("1r/s", "2r/s").into_bytes()),
         ("trace.csv", b"0,a\n0,a\n".to_vec()),
         ("nginx.conf", nginx.into()),
+        ("ingress.yaml", ingress.into()),
         ("access.log", now.into()),
         ("access.log.1", log("01/Nov/2026:09:20:00").into()),
         ("access.log.2.gz", packer.finish().expect("memory")),

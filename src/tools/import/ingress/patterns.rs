@@ -5,6 +5,8 @@
 //! at the paths of these. With regular expressions drip chooses the host first: then all paths of
 //! such hosts are written as regular expressions, and no copies are needed.
 
+use std::cmp::Reverse;
+
 use super::hosts::{Host, Location};
 use super::policy::Policy;
 use super::rewrite::{self, Rewrite};
@@ -186,21 +188,26 @@ fn paths<'h>(host: &'h Host, notes: &mut Notes) -> Vec<Planned<'h>> {
 
 /// The same paths as regular expressions.
 fn as_expressions(host: &Host) -> Vec<Planned<'_>> {
+    let base = |it: &Location| it.path.trim_end_matches('/').to_owned();
     let mut locations: Vec<&Location> = host.locations.iter().collect();
-    locations.sort_by_key(|it| (!it.is_exact, std::cmp::Reverse(it.path.len())));
-    let of = |location: &Location| {
-        let path = &location.path;
-        match (location.is_exact, path.trim_end_matches('/')) {
-            (true, _) => format!("^{}\\z", regex::escape(path)),
+    locations.sort_by_key(|it| (!it.is_exact, Reverse(base(it).len())));
+    let mut planned: Vec<Planned> = Vec::new();
+    for location in locations {
+        let text = match (location.is_exact, &*base(location)) {
+            (true, _) => format!("^{}\\z", regex::escape(&location.path)),
             (false, "") => "^/".to_owned(),
             (false, base) => format!("^{}(/|\\z)", regex::escape(base)),
+        };
+        // `/foo` and `/foo/` are the same prefix.
+        let pattern = Pattern::Regex(text);
+        if !planned.iter().any(|it| it.pattern == pattern) {
+            planned.push(Planned {
+                pattern,
+                action: Action::of(location),
+            });
         }
-    };
-    let planned = locations.into_iter().map(|location| Planned {
-        pattern: Pattern::Regex(of(location)),
-        action: Action::of(location),
-    });
-    planned.collect()
+    }
+    planned
 }
 
 /// The paths of a host whose paths ingress-nginx takes all for regular expressions.

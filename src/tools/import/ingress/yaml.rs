@@ -6,6 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, Span};
 
+/// Maximum size of a text in bytes: the parser keeps some 200 bytes for each comma of `[a,a,...`.
+const MAX_SIZE: usize = 4 * 1024 * 1024;
+
 /// Maximum depth of lists and maps within each other.
 const MAX_DEPTH: usize = 64;
 
@@ -13,7 +16,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 1_000_000;
 
 /// Maximum length of all texts together in bytes, with those that aliases stand for.
-const MAX_TEXT: usize = 64 * 1024 * 1024;
+const MAX_TEXT: usize = 32 * 1024 * 1024;
 
 /// A value with its line, which begins at 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +84,12 @@ impl Node {
 
 /// The documents of a text.
 pub(super) fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
+    if text.len() > MAX_SIZE {
+        return Err(YamlError {
+            line: 1,
+            message: format!("larger than {} MB; import it in parts", MAX_SIZE >> 20),
+        });
+    }
     let mut reader = Reader::default();
     let mut line = 1;
     let mut parser = Parser::new_from_str(text);
@@ -294,6 +303,12 @@ mod tests {
             let is_told = is_told.iter().any(|told| error.message.contains(told));
             assert!(is_told, "{error:?}");
         }
+    }
+
+    #[test]
+    fn size_is_bounded() {
+        let error = documents(&"#\n".repeat(MAX_SIZE)).unwrap_err();
+        assert!(error.message.contains("larger than 4 MB"), "{error:?}");
     }
 
     #[test]
