@@ -4,6 +4,7 @@ mod balancing;
 mod connections;
 mod grpc;
 mod ingress;
+mod networks;
 mod openings;
 mod plans;
 mod protection;

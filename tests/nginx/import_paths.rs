@@ -13,6 +13,19 @@ const SERVER: &str = r#"
     location /deny/open/ { allow all; deny all; proxy_pass http://origin; }
     location /some/ { allow 127.0.0.1; deny all; proxy_pass http://origin; }
     location /listed/ { deny 192.0.2.1; proxy_pass http://origin; }
+    location /others/ {
+        allow 10.0.0.0/8;
+        deny all;
+        proxy_pass http://origin;
+        location /others/ours/ { deny 127.0.0.2; allow 127.0.0.0/8; deny all; proxy_pass http://origin; }
+    }
+    location /tried/ { allow 127.0.0.1; deny all; try_files /none @tried; }
+    location @tried { allow 10.0.0.0/8; deny all; proxy_pass http://origin; }
+    location /read/ {
+        deny 127.0.0.2;
+        limit_except GET { allow 10.0.0.0/8; deny all; }
+        proxy_pass http://origin;
+    }
     location /basic/ {
         auth_basic "staff";
         auth_basic_user_file none;
@@ -70,7 +83,7 @@ const SERVER: &str = r#"
 "#;
 
 /// What is asked for, and whether nginx and drip both let it through, or refuse it.
-const ASKED: [(&str, &str, bool); 59] = [
+const ASKED: [(&str, &str, bool); 66] = [
     ("GET", "/", true),
     ("GET", "/a", true),
     ("GET", "/deny/x", false),
@@ -79,6 +92,13 @@ const ASKED: [(&str, &str, bool); 59] = [
     ("GET", "/deny/open/x", true),
     ("GET", "/deny/open/../x", false),
     ("GET", "/deny/x1", true),
+    ("GET", "/some/x", true),
+    ("GET", "/listed/x", true),
+    ("GET", "/others/x", false),
+    ("GET", "/others/ours/x", true),
+    ("GET", "/tried/x", false),
+    ("GET", "/read/x", true),
+    ("PUT", "/read/x", false),
     ("GET", "/basic/x", false),
     ("GET", "/basic/deeper/x", false),
     ("GET", "/basic/off/x", true),
@@ -133,7 +153,7 @@ const ASKED: [(&str, &str, bool); 59] = [
 ];
 
 /// What only drip refuses: it does not know who may.
-const REFUSED_BY_DRIP: [&str; 11] = [
+const REFUSED_BY_DRIP: [&str; 9] = [
     // nginx redirects to the location with a slash, which is protected.
     "/deny",
     "/slash",
@@ -141,8 +161,6 @@ const REFUSED_BY_DRIP: [&str; 11] = [
     "/login/x",
     "/self/x",
     // These depend on the client.
-    "/some/x",
-    "/listed/x",
     "/asked/x",
     "/either/x",
     // Look-around is left out of the expression.

@@ -6,6 +6,7 @@ mod balance;
 mod differential;
 mod dry_run;
 mod import;
+mod import_access;
 mod import_paths;
 mod ingress;
 mod limit_conn;

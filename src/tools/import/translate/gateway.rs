@@ -231,7 +231,7 @@ impl Translation<'_> {
 }
 
 /// The directives of a name in `http`, its servers and their locations.
-fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
+pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
     let mut found = Vec::new();
     for directive in block {
         if directive.name == name {

@@ -2,6 +2,8 @@ use super::connections::Connections;
 use super::hints;
 use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
+use super::networks::Networks;
+use super::one_location::One;
 use super::origins::Spot;
 use super::pass::Pass;
 use super::protection::Protection;
@@ -26,12 +28,16 @@ impl Translation<'_> {
             let scope = scope.inside(inside);
             let before = self.notes.count();
             hints::unhandled(inside, &mut self.notes);
-            let protection = Protection::of_location(inside, around.block, &scope);
+            let mut protection = Protection::of_location(inside, around.block, &scope);
+            let networks = protection
+                .as_mut()
+                .and_then(|it| it.networks(&scope, &self.clients, &mut self.notes));
             let one = One {
                 directive,
                 scope: &scope,
                 around,
                 protection,
+                networks,
                 before,
             };
             match kind(&directive.args) {
@@ -90,7 +96,11 @@ impl Translation<'_> {
             comments: Vec::new(),
             place,
         };
-        let action = if let Some(protection) = &one.protection {
+        let forwarded = match &one.protection {
+            Some(_) if one.networks.is_none() || !probe::path(path) => None,
+            _ => self.forwarded(one, Some(path)),
+        };
+        let action = if let (None, Some(protection)) = (&forwarded, &one.protection) {
             protection.tell(&format!("location {shown}"), &mut self.notes);
             if let Some(bare) = bare.filter(|_| Pass::of(one.inside()).is_some()) {
                 // nginx answers it with a redirect to a path that is refused.
@@ -98,12 +108,12 @@ impl Translation<'_> {
             }
             Action::Refuse(protection.status)
         } else {
-            let Some(action) = self.forwarded(one, Some(path)) else {
+            let Some(action) = forwarded else {
                 return;
             };
             if let (Some(bare), Action::Forward(forward)) = (bare, &action) {
-                if let Some((_, status)) = &forward.methods {
-                    found.push(refused(bare, *status));
+                if let Some(status) = forward.refuses() {
+                    found.push(refused(bare, status));
                 } else if mark != Mark::Exact {
                     self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
                 }
@@ -150,16 +160,19 @@ impl Translation<'_> {
             None => Some(it.text.clone()),
         };
         let exact = translated.filter(|it| it.is_exact).and_then(confined);
-        let Some(protection) = protection else {
-            let Some(text) = exact else {
-                return self.notes.add(place, format!("location {shown}: drip has no such regular expression; its requests go to the route that matches otherwise"));
+        let is_open = protection.is_none() || (one.networks.is_some() && !has_nested);
+        if let Some(text) = exact.clone().filter(|_| is_open)
+            && let Some(action) = self.forwarded(one, None)
+        {
+            let pattern = Pattern::Regex {
+                text,
+                within: within.map(str::to_owned),
             };
-            if let Some(action) = self.forwarded(one, None) {
-                let pattern = Pattern::Regex {
-                    text,
-                    within: within.map(str::to_owned),
-                };
-                found.push(one.route(pattern, action, &self.notes));
+            return found.push(one.route(pattern, action, &self.notes));
+        }
+        let Some(protection) = protection else {
+            if exact.is_none() {
+                self.notes.add(place, format!("location {shown}: drip has no such regular expression; its requests go to the route that matches otherwise"));
             }
             return;
         };
@@ -191,17 +204,30 @@ impl Translation<'_> {
     ///
     /// `path`: what a URI of `proxy_pass` replaces.
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
+        let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = Pass::of(one.inside()) {
-            return self.passed(one, path, pass, one.scope, None);
+            return self.passed(one, path, pass, (one.scope, own), None);
         }
-        let Some(fallback) = self.fallback(one.inside(), one.scope, one.around) else {
+        let Some(mut fallback) = self.fallback(one.inside(), one.scope, one.around) else {
             return self.unforwarded(one, path);
         };
-        if let Some(protection) = &fallback.protection {
-            protection.tell(&format!("location {}", fallback.name), &mut self.notes);
-            return Some(Action::Refuse(protection.status));
+        let mut networks = own.clone();
+        if let Some(mut protection) = fallback.protection.take() {
+            let theirs = protection.networks(&fallback.scope, &self.clients, &mut self.notes);
+            let fits = |theirs: &Networks| own.is_empty() || own == *theirs;
+            if !theirs.as_ref().is_none_or(fits) {
+                protection = protection.why(
+                    "these rules and those of the location that falls back to it both hold there",
+                );
+            }
+            let Some(both) = theirs.filter(fits) else {
+                protection.tell(&format!("location {}", fallback.name), &mut self.notes);
+                return Some(Action::Refuse(protection.status));
+            };
+            networks = both;
         }
-        self.passed(one, path, fallback.pass, &fallback.scope, Some(one.scope))
+        let (pass, scope) = (fallback.pass, &fallback.scope);
+        self.passed(one, path, pass, (scope, networks), Some(one.scope))
     }
 
     /// What becomes of requests that nginx does not forward.
@@ -215,7 +241,7 @@ impl Translation<'_> {
         Some(Action::Absent)
     }
 
-    /// Where requests go that `pass` forwards, with the settings of `scope`.
+    /// Where requests go that `pass` forwards, with the settings of `scope`, and of which clients.
     ///
     /// `base`: the scope of the location that passes them to a named one.
     fn passed(
@@ -223,7 +249,7 @@ impl Translation<'_> {
         one: &One,
         path: Option<&str>,
         pass: Pass,
-        scope: &Scope,
+        (scope, networks): (&Scope, Networks),
         base: Option<&Scope>,
     ) -> Option<Action> {
         let spot = Spot {
@@ -251,83 +277,14 @@ impl Translation<'_> {
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.shown_with_host());
         }
-        let methods = methods(one, notes);
+        let methods = one.methods(&networks, &self.clients, notes);
         Some(Action::Forward(Forward {
             origin,
             limits,
             rewrite: path.map(str::to_owned).zip(prefix),
+            networks,
             methods,
         }))
-    }
-}
-
-/// A location that is looked at.
-struct One<'t> {
-    directive: &'t Directive,
-    scope: &'t Scope<'t>,
-    around: Around<'t>,
-    protection: Option<Protection>,
-    /// The number of notes before those on it.
-    before: usize,
-}
-
-impl One<'_> {
-    fn inside(&self) -> &[Directive] {
-        self.directive.inside()
-    }
-
-    fn shown(&self) -> String {
-        self.directive.args.join(" ")
-    }
-
-    /// The same with its host, where several servers may have such a location.
-    fn shown_with_host(&self) -> String {
-        let shown = self.shown();
-        match self.around.name.filter(|_| self.around.has_others) {
-            Some(host) if shown.starts_with('/') => format!("{host}{shown}"),
-            Some(host) => format!("{host} {shown}"),
-            None => shown,
-        }
-    }
-
-    /// The paths of a location of a path; `None` if no route can have them.
-    fn pattern(&self, mark: Mark, path: &str) -> Option<Pattern> {
-        let is_exact = mark == Mark::Exact;
-        if probe::path(path) {
-            let (path, stops) = (path.to_owned(), mark == Mark::Stops);
-            return Some(if is_exact {
-                Pattern::Exact(path)
-            } else {
-                Pattern::Prefix { path, stops }
-            });
-        }
-        let expression = if is_exact { pcre::whole } else { pcre::prefix };
-        self.protection.as_ref()?;
-        Some(Pattern::regex(expression(path)))
-    }
-
-    /// Whether a location within this one is refused.
-    fn refuses_within(&self) -> bool {
-        let mut is_refused = false;
-        let mut blocks = vec![(self.inside(), self.scope.clone())];
-        while let Some((block, scope)) = blocks.pop() {
-            for directive in named(block, "location") {
-                let inside = directive.inside();
-                let scope = scope.inside(inside);
-                is_refused |= Protection::of(inside, &[], &scope).is_some();
-                blocks.push((inside, scope));
-            }
-        }
-        is_refused
-    }
-
-    fn route(&self, pattern: Pattern, action: Action, notes: &Notes) -> Location {
-        Location {
-            pattern,
-            action,
-            comments: notes.since(self.before),
-            place: self.directive.place,
-        }
     }
 }
 
@@ -351,31 +308,6 @@ pub(super) fn redirects(block: &[Directive]) -> bool {
 /// The beginning of a path or an expression up to what was not UTF-8.
 fn readable(text: &str) -> &str {
     text.split('\u{fffd}').next().unwrap_or_default()
-}
-
-/// The methods that are not protected, and the status of the others.
-fn methods(one: &One, notes: &mut Notes) -> Option<(Vec<String>, u16)> {
-    let except = named(one.inside(), "limit_except").next()?;
-    let inside = except.inside();
-    let protection = Protection::of_other_methods(inside, one.scope)?;
-    let mut methods: Vec<String> = Vec::new();
-    let mut named: Vec<String> = except
-        .args
-        .iter()
-        .map(|it| it.to_ascii_uppercase())
-        .collect();
-    // Who may GET may also HEAD.
-    if named.iter().any(|it| it == "GET") {
-        named.push("HEAD".to_owned());
-    }
-    for method in named {
-        if !methods.contains(&method) && probe::method(&method) {
-            methods.push(method);
-        }
-    }
-    let shown = format!("the other methods of location {}", one.shown());
-    protection.tell(&shown, notes);
-    Some((methods, protection.status))
 }
 
 /// The value of `client_max_body_size` in bytes. 0 means no limit.

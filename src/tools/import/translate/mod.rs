@@ -12,6 +12,8 @@ mod kind;
 mod limits;
 mod listen;
 mod locations;
+mod networks;
+mod one_location;
 mod origins;
 pub(super) mod page;
 mod pass;
@@ -34,6 +36,7 @@ mod zones;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use networks::ClientAddresses;
 use origins::Origins;
 use page::Section;
 use scope::{Scope, named};
@@ -58,6 +61,9 @@ struct Translation<'f> {
     is_unsafe: bool,
     /// The addresses that would open what another protects.
     dropped: HashSet<String>,
+    clients: ClientAddresses,
+    /// How many networks the routes have.
+    networks: usize,
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -94,11 +100,16 @@ pub(super) fn translate(
         bodies: Vec::new(),
         is_unsafe: false,
         dropped: HashSet::new(),
+        clients: ClientAddresses::default(),
+        networks: 0,
     };
     let scope = Scope::default().inside(&http);
     let servers = named(&http, "server")
         .map(|server| Server::read(server, &scope, &mut translation.notes))
         .collect::<Vec<_>>();
+    let mut listens = servers.iter().flat_map(|server| &server.listens);
+    let has_sockets = listens.any(|listen| listen.address.starts_with("unix:"));
+    translation.clients = ClientAddresses::of(&http, has_sockets);
     translation.servers(&servers, &scope);
     let has_origin = !translation.origins.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {

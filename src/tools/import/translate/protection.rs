@@ -1,6 +1,8 @@
-//! What protects a location from some or all clients. drip checks none of it, so it refuses there.
+//! What protects a location from some or all clients. drip checks networks of clients, and refuses
+//! where something else protects.
 
 use super::kind::{Kind, kind};
+use super::networks::{ClientAddresses, Networks, Unfit};
 use super::scope::{Scope, named};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
@@ -21,6 +23,9 @@ const CHECKS: [&str; 12] = [
     "auth_request",
 ];
 
+/// The rules about the addresses of clients, of which the first that matches decides.
+const RULES: [&str; 2] = ["allow", "deny"];
+
 /// The status of drip where it refuses.
 const FORBIDDEN: u16 = 403;
 const NOT_FOUND: u16 = 404;
@@ -31,6 +36,10 @@ pub(super) struct Protection {
     pub(super) status: u16,
     place: Place,
     by: String,
+    /// Whether nothing but `allow` and `deny` protects.
+    is_by_networks: bool,
+    /// Why drip does not check it.
+    why: Option<String>,
 }
 
 impl Protection {
@@ -56,7 +65,12 @@ impl Protection {
         server: &[Directive],
         scope: &Scope,
     ) -> Option<Self> {
-        Self::of(block, server, scope).or_else(|| {
+        let own = Self::of(block, server, scope);
+        let (by_networks, own) = match own {
+            Some(own) if own.is_by_networks => (Some(own), None),
+            own => (None, own),
+        };
+        let by_rewrite = || {
             let http = scope.outermost();
             let protected = Protected::of(server, &http.inside(server));
             let mut all = rewrites(server, true);
@@ -64,7 +78,8 @@ impl Protection {
             let rewrite = all.into_iter().find(|it| protected.may_take(it))?;
             let by = format!("rewrite {}", rewrite.args.join(" "));
             Some(Self::new(FORBIDDEN, rewrite, &by))
-        })
+        };
+        own.or_else(by_rewrite).or(by_networks)
     }
 
     /// What protects a whole server; `None` if some of its requests are for everybody.
@@ -83,6 +98,42 @@ impl Protection {
             status: FORBIDDEN,
             place,
             by,
+            is_by_networks: false,
+            why: None,
+        }
+    }
+
+    /// The networks of the clients that may come, if nothing else protects; `scope`: the blocks
+    /// around the rules. The reason is kept if drip cannot check that.
+    pub(super) fn networks(
+        &mut self,
+        scope: &Scope,
+        clients: &ClientAddresses,
+        notes: &mut Notes,
+    ) -> Option<Networks> {
+        if !self.is_by_networks {
+            return None;
+        }
+        match clients.networks(&scope.all_of(&RULES)) {
+            Ok((networks, refuses_sockets)) => {
+                if refuses_sockets {
+                    notes.add(self.place, "clients of a socket file are in no network of allow, so drip refuses them; nginx lets them in here");
+                }
+                Some(networks)
+            }
+            Err(Unfit::Nobody) => None,
+            Err(Unfit::Because(why)) => {
+                self.why = Some(why);
+                None
+            }
+        }
+    }
+
+    /// The same for this reason.
+    pub(super) fn why(self, why: &str) -> Self {
+        Self {
+            why: Some(why.to_owned()),
+            ..self
         }
     }
 
@@ -91,6 +142,8 @@ impl Protection {
             status,
             place: directive.place,
             by: by.to_owned(),
+            is_by_networks: false,
+            why: None,
         }
     }
 
@@ -108,13 +161,16 @@ impl Protection {
             return Some(Self::new(FORBIDDEN, verifies, "ssl_verify_client"));
         }
         // The first rule that fits a client counts. Without any that does, the client may pass.
-        let rules = scope.all_of(&["allow", "deny"]);
+        let rules = scope.all_of(&RULES);
         let is_open = |rule: &&Directive| {
             rule.name == "allow" && rule.args.first().is_some_and(|it| it == "all")
         };
         let rules = rules.into_iter().take_while(|rule| !is_open(rule));
         let deny = rules.into_iter().find(|rule| rule.name == "deny");
-        deny.map(|deny| Self::new(FORBIDDEN, deny, "deny"))
+        deny.map(|deny| Self {
+            is_by_networks: true,
+            ..Self::new(FORBIDDEN, deny, "deny")
+        })
     }
 
     fn by_return(block: &[Directive]) -> Option<Self> {
@@ -152,8 +208,15 @@ impl Protection {
 
     /// Notes what protects the location `shown`, and that it is refused.
     pub(super) fn tell(&self, shown: &str, notes: &mut Notes) {
-        let Self { status, place, by } = self;
-        notes.add(*place, format!("{by} protects {shown} in nginx; drip does not check that, so it refuses all its requests with {status}"));
+        let Self { status, by, .. } = self;
+        let why = match &self.why {
+            Some(why) => format!("{why}, so drip"),
+            None => "drip does not check that, so it".to_owned(),
+        };
+        notes.add(
+            self.place,
+            format!("{by} protects {shown} in nginx; {why} refuses all its requests with {status}"),
+        );
     }
 }
 

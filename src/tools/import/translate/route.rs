@@ -1,4 +1,5 @@
 use super::limits::Limits;
+use super::networks::Networks;
 use super::page::Section;
 use crate::tools::import::notes::Place;
 
@@ -51,14 +52,34 @@ pub(super) struct Forward {
     pub(super) limits: Limits,
     /// What is removed from paths, and what is put before them.
     pub(super) rewrite: Option<(String, String)>,
-    /// The only methods that go there, and the status of the others.
-    pub(super) methods: Option<(Vec<String>, u16)>,
+    /// The clients that may come.
+    pub(super) networks: Networks,
+    /// The only methods for which all this holds, and what becomes of the others.
+    pub(super) methods: Option<(Vec<String>, OtherMethods)>,
+}
+
+/// What becomes of the methods that `limit_except` does not name.
+#[derive(Clone, Debug)]
+pub(super) enum OtherMethods {
+    Refused(u16),
+    /// Other clients may send them.
+    Of(Networks),
 }
 
 impl Forward {
+    /// The status of requests that nginx refuses; `None` if it forwards all.
+    pub(super) fn refuses(&self) -> Option<u16> {
+        match &self.methods {
+            Some((_, OtherMethods::Refused(status))) => Some(*status),
+            Some((_, OtherMethods::Of(_))) => Some(403),
+            None => (!self.networks.is_empty()).then_some(403),
+        }
+    }
+
     /// Writes the fields of its route.
     pub(super) fn write(&self, section: &mut Section) {
         section.text("origin", &self.origin);
+        self.networks.write(section);
         if let Some((strip, add)) = &self.rewrite {
             section.text("strip_prefix", strip);
             section.text("add_prefix", add);

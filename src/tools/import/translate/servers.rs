@@ -5,12 +5,15 @@ use super::locations;
 use super::page::{Section, list};
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
-use super::route::{Action, Location, Pattern};
+use super::route::{Action, Forward, Location, OtherMethods, Pattern};
 use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::{Translation, addresses};
 use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
+
+/// Maximum number of networks of all routes together.
+const MAX_NETWORKS: usize = 100_000;
 
 /// Maximum number of routes of the result. Each name of a server multiplies its locations.
 const MAX_ROUTES: usize = 5000;
@@ -214,21 +217,50 @@ impl Translation<'_> {
                 Action::Absent => section.fields.push(("refuse", "404".to_owned())),
                 Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
                 Action::Forward(forward) => {
-                    if let Some((methods, status)) = &forward.methods {
-                        let mut others = section.clone();
-                        others.comments.clear();
-                        others.fields.push(("refuse", status.to_string()));
-                        section.fields.push(("methods", list(methods)));
-                        forward.write(&mut section);
-                        self.routes.push(section);
-                        section = others;
-                    } else {
-                        forward.write(&mut section);
-                    }
+                    section = self.forwards(forward, location.place, section);
                 }
             }
             self.routes.push(section);
         }
+    }
+}
+
+impl Translation<'_> {
+    /// Makes the route of a location that forwards. If some methods have another, that is added.
+    fn forwards(&mut self, forward: &Forward, place: Place, mut section: Section) -> Section {
+        let Some((methods, others)) = &forward.methods else {
+            self.forward(forward, place, &mut section);
+            return section;
+        };
+        let mut rest = section.clone();
+        rest.comments.clear();
+        section.fields.push(("methods", list(methods)));
+        self.forward(forward, place, &mut section);
+        self.routes.push(section);
+        match others {
+            OtherMethods::Refused(status) => rest.fields.push(("refuse", status.to_string())),
+            OtherMethods::Of(networks) => {
+                let networks = networks.clone();
+                let forward = Forward {
+                    networks,
+                    ..forward.clone()
+                };
+                self.forward(&forward, place, &mut rest);
+            }
+        }
+        rest
+    }
+
+    /// Writes the fields of a route, unless the file has too many networks.
+    fn forward(&mut self, forward: &Forward, place: Place, section: &mut Section) {
+        self.networks += forward.networks.count();
+        if self.networks <= MAX_NETWORKS {
+            return forward.write(section);
+        }
+        let before = self.notes.count();
+        self.notes.add(place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
+        section.comments.extend(self.notes.since(before));
+        section.fields.push(("refuse", "403".to_owned()));
     }
 }
 

@@ -1,0 +1,379 @@
+//! Translates `allow` and `deny`.
+//!
+//! In nginx the first rule that matches a client decides, and in drip the most specific network.
+//! Two networks are apart, or one is part of the other. So once the rules are left out that never
+//! decide, because an earlier one has all their clients, each network comes before those around
+//! it, and both decide the same.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::gateway::everywhere;
+use super::page::{Section, list};
+use super::scope::named;
+use crate::tools::import::tree::Directive;
+
+/// `allow` and `deny` of a route; without any all clients may come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Networks {
+    allow: Vec<IpNet>,
+    deny: Vec<IpNet>,
+}
+
+/// Why a route cannot have the rules of a location.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    /// They let nobody in.
+    Nobody,
+    /// The reason.
+    Because(String),
+}
+
+/// What is known of the addresses of clients.
+#[derive(Debug, Default)]
+pub(super) struct ClientAddresses {
+    /// Whether clients connect to a socket file.
+    pub(super) has_sockets: bool,
+    /// Why drip may take another address for that of a client.
+    pub(super) differ: Option<String>,
+}
+
+impl ClientAddresses {
+    pub(super) fn of(http: &[Directive], has_sockets: bool) -> Self {
+        Self {
+            has_sockets,
+            differ: differ(http).map(str::to_owned),
+        }
+    }
+
+    /// The networks of these rules, and whether they refuse clients of socket files, whom nginx
+    /// lets in.
+    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<(Networks, bool), Unfit> {
+        if let Some(why) = &self.differ {
+            return Err(Unfit::Because(why.clone()));
+        }
+        let mut decided = Decided::default();
+        for rule in rules {
+            if decided.add(rule).is_none() {
+                let shown = rule.args.join(" ");
+                let why = format!("{} \"{shown}\" is not a network", rule.name);
+                return Err(Unfit::Because(why));
+            }
+        }
+        let sockets = decided.sockets.unwrap_or(true);
+        let networks = decided.networks().ok_or(Unfit::Nobody)?;
+        let is_open = networks.allow.is_empty();
+        if self.has_sockets && is_open && !sockets {
+            let why = "drip cannot refuse the clients of a socket file alone";
+            return Err(Unfit::Because(why.to_owned()));
+        }
+        Ok((networks, self.has_sockets && sockets && !is_open))
+    }
+}
+
+impl Networks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.allow.len() + self.deny.len()
+    }
+
+    /// Writes the fields of a route.
+    pub(super) fn write(&self, section: &mut Section) {
+        for (name, networks) in [("allow", &self.allow), ("deny", &self.deny)] {
+            if !networks.is_empty() {
+                let texts: Vec<String> = networks.iter().map(text).collect();
+                section.fields.push((name, list(&texts)));
+            }
+        }
+    }
+}
+
+/// A network as people write it: a single address without its length.
+fn text(network: &IpNet) -> String {
+    if network.prefix_len() == network.max_prefix_len() {
+        network.addr().to_string()
+    } else {
+        network.to_string()
+    }
+}
+
+/// The rules that decide for a client, and what they decide.
+#[derive(Default)]
+struct Decided {
+    order: Vec<IpNet>,
+    is_allowed: HashMap<IpNet, bool>,
+    /// For clients of socket files; `None`: no rule.
+    sockets: Option<bool>,
+}
+
+impl Decided {
+    /// Adds a rule behind the others; `None` if it is none.
+    fn add(&mut self, rule: &Directive) -> Option<()> {
+        let [text] = &rule.args[..] else {
+            return None;
+        };
+        let is_allowed = rule.name == "allow";
+        let is_all = text == "all";
+        if is_all || text == "unix:" {
+            self.sockets.get_or_insert(is_allowed);
+        }
+        if is_all {
+            for network in everybody() {
+                self.insert(network, is_allowed);
+            }
+        } else if text != "unix:" {
+            let network = network(text)?;
+            // nginx compares such addresses of clients as those of IPv4, so nobody is in it.
+            if !is_mapped(&network) {
+                self.insert(network, is_allowed);
+            }
+        }
+        Some(())
+    }
+
+    fn insert(&mut self, network: IpNet, is_allowed: bool) {
+        let is_shadowed = self.is_allowed.contains_key(&network) || self.around(network).is_some();
+        if !is_shadowed {
+            self.order.push(network);
+            self.is_allowed.insert(network, is_allowed);
+        }
+    }
+
+    /// What the smallest network around this one decides.
+    fn around(&self, network: IpNet) -> Option<bool> {
+        let mut outer = network.supernet();
+        while let Some(network) = outer {
+            if let Some(is_allowed) = self.is_allowed.get(&network) {
+                return Some(*is_allowed);
+            }
+            outer = network.supernet();
+        }
+        None
+    }
+
+    /// The same as fields of a route; `None` if nobody may come.
+    fn networks(&self) -> Option<Networks> {
+        let mut networks = Networks::default();
+        for network in &self.order {
+            let is_allowed = self.is_allowed[network];
+            // A network that decides as that around it says nothing.
+            let says_more = is_allowed != self.around(*network).unwrap_or(true);
+            if network.prefix_len() > 0 && says_more {
+                let list = if is_allowed {
+                    &mut networks.allow
+                } else {
+                    &mut networks.deny
+                };
+                list.push(*network);
+            }
+        }
+        let is_open = |network: &IpNet| self.is_allowed.get(network).copied().unwrap_or(true);
+        let open: Vec<IpNet> = everybody().into_iter().filter(is_open).collect();
+        // With an `allow`, clients in none of the networks are refused.
+        if open.len() < everybody().len() || !networks.allow.is_empty() {
+            networks.allow.extend(open);
+            if networks.allow.is_empty() {
+                return None;
+            }
+        }
+        Some(networks)
+    }
+}
+
+/// A network or an address as nginx writes it.
+fn network(text: &str) -> Option<IpNet> {
+    let network = text.parse::<IpNet>();
+    let network = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    Some(network.ok()?.trunc())
+}
+
+/// Whether a network has IPv4 addresses that are written as IPv6.
+fn is_mapped(network: &IpNet) -> bool {
+    matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
+}
+
+/// The networks of all addresses.
+fn everybody() -> [IpNet; 2] {
+    [Ipv4Net::default().into(), Ipv6Net::default().into()]
+}
+
+/// Why drip may take another address than nginx for that of a client.
+///
+/// `trusted_proxies` is for all of the gateway, and names the rightmost address that is not trusted.
+fn differ(http: &[Directive]) -> Option<&'static str> {
+    let from = everywhere(http, "set_real_ip_from");
+    if from.is_empty() {
+        return None;
+    }
+    let mut all = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
+    if all.any(|name| everywhere(http, name).len() != named(http, name).count()) {
+        return Some(
+            "real_ip directives of a server or a location hold there alone, and trusted_proxies everywhere",
+        );
+    }
+    let is_network =
+        |it: &&Directive| network(it.arg(0)).is_some_and(|network| !is_mapped(&network));
+    let value = |name: &str| named(http, name).next().map_or("", |it| it.arg(0));
+    if !value("real_ip_header").eq_ignore_ascii_case("x-forwarded-for")
+        || !from.iter().all(is_network)
+    {
+        return Some(
+            "drip does not find the address of the client as set_real_ip_from and real_ip_header say",
+        );
+    }
+    if value("real_ip_recursive") != "on" {
+        return Some(
+            "without real_ip_recursive on nginx compares the last address of X-Forwarded-For, and drip the last that is not trusted; write real_ip_recursive on if that is meant",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config;
+    use crate::tools::import::notes::Place;
+
+    fn rules(texts: &[(bool, String)]) -> Vec<Directive> {
+        let rule = |(is_allowed, text): &(bool, String)| Directive {
+            name: if *is_allowed { "allow" } else { "deny" }.to_owned(),
+            args: vec![text.clone()],
+            block: None,
+            place: Place { file: 0, line: 1 },
+        };
+        texts.iter().map(rule).collect()
+    }
+
+    fn translated(texts: &[(bool, String)], has_sockets: bool) -> Result<(Networks, bool), Unfit> {
+        let clients = ClientAddresses {
+            has_sockets,
+            differ: None,
+        };
+        let rules = rules(texts);
+        clients.networks(&rules.iter().collect::<Vec<_>>())
+    }
+
+    /// What nginx decides: the first rule that matches. `None`: a client of a socket file.
+    fn first_match(texts: &[(bool, String)], client: Option<IpAddr>) -> bool {
+        let matches = |text: &str| match client {
+            _ if text == "all" => true,
+            None => text == "unix:",
+            Some(client) => network(text).is_some_and(|it| it.contains(&client)),
+        };
+        let mut rules = texts.iter();
+        rules
+            .find(|(_, text)| matches(text))
+            .is_none_or(|(is_allowed, _)| *is_allowed)
+    }
+
+    /// What drip decides with the fields of a route.
+    fn decides(networks: &Networks, client: Option<IpAddr>) -> bool {
+        let list = |list: &[IpNet]| {
+            (!list.is_empty()).then(|| config::Networks {
+                list: list.to_vec(),
+                file: None,
+            })
+        };
+        let (allow, deny) = (list(&networks.allow), list(&networks.deny));
+        config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serve(client)
+    }
+
+    fn addresses() -> impl Strategy<Value = IpAddr> {
+        let ends = prop::sample::select(vec![0u8, 1, 2, 127, 128, 255]);
+        (any::<bool>(), ends.clone(), ends).prop_map(|(is_v4, c, d)| {
+            if is_v4 {
+                IpAddr::from([10, 0, c, d])
+            } else {
+                let mut octets = [0; 16];
+                octets[..2].copy_from_slice(&[0x20, 0x01]);
+                octets[14..].copy_from_slice(&[c, d]);
+                IpAddr::from(octets)
+            }
+        })
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<(bool, String)>> {
+        let bits = prop::sample::select(vec![0u8, 1, 7, 8, 9, 15, 16, 17, 32, 100, 128]);
+        let network = (addresses(), bits).prop_map(|(address, bits)| {
+            let most = if address.is_ipv4() { 32 } else { 128 };
+            format!("{address}/{}", most - bits.min(most))
+        });
+        let text = prop_oneof![
+            8 => network,
+            2 => addresses().prop_map(|it| it.to_string()),
+            1 => Just("all".to_owned()),
+            1 => Just("unix:".to_owned()),
+        ];
+        prop::collection::vec((any::<bool>(), text), 1..12)
+    }
+
+    proptest! {
+        #[test]
+        fn the_fields_decide_as_the_first_rule_that_matches(
+            texts in texts(),
+            clients in prop::collection::vec(addresses(), 30),
+            has_sockets in any::<bool>(),
+        ) {
+            let of_socket = first_match(&texts, None);
+            match translated(&texts, has_sockets) {
+                Ok((networks, refuses_sockets)) => {
+                    for client in clients {
+                        let decided = decides(&networks, Some(client));
+                        let expected = first_match(&texts, Some(client));
+                        prop_assert_eq!(decided, expected, "{} {:?} {:?}", client, texts, networks);
+                    }
+                    // Nobody comes in whom nginx refuses.
+                    let comes = has_sockets && decides(&networks, None);
+                    prop_assert!(!comes || of_socket, "{:?} {:?}", texts, networks);
+                    prop_assert_eq!(refuses_sockets, has_sockets && of_socket && !comes);
+                }
+                Err(Unfit::Nobody) => {
+                    for client in clients {
+                        prop_assert!(!first_match(&texts, Some(client)), "{} {:?}", client, texts);
+                    }
+                }
+                Err(Unfit::Because(why)) => {
+                    prop_assert!(has_sockets && !of_socket, "{:?} {}", texts, why);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_decides_is_written() {
+        for (rules, allow, deny) in [
+            ("+10.0.0.0/8 -all", "10.0.0.0/8", ""),
+            ("-192.0.2.1 +all", "", "192.0.2.1"),
+            ("-192.0.2.1/32", "", "192.0.2.1"),
+            (
+                "-10.9.9.9 +10.0.0.0/8 +10.1.0.0/16 -10.2.0.0/16 -all",
+                "10.0.0.0/8",
+                "10.9.9.9",
+            ),
+            ("+10.1.2.3/8 -all +all", "10.0.0.0/8", ""),
+            (
+                "+10.1.0.0/16 -10.0.0.0/8",
+                "10.1.0.0/16, 0.0.0.0/0, ::/0",
+                "10.0.0.0/8",
+            ),
+            ("-2001:db8::/32 -0.0.0.0/0", "::/0", "2001:db8::/32"),
+            ("+0.0.0.0/0 +::/0 -all", "", ""),
+            ("+::ffff:10.0.0.0/104 -::/0", "0.0.0.0/0", ""),
+        ] {
+            let rule = |it: &str| (it.starts_with('+'), it[1..].to_owned());
+            let rules: Vec<_> = rules.split(' ').map(rule).collect();
+            let (networks, _) = translated(&rules, false).unwrap();
+            let shown = |list: &[IpNet]| list.iter().map(text).collect::<Vec<_>>().join(", ");
+            let found = [shown(&networks.allow), shown(&networks.deny)];
+            assert_eq!(found, [allow, deny], "{rules:?}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `allow` and `deny` become the networks of a route, where drip knows the same addresses.
+
+use super::{drip, told, written};
+
+fn imported(http: &str, listen: &str, location: &str) -> (String, Vec<String>) {
+    let conf = format!(
+        "{http}\nserver {{ listen {listen}; location / {{\n{location}\nproxy_pass http://127.0.0.1:9000; }} location /open/ {{ proxy_pass http://127.0.0.1:9001; }} }}\n"
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:?}");
+    (settings, notes)
+}
+
+#[test]
+fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
+    let staff = "allow 10.0.0.0/8; deny all;";
+    let trust = "set_real_ip_from 10.0.0.0/8;";
+    let tcp = "8080";
+    let socket = "unix:/run/a.sock; listen 8080";
+    for (http, listen, rules, fields) in [
+        ("", tcp, staff, Ok("allow = [\"10.0.0.0/8\"]")),
+        ("", socket, staff, Ok("allow = [\"10.0.0.0/8\"]")),
+        (
+            "",
+            tcp,
+            "deny unix:; deny 192.0.2.1;",
+            Ok("deny = [\"192.0.2.1\"]"),
+        ),
+        (
+            "",
+            socket,
+            "allow unix:; deny 192.0.2.1;",
+            Ok("deny = [\"192.0.2.1\"]"),
+        ),
+        (
+            "",
+            socket,
+            "deny unix:; deny 192.0.2.1;",
+            Err("the clients of a socket file alone"),
+        ),
+        ("", tcp, "deny all;", Err("drip does not check that")),
+        (
+            "",
+            tcp,
+            "allow office.example; deny all;",
+            Err("\"office.example\" is not a network"),
+        ),
+        (
+            "real_ip_header X-Forwarded-For; real_ip_recursive on; set_real_ip_from 10.0.0.0/8;",
+            tcp,
+            staff,
+            Ok("allow = [\"10.0.0.0/8\"]"),
+        ),
+        (
+            trust,
+            tcp,
+            staff,
+            Err("drip does not find the address of the client"),
+        ),
+        (
+            "real_ip_header X-Forwarded-For; set_real_ip_from 10.0.0.0/8;",
+            tcp,
+            staff,
+            Err("write real_ip_recursive on"),
+        ),
+        (
+            "real_ip_header X-Forwarded-For; real_ip_recursive on; set_real_ip_from proxy.example;",
+            tcp,
+            staff,
+            Err("drip does not find the address of the client"),
+        ),
+        (
+            "real_ip_header X-Forwarded-For; real_ip_recursive on;",
+            "8080; set_real_ip_from 10.0.0.0/8",
+            staff,
+            Err("hold there alone"),
+        ),
+        (
+            "",
+            tcp,
+            "satisfy any; allow 10.0.0.0/8; deny all; auth_basic a;",
+            Err("auth_basic protects"),
+        ),
+    ] {
+        let (settings, notes) = imported(http, listen, rules);
+        match fields {
+            Ok(fields) => {
+                let route = format!("origin = \"127-0-0-1-9000\"\n{fields}\n");
+                assert!(settings.contains(&route), "{rules}: {settings}");
+            }
+            Err(why) => {
+                assert!(
+                    settings.contains("path = \"/\"\nrefuse = 403\n"),
+                    "{rules}: {settings}"
+                );
+                let note = notes
+                    .iter()
+                    .find(|note| note.contains(" protects location / in nginx"));
+                let note = note.unwrap_or_else(|| panic!("{rules}: {notes:?}"));
+                assert!(note.contains(why), "{note}");
+            }
+        }
+    }
+    let (_, notes) = imported("", socket, "allow unix:; allow 10.0.0.0/8; deny all;");
+    let told = "clients of a socket file are in no network of allow, so drip refuses them; nginx lets them in here";
+    assert!(notes.iter().any(|note| note.ends_with(told)), "{notes:?}");
+}
+
+/// A location whose networks drip has is still protected where something else would open it.
+#[test]
+fn a_location_with_networks_is_opened_by_no_other() {
+    let staff = "allow 10.0.0.0/8; deny all;";
+    let (settings, _) = imported(
+        "",
+        "8080",
+        &format!(
+            "proxy_pass http://127.0.0.1:9000; }}
+            location /a/ {{ {staff} proxy_pass http://$other; }}
+            location /b/ {{ {staff} proxy_pass http://127.0.0.1:9000; }}
+            location /c/ {{ rewrite ^/c/(.*)$ /b/$1 last; proxy_pass http://127.0.0.1:9000; }}
+            location ~ ^/d/ {{ {staff} proxy_pass http://127.0.0.1:9000; location ~ x {{ deny all; }} }}
+            location ~ ^/(?=e) {{ {staff} proxy_pass http://127.0.0.1:9000; }}
+            location /f/ {{"
+        ),
+    );
+    for route in [
+        "path = \"/a/\"\nrefuse = 403\n",
+        "path = \"= /b\"\nrefuse = 403\n",
+        "path = \"/b/\"\norigin = \"127-0-0-1-9000\"\nallow = [\"10.0.0.0/8\"]\n",
+        "path = \"/c/\"\nrefuse = 403\n",
+        "path = \"regex:^/d/\"\nrefuse = 403\n",
+        "path = \"regex:^/(?:)\"\nrefuse = 403\n",
+    ] {
+        assert!(settings.contains(route), "{route}\n{settings}");
+    }
+}
