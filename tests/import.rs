@@ -1,6 +1,7 @@
 //! `drip import`, run as a user runs it.
 
 mod balancing;
+mod client_certs;
 mod connections;
 mod grpc;
 mod ingress;
@@ -262,7 +263,13 @@ fn a_redirect_that_is_not_made_is_told_of_each_location() {
 #[test]
 fn hosts_have_their_own_routes_and_no_other_servers() {
     let (_, settings, _) = corpus("vhosts.conf");
-    for host in ["a.example", "b.example", "e.example"] {
+    for host in [
+        "a.example",
+        "b.example",
+        "*.c.example",
+        "e.example",
+        "*.e.example",
+    ] {
         for path in ["/", "= /health", "/shared/"] {
             let route = format!(
                 "path = \"{path}\"\nhost = \"{host}\"\norigin = \"127-0-0-1-9002\"\nlimits = [{{ zone = \"z\", burst = 1, nodelay = true }}]"
@@ -270,7 +277,7 @@ fn hosts_have_their_own_routes_and_no_other_servers() {
             assert!(settings.contains(&route), "{route}\n{settings}");
         }
     }
-    assert_eq!(settings.matches("[[routes]]").count(), 2 + 3 * 3);
+    assert_eq!(settings.matches("[[routes]]").count(), 2 + 5 * 3);
 }
 
 #[test]

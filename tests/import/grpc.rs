@@ -29,6 +29,7 @@ fn calls_go_to_origins_over_http2() {
         "servers = [\"h2c://10.0.0.1:50051\", \"h2c://10.0.0.2:50051\"]\n\
          response_timeout = \"30s\"\n",
         "servers = [\"https://safe.example:443\"]\n",
+        "request_headers = { \"x-a\" = \"b\" }\n",
         "path = \"/plain.Service/\"\norigin = \"127-0-0-1-50051\"\nlimits",
     ] {
         assert!(settings.contains(wanted), "{wanted}\n{settings}");
@@ -42,7 +43,6 @@ fn calls_go_to_origins_over_http2() {
             11,
             "grpc_pass grpcs://safe.example:443: drip verifies the certificate",
         ),
-        (11, "grpc_set_header X-A is not translated"),
         (
             12,
             "grpc_pass unix:/run/app.sock: there is no server that drip can use",

@@ -151,7 +151,7 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
 
 #[test]
 fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
-    for name in ["*.a.example", "~^x.*", ".a.example", "www.*"] {
+    for name in ["~^x.*", "www.*"] {
         let conf = format!(
             "server {{ listen 80; server_name b.example; location / {{ APP }} }}
              server {{ listen 80; server_name {name}; location / {{ APP }} location /admin/ {{ deny all; }} }}"

@@ -38,6 +38,21 @@ pub trait Files {
     ///
     /// Returns the reason if they cannot be loaded.
     fn pair(&self, cert: &Path, key: &Path) -> Result<(), String>;
+
+    /// Checks that a file can be a page of a route.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if it cannot.
+    fn page(&self, path: &Path) -> Result<(), String>;
+
+    /// Checks that certificates of clients can be verified with these authorities and revocation
+    /// lists.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason if they cannot.
+    fn client_trust(&self, ca: &Path, crl: Option<&Path>) -> Result<(), String>;
 }
 
 /// The result of an import.

@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::hosts;
 use super::listen::{self, Listen};
 use super::server::Server;
 
@@ -48,7 +49,8 @@ pub(super) fn served(servers: &[Server], order: &[usize], tls: bool) -> Option<S
     let exposes = servers
         .iter()
         .any(|server| server.forwards && server.is_local());
-    let protects = exposes || servers.iter().any(|server| server.protects);
+    let protects = |it: &Server| it.protects || it.needs_certificates;
+    let protects = exposes || servers.iter().any(protects);
     let most = if protects {
         MAX_ADDRESSES.min(map.at.len())
     } else {
@@ -162,9 +164,23 @@ impl Map<'_> {
                 }
             }
         }
-        let is_wrong = |theirs: usize, ours: Option<usize>| {
-            let forwards = ours.is_some_and(|ours| self.servers[ours].forwards);
-            ours != Some(theirs) && self.servers[theirs].protects && forwards
+        let has_tls = self.servers.iter().any(Server::has_tls);
+        // Other addresses are not listened on.
+        let is_served = |address: usize| {
+            let (text, of_address) = &self.at[address];
+            let mut listens = of_address.iter().flat_map(|it| &self.servers[*it].listens);
+            let is_unix = text.starts_with("unix:");
+            !has_tls || is_unix || listens.any(|it| it.address == *text && it.tls)
+        };
+        let is_wrong = |address: usize, theirs: usize, ours: Option<usize>| {
+            let Some(ours) = ours.filter(|ours| self.servers[*ours].forwards) else {
+                return false;
+            };
+            // Only its own addresses ask for certificates.
+            let is_bare = self.servers[ours].needs_certificates
+                && is_served(address)
+                && !self.at[address].1.contains(&ours);
+            ours != theirs && (self.servers[theirs].protects || is_bare)
         };
         let arrives = |address: &usize| {
             let text = &self.at[*address].0;
@@ -183,14 +199,14 @@ impl Map<'_> {
                 }
             }
             let is_named_wrong = |name: &str| {
-                let ours = takes.get(name).copied().or(open);
-                match exact.get(name) {
-                    Some(theirs) => is_wrong(*theirs, ours),
-                    None => others.iter().any(|theirs| is_wrong(*theirs, ours)),
+                let ours = hosts::lookup(&takes, name).or(open);
+                match hosts::lookup(&exact, name) {
+                    Some(theirs) => is_wrong(address, theirs, ours),
+                    None => others.iter().any(|theirs| is_wrong(address, *theirs, ours)),
                 }
             };
             let names = takes.keys().chain(exact.keys());
-            !others.iter().any(|theirs| is_wrong(*theirs, open))
+            !others.iter().any(|theirs| is_wrong(address, *theirs, open))
                 && !names.into_iter().any(|name| is_named_wrong(name))
         })
     }

@@ -5,7 +5,8 @@ use ipnet::IpNet;
 
 use super::Translation;
 use super::listen::{self, Listen};
-use super::page::{Section, list};
+use super::page::{Section, absolute, list};
+use super::scope::everywhere;
 use super::server::Server;
 use crate::config::{show_size, toml_string};
 use crate::tools::import::tree::Directive;
@@ -109,7 +110,12 @@ impl Translation<'_> {
         if addresses.is_empty() {
             return;
         }
-        section.fields.push(("listen", list(&addresses)));
+        let entries: Vec<String> = addresses
+            .iter()
+            .map(|it| self.client_certs.entry(it))
+            .collect();
+        let listen = format!("[{}]", entries.join(", "));
+        section.fields.push(("listen", listen));
         let mut ports = (9090..=u16::MAX).map(|port| format!("127.0.0.1:{port}"));
         let free =
             ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
@@ -174,12 +180,7 @@ impl Translation<'_> {
         for block in std::iter::once(http).chain(blocks) {
             let all = |name: &'static str| super::scope::named(block, name);
             for (cert, key) in all("ssl_certificate").zip(all("ssl_certificate_key")) {
-                let file = |directive: &Directive| {
-                    let name = directive.args.first().cloned().unwrap_or_default();
-                    let path = self.folder.join(name);
-                    let path = std::path::absolute(&path).unwrap_or(path);
-                    path.display().to_string()
-                };
+                let file = |directive: &Directive| absolute(&self.folder, directive.arg(0));
                 let (cert_file, key_file) = (file(cert), file(key));
                 if certs.contains(&cert_file) {
                     continue;
@@ -199,6 +200,7 @@ impl Translation<'_> {
         let mut section = Section::new("[server.tls]");
         section.fields.push(("cert", list(&certs)));
         section.fields.push(("key", list(&keys)));
+        self.client_certs.write(&mut section);
         Some(section)
     }
 
@@ -228,18 +230,4 @@ impl Translation<'_> {
         }
         taken
     }
-}
-
-/// The directives of a name in `http`, its servers and their locations.
-pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
-    let mut found = Vec::new();
-    for directive in block {
-        if directive.name == name {
-            found.push(directive);
-        }
-        if ["server", "location"].contains(&&*directive.name) {
-            found.extend(everywhere(directive.inside(), name));
-        }
-    }
-    found
 }

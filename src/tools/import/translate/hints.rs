@@ -13,7 +13,8 @@ const HANDLED: [&str; 8] = [
     "limit_conn_zone limit_conn limit_conn_status limit_conn_dry_run",
     "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout \
      grpc_pass grpc_set_header grpc_connect_timeout grpc_read_timeout \
-     proxy_next_upstream grpc_next_upstream",
+     proxy_next_upstream grpc_next_upstream \
+     error_page proxy_intercept_errors grpc_intercept_errors recursive_error_pages",
     "ssl_certificate ssl_certificate_key set_real_ip_from real_ip_header real_ip_recursive",
     "client_max_body_size client_header_timeout client_body_timeout underscores_in_headers \
      keepalive_timeout keepalive least_conn hash ip_hash keepalive_requests keepalive_time",
@@ -37,7 +38,7 @@ const IMMATERIAL: [&str; 7] = [
 ];
 
 /// Directives, and what drip has instead.
-const HINTS: [(&str, &str); 14] = [
+const HINTS: [(&str, &str); 13] = [
     (
         "geo",
         "drip does not know its variables; exempt = [...] of a zone exempts networks",
@@ -46,10 +47,6 @@ const HINTS: [(&str, &str); 14] = [
     ("if", "drip has no conditions; its contents are left out"),
     ("return", "drip sends no fixed responses"),
     ("rewrite", "drip has strip_prefix and add_prefix on a route"),
-    (
-        "error_page",
-        "drip has pages on a route, which name files; origin_pages = true for the origin's 502 to 504",
-    ),
     (
         "add_header",
         "drip has response_headers and answer_headers on a route",
@@ -81,9 +78,7 @@ fn lists(names: &str, name: &str) -> bool {
 pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
     for directive in block {
         let name = &*directive.name;
-        if ["proxy_set_header", "grpc_set_header"].contains(&name) {
-            field(directive, notes);
-        } else if name == "return" && error_status(directive).is_some() {
+        if name == "return" && error_status(directive).is_some() {
             // It refuses the requests of its locations.
         } else if is_known(name) || name.is_empty() {
             // Others read it, or nobody needs to.
@@ -92,25 +87,5 @@ pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, note
         } else {
             notes.add(directive.place, format!("{name} is not translated"));
         }
-    }
-}
-
-/// Adds a note on a `proxy_set_header` or `grpc_set_header`, unless drip sends that field to an
-/// origin anyway.
-fn field(directive: &Directive, notes: &mut Notes) {
-    let set = &directive.name;
-    let [name, value] = &directive.args[..] else {
-        let what = format!("{set} has a name and a value; it is left out");
-        return notes.add(directive.place, what);
-    };
-    let same = match &*name.to_ascii_lowercase() {
-        "host" | "upgrade" | "connection" => true,
-        "x-forwarded-for" => ["$proxy_add_x_forwarded_for", "$remote_addr"].contains(&&**value),
-        "x-forwarded-proto" => value == "$scheme",
-        "x-forwarded-host" => ["$host", "$http_host"].contains(&&**value),
-        _ => false,
-    };
-    if !same {
-        notes.add(directive.place, format!("{set} {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"));
     }
 }

@@ -1,4 +1,5 @@
 use super::connections::Connections;
+use super::fields::Fields;
 use super::hints;
 use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
@@ -38,6 +39,7 @@ impl Translation<'_> {
                 around,
                 protection,
                 networks,
+                pages: self.pages(inside, &scope, around),
                 before,
             };
             match kind(&directive.args) {
@@ -58,7 +60,11 @@ impl Translation<'_> {
                     self.regex(&one, translated.filter(|_| is_read).as_ref(), found);
                 }
                 // Noted where it is used.
-                Kind::Named => {}
+                Kind::Named => {
+                    if let Some(page) = named(inside, "error_page").next() {
+                        self.notes.add(page.place, "error_page of a named location is not translated: put pages on the routes that it became");
+                    }
+                }
                 Kind::Bad => self.not_a_path(&one),
             }
         }
@@ -93,6 +99,7 @@ impl Translation<'_> {
         let refused = |bare: &str, status| Location {
             pattern: Pattern::Exact(bare.to_owned()),
             action: Action::Refuse(status),
+            pages: one.pages.clone(),
             comments: Vec::new(),
             place,
         };
@@ -265,7 +272,25 @@ impl Translation<'_> {
             .map(|base| Connections::read(base, zones, notes))
             .filter(|connections| !connections.is_empty());
         let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
-        let (origin, prefix) = self.origins.of(pass, &spot, &connections, notes)?;
+        let chosen = self.choosers.of(pass);
+        let to = chosen
+            .as_ref()
+            .map_or(pass, |chosen| pass.to(&chosen.default));
+        let (origin, prefix) = self.origins.of(to, &spot, &connections, notes)?;
+        let mut choices = Vec::new();
+        for (condition, target) in chosen.iter().flat_map(|chosen| &chosen.values) {
+            let (origin, _) = self
+                .origins
+                .of(pass.to(target), &spot, &connections, notes)?;
+            choices.push((condition.clone(), origin));
+        }
+        if let Some(chosen) = &chosen {
+            self.zones.translated.extend(&chosen.places);
+            if chosen.is_decoded {
+                pass.note("drip compares arguments and cookies decoded, and nginx as the client wrote them", notes);
+            }
+        }
+        let zones = &self.zones;
         let size = body_size(base.unwrap_or(scope), notes);
         self.bodies.push(size);
         let requests = base
@@ -277,11 +302,14 @@ impl Translation<'_> {
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.shown_with_host());
         }
+        let fields = Fields::read(pass, scope, notes);
         let methods = one.methods(&networks, &self.clients, notes);
         Some(Action::Forward(Forward {
             origin,
             limits,
+            choices,
             rewrite: path.map(str::to_owned).zip(prefix),
+            fields,
             networks,
             methods,
         }))

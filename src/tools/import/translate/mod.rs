@@ -2,12 +2,16 @@
 
 mod addresses;
 mod balancing;
+mod choices;
+mod client_certs;
 mod connections;
 mod definition;
 mod exempt;
 mod fallback;
+mod fields;
 mod gateway;
 mod hints;
+mod hosts;
 mod kind;
 mod limits;
 mod listen;
@@ -16,6 +20,7 @@ mod networks;
 mod one_location;
 mod origins;
 pub(super) mod page;
+mod pages;
 mod pass;
 pub(super) mod pcre;
 mod plans;
@@ -31,11 +36,14 @@ mod tier_maps;
 mod tiers;
 mod upstreams;
 mod variables;
+mod virtual_hosts;
 mod zones;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use choices::Choosers;
+use client_certs::ClientCerts;
 use networks::ClientAddresses;
 use origins::Origins;
 use page::Section;
@@ -53,6 +61,7 @@ struct Translation<'f> {
     folder: PathBuf,
     notes: Notes,
     zones: Zones,
+    choosers: Choosers,
     origins: Origins,
     routes: Vec<Section>,
     /// `client_max_body_size` of each location that became a route.
@@ -62,6 +71,9 @@ struct Translation<'f> {
     /// The addresses that would open what another protects.
     dropped: HashSet<String>,
     clients: ClientAddresses,
+    client_certs: ClientCerts,
+    /// The file that a server sends for a URI, or why there is none.
+    page_files: HashMap<(usize, String), Result<String, String>>,
     /// How many networks the routes have.
     networks: usize,
 }
@@ -82,35 +94,45 @@ pub(super) fn translate(
         .collect::<Vec<_>>();
     // A file of a folder such as conf.d has no `http` block around its directives.
     http.extend(outside);
+    let folder = main.parent().unwrap_or(Path::new("")).to_owned();
+    let client_certs = ClientCerts::take(&mut http, files, &folder, &mut notes);
     let zones = Zones::read(&http, &mut notes);
-    let told = |directive: &&Directive| !zones.translated.contains(&directive.place);
-    hints::unhandled(http.iter().filter(told), &mut notes);
     let origins = Origins {
         upstreams: upstreams::read(&http, &mut notes),
         ..Origins::default()
     };
-    let folder = main.parent().unwrap_or(Path::new("")).to_owned();
     let mut translation = Translation {
         files,
         folder,
         notes,
         zones,
+        choosers: Choosers::read(&http),
         origins,
         routes: Vec::new(),
         bodies: Vec::new(),
         is_unsafe: false,
         dropped: HashSet::new(),
         clients: ClientAddresses::default(),
+        client_certs,
+        page_files: HashMap::new(),
         networks: 0,
     };
     let scope = Scope::default().inside(&http);
-    let servers = named(&http, "server")
-        .map(|server| Server::read(server, &scope, &mut translation.notes))
+    let mut servers = named(&http, "server")
+        .enumerate()
+        .map(|(index, server)| Server {
+            needs_certificates: translation.client_certs.required.contains(&index),
+            ..Server::read(server, &scope, &mut translation.notes)
+        })
         .collect::<Vec<_>>();
+    virtual_hosts::settle(&mut servers, &mut translation.notes);
     let mut listens = servers.iter().flat_map(|server| &server.listens);
     let has_sockets = listens.any(|listen| listen.address.starts_with("unix:"));
     translation.clients = ClientAddresses::of(&http, has_sockets);
     translation.servers(&servers, &scope);
+    let (zones, notes) = (&translation.zones, &mut translation.notes);
+    let told = |directive: &&Directive| !zones.translated.contains(&directive.place);
+    hints::unhandled(http.iter().filter(told), notes);
     let has_origin = !translation.origins.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
         return (None, translation.notes);

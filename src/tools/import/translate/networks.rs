@@ -10,9 +10,8 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::gateway::everywhere;
 use super::page::{Section, list};
-use super::scope::named;
+use super::scope::{everywhere, named};
 use crate::tools::import::tree::Directive;
 
 /// `allow` and `deny` of a route; without any all clients may come.

@@ -1,5 +1,6 @@
 use super::kind::Mark;
 use super::networks::{ClientAddresses, Networks};
+use super::pages::Pages;
 use super::protection::Protection;
 use super::route::{Action, Location, OtherMethods, Pattern};
 use super::scope::{Around, Scope, named};
@@ -15,6 +16,7 @@ pub(super) struct One<'t> {
     pub(super) protection: Option<Protection>,
     /// The clients that may come, if drip checks all that protects.
     pub(super) networks: Option<Networks>,
+    pub(super) pages: Pages,
     /// The number of notes before those on it.
     pub(super) before: usize,
 }
@@ -73,6 +75,7 @@ impl One<'_> {
         Location {
             pattern,
             action,
+            pages: self.pages.clone(),
             comments: notes.since(self.before),
             place: self.directive.place,
         }

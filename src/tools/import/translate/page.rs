@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::config::{toml_string, toml_text};
@@ -55,6 +56,13 @@ impl Section {
 pub(in crate::tools::import) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| toml_text(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
+}
+
+/// The absolute path of a file that is named relative to the folder of nginx's main file.
+pub(super) fn absolute(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
+    let path = std::path::absolute(&path).unwrap_or(path);
+    path.display().to_string()
 }
 
 /// Names of tables, all different.

@@ -7,6 +7,7 @@ use crate::tools::import::tree::Directive;
 pub(super) struct Pass<'t> {
     directive: &'t Directive,
     is_grpc: bool,
+    target: &'t str,
 }
 
 impl<'t> Pass<'t> {
@@ -15,13 +16,25 @@ impl<'t> Pass<'t> {
         let all = [("proxy_pass", false), ("grpc_pass", true)];
         all.into_iter().find_map(|(name, is_grpc)| {
             let directive = named(block, name).next()?;
-            Some(Self { directive, is_grpc })
+            Some(Self {
+                directive,
+                is_grpc,
+                target: directive.arg(0),
+            })
         })
     }
 
     /// Where the requests go, as it is written.
     pub(super) fn target(self) -> &'t str {
-        self.directive.arg(0)
+        self.target
+    }
+
+    /// The same to another target.
+    pub(super) fn to<'o>(self, target: &'o str) -> Pass<'o>
+    where
+        't: 'o,
+    {
+        Pass { target, ..self }
     }
 
     /// The scheme that drip has for the target's, and the rest; `None` if it has none.
@@ -51,6 +64,6 @@ impl<'t> Pass<'t> {
     /// Notes something about it.
     pub(super) fn note(self, what: &str, notes: &mut Notes) {
         let Directive { name, place, .. } = self.directive;
-        notes.add(*place, format!("{name} {}: {what}", self.target()));
+        notes.add(*place, format!("{name} {}: {what}", self.directive.arg(0)));
     }
 }

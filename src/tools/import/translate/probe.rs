@@ -44,6 +44,17 @@ pub(in crate::tools::import) fn host(host: &str) -> bool {
     takes("", SERVERS, &route)
 }
 
+/// Whether a route can have this condition: an entry of a table in TOML.
+pub(super) fn matches(entry: &str) -> bool {
+    takes("", SERVERS, &format!("{PATH}\nmatch = {{ {entry} }}"))
+}
+
+/// Whether a route can set these fields for the origin: the entries of a table in TOML.
+pub(super) fn request_headers(entries: &str) -> bool {
+    let route = format!("{PATH}\nrequest_headers = {{ {entries} }}");
+    takes("", SERVERS, &route)
+}
+
 /// Whether a file with these fields in its tables is right.
 fn takes(server: &str, origin: &str, route: &str) -> bool {
     let text = format!(

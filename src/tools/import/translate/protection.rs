@@ -147,8 +147,13 @@ impl Protection {
         }
     }
 
+    /// The name of what protects.
+    pub(super) fn by(&self) -> &str {
+        &self.by
+    }
+
     /// Protection by directives that inner blocks inherit.
-    fn inherited(scope: &Scope) -> Option<Self> {
+    pub(super) fn inherited(scope: &Scope) -> Option<Self> {
         let is_on = |directive: &&Directive| directive.args.first().is_none_or(|it| it != "off");
         let mut checks = CHECKS.iter().filter_map(|name| scope.get(name));
         if let Some(check) = checks.find(is_on) {

@@ -1,6 +1,8 @@
+use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;
 use super::page::Section;
+use super::pages::Pages;
 use crate::tools::import::notes::Place;
 
 /// A location that became a route.
@@ -8,6 +10,7 @@ use crate::tools::import::notes::Place;
 pub(super) struct Location {
     pub(super) pattern: Pattern,
     pub(super) action: Action,
+    pub(super) pages: Pages,
     pub(super) comments: Vec<String>,
     pub(super) place: Place,
 }
@@ -49,9 +52,13 @@ pub(super) enum Action {
 #[derive(Clone, Debug)]
 pub(super) struct Forward {
     pub(super) origin: String,
+    /// Conditions in TOML, and the origins of requests that meet them.
+    pub(super) choices: Vec<(String, String)>,
     pub(super) limits: Limits,
     /// What is removed from paths, and what is put before them.
     pub(super) rewrite: Option<(String, String)>,
+    /// What the origin gets instead of the client's fields.
+    pub(super) fields: Fields,
     /// The clients that may come.
     pub(super) networks: Networks,
     /// The only methods for which all this holds, and what becomes of the others.
@@ -83,6 +90,9 @@ impl Forward {
         if let Some((strip, add)) = &self.rewrite {
             section.text("strip_prefix", strip);
             section.text("add_prefix", add);
+        }
+        if let Some(fields) = self.fields.toml() {
+            section.fields.push(("request_headers", fields));
         }
         let limits = &self.limits;
         if limits.list.is_empty() {

@@ -59,6 +59,20 @@ pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Ite
     block.iter().filter(move |directive| directive.name == name)
 }
 
+/// The directives of a name in `http`, its servers and their locations.
+pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
+    let mut found = Vec::new();
+    for directive in block {
+        if directive.name == name {
+            found.push(directive);
+        }
+        if ["server", "location"].contains(&&*directive.name) {
+            found.extend(everywhere(directive.inside(), name));
+        }
+    }
+    found
+}
+
 /// Visits the locations in a block, with their places and the blocks around and in them.
 pub(super) fn each_location<'t>(
     block: &'t [Directive],

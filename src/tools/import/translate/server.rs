@@ -1,8 +1,9 @@
+use super::hints;
+use super::hosts::{Expression, Names};
 use super::listen::{self, Listen};
 use super::pass::Pass;
 use super::protection::{self, error_status};
 use super::scope::{Scope, named};
-use super::{hints, probe};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
 
@@ -11,14 +12,18 @@ pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
     pub(super) place: Place,
     pub(super) listens: Vec<Listen>,
-    /// The names that a route can match.
+    /// The names that a route can match: whole ones, and wildcards such as `*.example.com`.
     pub(super) names: Vec<String>,
-    /// Whether it has names that no route can match, such as wildcards.
+    /// Those that are regular expressions.
+    pub(super) expressions: Vec<Expression>,
+    /// Whether it has names that no route can match, such as `mail.*`.
     pub(super) has_other_names: bool,
     /// Whether nginx refuses some of its requests.
     pub(super) protects: bool,
     /// Whether nginx forwards some of its requests.
     pub(super) forwards: bool,
+    /// Whether drip lets no client without a certificate connect to its addresses.
+    pub(super) needs_certificates: bool,
 }
 
 impl<'t> Server<'t> {
@@ -31,47 +36,29 @@ impl<'t> Server<'t> {
         if named(block, "listen").next().is_none() {
             listens.push(Listen::anywhere());
         }
-        let mut names: Vec<String> = Vec::new();
-        let mut has_other_names = false;
+        let mut read = Names::default();
         for directive in named(block, "server_name") {
             for name in &directive.args {
-                let whole = name.strip_prefix('.').unwrap_or(name);
-                if name.starts_with('.') {
-                    has_other_names = true;
-                    notes.add(
-                        directive.place,
-                        format!(
-                            "server_name {name}: wildcards are not translated; only {whole} is used"
-                        ),
-                    );
-                }
-                let lower = whole.to_ascii_lowercase();
-                if name == "_" || name.is_empty() || names.contains(&lower) {
-                    continue;
-                }
-                // A route with a wildcard would need copies for each host below it.
-                if probe::host(&lower) && !lower.contains('*') {
-                    names.push(lower);
-                } else {
-                    has_other_names = true;
-                    notes.add(
-                        directive.place,
-                        format!(
-                            "server_name {name}: only whole names are translated; this one is left out"
-                        ),
-                    );
-                }
+                read.add(name, directive.place, notes);
             }
         }
         Self {
             block,
             place: directive.place,
             listens,
-            names,
-            has_other_names,
+            names: read.names,
+            expressions: read.expressions,
+            has_other_names: read.has_others,
             protects: protection::in_server(block, &http.inside(block)),
             forwards: !answers_all(block) && forwards(block),
+            needs_certificates: false,
         }
+    }
+
+    /// Its first name that is one of a host.
+    pub(super) fn host(&self) -> Option<&str> {
+        let mut hosts = self.names.iter().filter(|name| !name.starts_with('*'));
+        hosts.next().map(String::as_str)
     }
 
     /// Whether only programs of this machine reach it.

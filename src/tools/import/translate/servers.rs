@@ -1,13 +1,12 @@
-use std::collections::HashSet;
-
 use super::addresses::Served;
 use super::locations;
 use super::page::{Section, list};
-use super::precedence::{is_whole, of_path, of_prefix, ordered};
-use super::protection::Protection;
-use super::route::{Action, Forward, Location, OtherMethods, Pattern};
+use super::pages::Pages;
+use super::precedence::ordered;
+use super::route::{Action, Forward, Location, OtherMethods};
 use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
+use super::virtual_hosts::Chosen;
 use super::{Translation, addresses};
 use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
@@ -52,29 +51,15 @@ impl Translation<'_> {
             );
             self.routes(&any, None, Some(&comment));
         }
-        let mut taken: HashSet<&str> = default
-            .into_iter()
+        let chosen = Chosen {
+            servers,
+            order,
             // One that only redirects leaves its names to the next.
-            .filter(|index| !all[*index].is_empty() || servers[*index].protects)
-            .flat_map(|index| &servers[index].names)
-            .map(String::as_str)
-            .collect();
-        // Those of any host would go before the prefixes of this one.
-        let alone = any.iter().any(|location| location.regex().is_some());
-        for index in order.into_iter().filter(|index| Some(*index) != default) {
-            let server = &servers[index];
-            let protection = Protection::of_server(server.block, &http.inside(server.block));
-            let is_kept = !tls || server.has_tls();
-            if all[index].is_empty() && (protection.is_none() || any.is_empty() || !is_kept) {
-                continue;
-            }
-            let mut own = all[index].clone();
-            if !any.is_empty() && !own.iter().any(is_whole) {
-                own.push(self.rest(server, protection.as_ref()));
-            }
-            let own = ordered(&own, alone, &mut self.notes);
-            self.hosts(server, &own, &any, &mut taken);
-        }
+            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects),
+            skipped: default,
+            tls,
+        };
+        self.virtual_hosts(&chosen, &all, &any, http);
     }
 
     /// The locations of each server. Those of a server that is left out are empty.
@@ -89,7 +74,7 @@ impl Translation<'_> {
             let scope = http.inside(server.block);
             let around = Around {
                 server: index,
-                name: server.names.first().map(String::as_str),
+                name: server.host(),
                 has_others: servers.len() > 1,
                 block: server.block,
                 scope: &scope,
@@ -117,84 +102,12 @@ impl Translation<'_> {
         all
     }
 
-    /// Makes routes of the locations of a server, `own`, for each of its names that is not taken.
-    ///
-    /// `any`: the locations of hosts that have no server.
-    fn hosts<'s>(
+    pub(super) fn routes(
         &mut self,
-        server: &'s Server,
-        own: &[Location],
-        any: &[Location],
-        taken: &mut HashSet<&'s str>,
+        locations: &[Location],
+        host: Option<&str>,
+        comment: Option<&str>,
     ) {
-        if server.names.is_empty() {
-            self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
-        }
-        for (number, name) in server.names.iter().enumerate() {
-            if !taken.insert(name) {
-                self.notes.add(server.place, format!("{name} has a server already, and drip has no routes by listen address; this one is left out for it"));
-                continue;
-            }
-            let comment =
-                (number == 0).then(|| format!("{}: server {name}", self.notes.name(server.place)));
-            self.routes(own, Some(name), comment.as_deref());
-            self.fill(own, any, name);
-        }
-    }
-
-    /// The location of a server's requests for which it has none: no other server takes them.
-    fn rest(&mut self, server: &Server, protection: Option<&Protection>) -> Location {
-        let before = self.notes.count();
-        let shown = format!("server {}", server.names.join(" "));
-        let status = if let Some(protection) = protection {
-            protection.tell(&shown, &mut self.notes);
-            protection.status
-        } else {
-            self.notes.add(
-                server.place,
-                format!("requests for {shown} that match no location here get 404"),
-            );
-            404
-        };
-        Location {
-            pattern: Pattern::Prefix {
-                path: "/".to_owned(),
-                stops: false,
-            },
-            action: Action::Refuse(status),
-            comments: self.notes.since(before),
-            place: server.place,
-        }
-    }
-
-    /// Copies this host's locations to the exact and longer paths of routes for any host.
-    ///
-    /// Without the copies those routes would take requests of this host.
-    fn fill(&mut self, own: &[Location], any: &[Location], host: &str) {
-        let has = |pattern: &Pattern| own.iter().any(|location| location.pattern == *pattern);
-        for pattern in any.iter().map(|location| &location.pattern) {
-            let best = match pattern {
-                _ if has(pattern) => None,
-                Pattern::Exact(path) => of_path(own, path),
-                Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => {
-                    None
-                }
-                Pattern::Prefix { path, .. } => of_prefix(own, path),
-                // All of this host's are regular expressions then, and go before those of any host.
-                Pattern::Regex { .. } => None,
-            };
-            if let Some(best) = best {
-                let copy = Location {
-                    pattern: pattern.clone(),
-                    comments: Vec::new(),
-                    ..best.clone()
-                };
-                self.routes(&[copy], Some(host), None);
-            }
-        }
-    }
-
-    fn routes(&mut self, locations: &[Location], host: Option<&str>, comment: Option<&str>) {
         for (number, location) in locations.iter().enumerate() {
             if self.routes.len() >= MAX_ROUTES {
                 // What they refuse would be open without them.
@@ -214,10 +127,11 @@ impl Translation<'_> {
                 section.text("host", host);
             }
             match &location.action {
-                Action::Absent => section.fields.push(("refuse", "404".to_owned())),
-                Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
+                Action::Absent => refuse(404, &location.pages, &mut section),
+                Action::Refuse(status) => refuse(*status, &location.pages, &mut section),
                 Action::Forward(forward) => {
-                    section = self.forwards(forward, location.place, section);
+                    self.forwards(forward, location, section);
+                    continue;
                 }
             }
             self.routes.push(section);
@@ -226,42 +140,67 @@ impl Translation<'_> {
 }
 
 impl Translation<'_> {
-    /// Makes the route of a location that forwards. If some methods have another, that is added.
-    fn forwards(&mut self, forward: &Forward, place: Place, mut section: Section) -> Section {
-        let Some((methods, others)) = &forward.methods else {
-            self.forward(forward, place, &mut section);
-            return section;
-        };
+    /// Makes the routes of a location that forwards: one for each condition, and those of other
+    /// methods.
+    fn forwards(&mut self, forward: &Forward, of: &Location, mut section: Section) {
         let mut rest = section.clone();
         rest.comments.clear();
-        section.fields.push(("methods", list(methods)));
-        self.forward(forward, place, &mut section);
-        self.routes.push(section);
-        match others {
-            OtherMethods::Refused(status) => rest.fields.push(("refuse", status.to_string())),
-            OtherMethods::Of(networks) => {
+        if let Some((methods, _)) = &forward.methods {
+            section.fields.push(("methods", list(methods)));
+        }
+        self.choose(forward, of, section);
+        match &forward.methods {
+            None => {}
+            Some((_, OtherMethods::Refused(status))) => {
+                refuse(*status, &of.pages, &mut rest);
+                self.routes.push(rest);
+            }
+            Some((_, OtherMethods::Of(networks))) => {
                 let networks = networks.clone();
                 let forward = Forward {
                     networks,
                     ..forward.clone()
                 };
-                self.forward(&forward, place, &mut rest);
+                self.choose(&forward, of, rest);
             }
         }
-        rest
     }
 
-    /// Writes the fields of a route, unless the file has too many networks.
-    fn forward(&mut self, forward: &Forward, place: Place, section: &mut Section) {
+    fn choose(&mut self, forward: &Forward, of: &Location, section: Section) {
+        let mut plain = section.clone();
+        plain.comments.clear();
+        self.forward(forward, of, section);
+        for (condition, origin) in &forward.choices {
+            let mut section = plain.clone();
+            section.fields.push(("match", format!("{{ {condition} }}")));
+            let forward = Forward {
+                origin: origin.clone(),
+                ..forward.clone()
+            };
+            self.forward(&forward, of, section);
+        }
+    }
+
+    /// Adds a route, unless the file has too many networks.
+    fn forward(&mut self, forward: &Forward, of: &Location, mut section: Section) {
         self.networks += forward.networks.count();
         if self.networks <= MAX_NETWORKS {
-            return forward.write(section);
+            forward.write(&mut section);
+            of.pages.write(&mut section);
+        } else {
+            let before = self.notes.count();
+            self.notes.add(of.place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
+            section.comments.extend(self.notes.since(before));
+            refuse(403, &of.pages, &mut section);
         }
-        let before = self.notes.count();
-        self.notes.add(place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
-        section.comments.extend(self.notes.since(before));
-        section.fields.push(("refuse", "403".to_owned()));
+        self.routes.push(section);
     }
+}
+
+/// Writes the fields of a route that refuses its requests.
+fn refuse(status: u16, pages: &Pages, section: &mut Section) {
+    section.fields.push(("refuse", status.to_string()));
+    pages.write_for_status(section, status);
 }
 
 /// Whether a server redirects what it does not forward.
