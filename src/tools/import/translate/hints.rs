@@ -14,6 +14,10 @@ const HANDLED: [&str; 8] = [
     "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout \
      grpc_pass grpc_set_header grpc_connect_timeout grpc_read_timeout \
      proxy_next_upstream grpc_next_upstream \
+     proxy_ssl_verify proxy_ssl_trusted_certificate proxy_ssl_certificate \
+     proxy_ssl_certificate_key proxy_ssl_name proxy_ssl_server_name \
+     grpc_ssl_verify grpc_ssl_trusted_certificate grpc_ssl_certificate \
+     grpc_ssl_certificate_key grpc_ssl_name grpc_ssl_server_name \
      error_page proxy_intercept_errors grpc_intercept_errors recursive_error_pages",
     "ssl_certificate ssl_certificate_key set_real_ip_from real_ip_header real_ip_recursive",
     "client_max_body_size client_header_timeout client_body_timeout underscores_in_headers \

@@ -18,6 +18,7 @@ mod listen;
 mod locations;
 mod networks;
 mod one_location;
+mod origin_tls;
 mod origins;
 pub(super) mod page;
 mod pages;
@@ -99,6 +100,7 @@ pub(super) fn translate(
     let zones = Zones::read(&http, &mut notes);
     let origins = Origins {
         upstreams: upstreams::read(&http, &mut notes),
+        folder: folder.clone(),
         ..Origins::default()
     };
     let mut translation = Translation {

@@ -1,7 +1,9 @@
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use super::balancing;
 use super::connections::Connections;
+use super::origin_tls;
 use super::page::{Names, Section};
 use super::pass::Pass;
 use super::probe;
@@ -14,6 +16,8 @@ use crate::tools::import::values;
 #[derive(Default)]
 pub(super) struct Origins {
     pub(super) upstreams: HashMap<String, Upstream>,
+    /// The folder of nginx's main file.
+    pub(super) folder: PathBuf,
     pub(super) sections: Vec<Section>,
     /// Each origin with the server that its connections are counted for, if not for all servers.
     pub(super) owners: Vec<(Section, Option<usize>)>,
@@ -86,12 +90,6 @@ impl Origins {
                 "there is no server that drip can use; this location is left out".to_owned(),
             );
         }
-        if scheme == "https" {
-            pass.note(
-                "drip verifies the certificate of the origin; nginx does so only if it is told to",
-                notes,
-            );
-        }
         let mut section = Section {
             comments: upstream.comments.clone(),
             ..Section::default()
@@ -99,6 +97,9 @@ impl Origins {
         let are_several = servers.len() > 1;
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
+        if scheme == "https" {
+            origin_tls::write(&mut section, pass, spot.scope, &self.folder, notes);
+        }
         timeouts(&mut section, pass, spot.scope, notes);
         if let Some(most) = connections.most {
             section.fields.push(("max_in_flight", most.to_string()));
