@@ -307,7 +307,9 @@ fn parsed(import: &Import) -> Settings {
 fn found(settings: &Settings, host: &str, path: &str) -> Option<String> {
     let (_, route) = settings.route(path.as_bytes(), Some(host), None, |_| false)?;
     match &route.action {
-        RouteAction::Forward(origin) => Some(settings.origins[*origin].name.clone()),
+        RouteAction::Forward(origin) | RouteAction::Maintenance { origin, .. } => {
+            Some(settings.origins[*origin].name.clone())
+        }
         RouteAction::Refuse(status) => Some(status.to_string()),
     }
 }
