@@ -40,7 +40,7 @@ pub(super) async fn protect(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut response = match check(&request) {
-        Err(refusal) => request.into_response(refusal),
+        Err(refusal) => request.into_response(*refusal),
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
     };
     for (name, value) in HEADERS {
@@ -67,7 +67,7 @@ enum Access {
 }
 
 /// Lets a request pass with the name of its token, or refuses it.
-fn check(request: &ServiceRequest) -> Result<(), HttpResponse> {
+fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     if OPEN.contains(&request.path()) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ fn check(request: &ServiceRequest) -> Result<(), HttpResponse> {
         request.app_data::<Data<Admin>>(),
         request.app_data::<Data<OwnNames>>(),
     ) else {
-        return Err(reply::not_now().error_response());
+        return Err(reply::not_now().error_response().into());
     };
     let gateway = admin.gateway();
     let server = gateway.as_ref().map(|it| &it.settings().server);
@@ -107,13 +107,14 @@ fn allowed(
     headers: &HeaderMap,
     tokens: &AdminTokens,
     is_own: impl Fn(&str) -> bool,
-) -> Result<TokenName, HttpResponse> {
+) -> Result<TokenName, Box<HttpResponse>> {
     let is_change = access == Access::Change;
     if is_change && is_of_another_site(headers) {
         return Err(reply::error(
             StatusCode::FORBIDDEN,
             "this request comes from a page of another site; open the gateway's own page, at its address or localhost",
-        ));
+        )
+        .into());
     }
     let role = bearer(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
     let is_protected = match access {
@@ -128,15 +129,17 @@ fn allowed(
             return Err(reply::error(
                 StatusCode::FORBIDDEN,
                 "this gateway has no token for changes; set DRIP_ADMIN_TOKEN beside DRIP_ADMIN_READ_TOKEN, and restart it",
-            ));
+            )
+            .into());
         }
         TokenRole::Reader => {
             return Err(reply::error(
                 StatusCode::FORBIDDEN,
                 "the token in DRIP_ADMIN_READ_TOKEN only reads; this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN",
-            ));
+            )
+            .into());
         }
-        TokenRole::Unknown if is_protected => return Err(unauthorized(is_change)),
+        TokenRole::Unknown if is_protected => return Err(unauthorized(is_change).into()),
         TokenRole::Unknown => {}
     }
     // Only a request over HTTP/1.0 has none, and no browser sends one.
@@ -144,7 +147,7 @@ fn allowed(
         .get_all(HOST)
         .map(|host| host.to_str().unwrap_or(""));
     match hosts.find(|host| !is_own(host)) {
-        Some(host) => Err(misdirected(host)),
+        Some(host) => Err(misdirected(host).into()),
         None => Ok(TokenName(None)),
     }
 }

@@ -25,17 +25,13 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
         let begin = rest.trim_ascii_start();
         let (name, secret) = named(begin).map_or((None, begin), |(name, it)| (Some(name), it));
         let nth = entries.len() + 1;
-        let (secret, is_quoted, after) = match secret.strip_prefix(b"\"") {
-            Some(quoted) => {
-                let end = memchr::memchr(b'"', quoted);
-                let end =
-                    end.ok_or_else(|| format!("the quote of entry {nth} has no end; add one"))?;
-                (&quoted[..end], true, quoted[end + 1..].trim_ascii_start())
-            }
-            None => {
-                let end = memchr::memchr(b',', secret).unwrap_or(secret.len());
-                (secret[..end].trim_ascii_end(), false, &secret[end..])
-            }
+        let (secret, is_quoted, after) = if let Some(quoted) = secret.strip_prefix(b"\"") {
+            let end = memchr::memchr(b'"', quoted);
+            let end = end.ok_or_else(|| format!("the quote of entry {nth} has no end; add one"))?;
+            (&quoted[..end], true, quoted[end + 1..].trim_ascii_start())
+        } else {
+            let end = memchr::memchr(b',', secret).unwrap_or(secret.len());
+            (secret[..end].trim_ascii_end(), false, &secret[end..])
         };
         let whole = begin[..begin.len() - after.len()].trim_ascii_end();
         entries.push(Entry {

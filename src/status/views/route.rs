@@ -8,6 +8,7 @@ use super::Plain;
 pub type Codes = BTreeMap<Plain, u64>;
 
 /// `/api/routes`.
+#[expect(clippy::struct_field_names, reason = "it is the name in the API")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Routes {

@@ -61,7 +61,7 @@ impl Lost {
 }
 
 pub(super) struct Client {
-    client: awc::Client,
+    http: awc::Client,
     address: Address,
     tokens: Rc<AdminTokens>,
 }
@@ -70,9 +70,9 @@ impl Client {
     /// `tokens`: those of this process.
     pub(super) fn new(address: Address, tokens: Rc<AdminTokens>) -> Self {
         // awc's own timeout would also end the live events.
-        let client = awc::Client::builder().disable_timeout().finish();
+        let http = awc::Client::builder().disable_timeout().finish();
         Self {
-            client,
+            http,
             address,
             tokens,
         }
@@ -95,7 +95,7 @@ impl Client {
     pub(super) async fn send(&self, wanted: &Request) -> Result<(), String> {
         let Request { method, path, body } = wanted;
         let url = format!("http://{}{path}", self.address);
-        let mut request = self.client.request(method.clone(), url);
+        let mut request = self.http.request(method.clone(), url);
         if let Some(token) = self.tokens.to_change() {
             request = request.insert_header((header::AUTHORIZATION, bearer(token)));
         }
@@ -129,7 +129,7 @@ impl Client {
         path: &'static str,
         after: Option<&str>,
     ) -> Result<ClientResponse<impl Stream<Item = Read> + Unpin + use<>>, Lost> {
-        let mut request = self.client.get(format!("http://{}{path}", self.address));
+        let mut request = self.http.get(format!("http://{}{path}", self.address));
         if let Some(token) = self.tokens.to_read() {
             request = request.insert_header((header::AUTHORIZATION, bearer(token)));
         }

@@ -3,19 +3,19 @@
 use super::{Situation, check_all};
 use crate::status::views::MaintenanceSample;
 
-fn set(route: Option<&str>, routes: u64) -> Option<MaintenanceSample> {
-    Some(MaintenanceSample {
+fn set(route: Option<&str>, routes: u64) -> MaintenanceSample {
+    MaintenanceSample {
         route: route.map(Into::into),
         routes,
         until: "2026-11-21T06:00:00Z".into(),
         by: "ops".into(),
-    })
+    }
 }
 
 const SITUATIONS: &[Situation] = &[
     Situation {
         change: |it| {
-            it.maintenance = set(None, 0);
+            it.maintenance = Some(set(None, 0));
             // What is not as in the file is the lesser matter.
             it.zones[0].overridden_keys = 1;
         },
@@ -30,7 +30,7 @@ const SITUATIONS: &[Situation] = &[
         says_not: &[],
     },
     Situation {
-        change: |it| it.maintenance = set(Some("/api/"), 1),
+        change: |it| it.maintenance = Some(set(Some("/api/"), 1)),
         cause: "maintenance",
         severity: "warn",
         about: None,
@@ -38,7 +38,7 @@ const SITUATIONS: &[Situation] = &[
         says_not: &["routes"],
     },
     Situation {
-        change: |it| it.maintenance = set(Some("/api/"), 3),
+        change: |it| it.maintenance = Some(set(Some("/api/"), 3)),
         cause: "maintenance",
         severity: "warn",
         about: None,
