@@ -58,10 +58,7 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     let documents = match std::str::from_utf8(text) {
         Ok(text) => yaml::documents(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => Err(yaml::YamlError {
-            line: 1 + text[..error.valid_up_to()]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count(),
+            line: 1 + memchr::memchr_iter(b'\n', &text[..error.valid_up_to()]).count(),
             message: "this is no text in UTF-8".to_owned(),
         }),
     };

@@ -19,11 +19,11 @@ pub(super) struct Ingress {
 /// The paths of one host; `None`: of all hosts that have no rule.
 pub(super) struct Rule {
     pub(super) host: Option<String>,
-    pub(super) paths: Vec<Path>,
+    pub(super) paths: Vec<RulePath>,
     pub(super) place: Place,
 }
 
-pub(super) struct Path {
+pub(super) struct RulePath {
     pub(super) path: String,
     pub(super) is_exact: bool,
     pub(super) backend: Backend,
@@ -157,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    fn path(&self, node: &Node, notes: &mut Notes) -> Option<Path> {
+    fn path(&self, node: &Node, notes: &mut Notes) -> Option<RulePath> {
         let place = self.at(node);
         let path = node.text_of("path").unwrap_or("/");
         if !path.starts_with('/') {
@@ -166,7 +166,7 @@ impl Reader<'_> {
             return None;
         }
         let backend = node.get("backend")?;
-        Some(Path {
+        Some(RulePath {
             path: path.to_owned(),
             // ingress-nginx takes ImplementationSpecific for Prefix.
             is_exact: node.text_of("pathType") == Some("Exact"),

@@ -18,6 +18,10 @@ pub(super) const BODY_SIZE: u64 = 1 << 20;
 /// ingress-nginx's default of `proxy-connect-timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "annotations that are true or false each"
+)]
 pub(super) struct Policy {
     /// In TOML syntax.
     pub(super) limits: Vec<String>,
