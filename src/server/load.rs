@@ -22,7 +22,8 @@ pub(crate) struct Loaded {
 
 /// Reads the file, and looks at the certificates and the access log that it names.
 ///
-/// An access log without a place is a warning: the file may be checked on another machine.
+/// An access log without a place is a warning, and so is a certificate whose folder is not there:
+/// the file may be checked on another machine.
 ///
 /// # Errors
 ///
@@ -31,11 +32,11 @@ pub(crate) fn load(file: &Path) -> Result<Loaded, LoadError> {
     read(file, false)
 }
 
-/// The same for a start, which fails without a place for the access log.
+/// The same for a start, which fails without these.
 ///
 /// # Errors
 ///
-/// As [`load`], and if the access log has no place.
+/// As [`load`], and if the access log has no place or a certificate is not there.
 pub(crate) fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
     read(file, true)
 }
@@ -48,6 +49,11 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
     for (index, pair) in pairs.iter().enumerate() {
         match Certificates::load(std::slice::from_ref(pair)) {
+            Err(error) if !is_start && is_unmounted(&error) => {
+                let what =
+                    format!("{error}; its folder is not on this machine, and a start needs it");
+                doubtful.push((field(&error, pair, index), what));
+            }
             Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
             Ok(certificates) => {
                 let warning = certificates.first_validity().and_then(of_validity);
@@ -116,6 +122,15 @@ fn field(error: &CertificateError, pair: &CertPair, index: usize) -> FileField {
     } else {
         FileField::Key(index)
     }
+}
+
+/// Whether a file is missing because its folder is, such as a Secret that is mounted elsewhere.
+fn is_unmounted(error: &CertificateError) -> bool {
+    let CertificateError::Unreadable { file, source } = error else {
+        return false;
+    };
+    let folder = Path::new(file).parent();
+    source.kind() == io::ErrorKind::NotFound && folder.is_some_and(|folder| !folder.exists())
 }
 
 /// What clients will mind about the time in which a certificate is valid.

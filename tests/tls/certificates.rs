@@ -150,6 +150,37 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
 }
 
 #[test]
+fn a_certificate_that_is_mounted_elsewhere_is_a_warning_of_check_and_ends_a_start() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let zone = one_zone(&origin, "1r/s", "burst = 1");
+    site.write(&format!(
+        "[server.tls]\ncert = \"shop-tls/tls.crt\"\nkey = \"shop-tls/tls.key\"\n{zone}"
+    ));
+    let told = |command: &str| {
+        let output = drip().arg(command).arg(site.file()).output();
+        let output = output.expect("the program runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let file = site.folder().join("shop-tls/tls.crt");
+    let missing = format!(":5:8: cert: {}: No such file", file.display());
+    let (code, said) = told("check");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("warning: "), "{said}");
+    assert!(said.contains(&missing), "{said}");
+    assert!(said.contains("a start needs it"), "{said}");
+    let (code, said) = told("run");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&missing), "{said}");
+    // With the folder, the name of the file is wrong.
+    fs::create_dir(site.folder().join("shop-tls")).expect("a folder");
+    check_told(&site, &["5:8: cert: @/shop-tls/tls.crt: No such file"]);
+}
+
+#[test]
 fn a_certificate_that_clients_refuse_is_told() {
     let origin = Origin::start();
     let site = Site::new();

@@ -27,6 +27,14 @@ impl Files for NoFiles {
     fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
         panic!("{} is loaded", cert.display())
     }
+
+    fn page(&self, path: &Path) -> Result<(), String> {
+        panic!("{} is a page", path.display())
+    }
+
+    fn client_trust(&self, ca: &Path, _: Option<&Path>) -> Result<(), String> {
+        panic!("{} is loaded", ca.display())
+    }
 }
 
 fn imported(text: &str) -> Import {
