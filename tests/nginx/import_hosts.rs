@@ -97,7 +97,7 @@ fn servers(rng: &mut Rng, address: SocketAddr) -> String {
                 format!("server_name {};", names.join(" "))
             }
         };
-        write!(text, "server {{ listen {address}{flag}; {names}\n").expect("text");
+        writeln!(text, "server {{ listen {address}{flag}; {names}").expect("text");
         for (at, location) in PLACES.iter().enumerate() {
             if rng.percent(if at == 0 { 80 } else { 50 }) {
                 writeln!(

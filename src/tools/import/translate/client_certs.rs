@@ -125,9 +125,8 @@ impl ClientCerts {
             None => text,
             Some(rule) => {
                 let fields = rule.fields().into_iter();
-                let fields: String = fields
-                    .map(|(name, value)| format!(", {name} = {value}"))
-                    .collect();
+                let fields = fields.map(|(name, value)| format!(", {name} = {value}"));
+                let fields = fields.collect::<Vec<_>>().concat();
                 format!("{{ address = {text}{fields} }}")
             }
         }

@@ -26,9 +26,8 @@ impl Fields {
             if is_of_drip(&name, value) {
                 continue;
             }
-            let value = match text(directive, value, notes) {
-                Some(value) => value,
-                None => continue,
+            let Some(value) = text(directive, value, notes) else {
+                continue;
             };
             let entry = format!("{} = {value}", toml_string(&name));
             let all = fields.0.iter().map(|(_, known)| known.clone());

@@ -18,7 +18,7 @@ const MAX_OF_EXPRESSION: usize = 64;
 /// The names of a server as they are read.
 #[derive(Default)]
 pub(super) struct Names {
-    pub(super) names: Vec<String>,
+    pub(super) list: Vec<String>,
     pub(super) expressions: Vec<Expression>,
     /// Whether there are names that no route can have.
     pub(super) has_others: bool,
@@ -49,8 +49,8 @@ impl Names {
             if !probe::host(&name) {
                 self.has_others = true;
                 notes.add(place, format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
-            } else if !self.names.contains(&name) {
-                self.names.push(name);
+            } else if !self.list.contains(&name) {
+                self.list.push(name);
             }
         }
     }
@@ -179,10 +179,9 @@ fn joined(first: &[String], second: &[String]) -> Option<Vec<String>> {
 /// The wildcards that take a host, or all hosts of a wildcard, the longest first.
 pub(super) fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
     let whole = name.strip_prefix("*.").unwrap_or(name);
-    let ends = whole
+    whole
         .match_indices('.')
-        .map(|(at, _)| format!("*{}", &whole[at..]));
-    ends
+        .map(|(at, _)| format!("*{}", &whole[at..]))
 }
 
 /// What a map has for a name, or for the longest wildcard that takes it.

@@ -304,7 +304,7 @@ impl Translation<'_> {
         }
         let fields = Fields::read(pass, scope, notes);
         let methods = one.methods(&networks, &self.clients, notes);
-        Some(Action::Forward(Forward {
+        Some(Action::Forward(Box::new(Forward {
             origin,
             limits,
             choices,
@@ -312,7 +312,7 @@ impl Translation<'_> {
             fields,
             networks,
             methods,
-        }))
+        })))
     }
 }
 

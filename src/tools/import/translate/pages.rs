@@ -108,13 +108,12 @@ impl Translation<'_> {
             .filter(known)
             .ok_or("drip has pages for 400 to 599 only")?;
         let key = (around.server, uri.clone());
-        let file = match self.page_files.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let found = self.page_file(uri, around);
-                self.page_files.insert(key, found.clone());
-                found
-            }
+        let file = if let Some(known) = self.page_files.get(&key) {
+            known.clone()
+        } else {
+            let found = self.page_file(uri, around);
+            self.page_files.insert(key, found.clone());
+            found
         }?;
         for status in statuses {
             // The first one of a status counts.

@@ -41,7 +41,7 @@ impl Pattern {
 /// What happens to the requests of a location.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    Forward(Forward),
+    Forward(Box<Forward>),
     /// nginx protects them, and they get this status.
     Refuse(u16),
     /// nginx answers them itself, and they get 404.

@@ -8,6 +8,10 @@ use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
 
 /// A `server` block.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own"
+)]
 pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
     pub(super) place: Place,
@@ -46,7 +50,7 @@ impl<'t> Server<'t> {
             block,
             place: directive.place,
             listens,
-            names: read.names,
+            names: read.list,
             expressions: read.expressions,
             has_other_names: read.has_others,
             protects: protection::in_server(block, &http.inside(block)),

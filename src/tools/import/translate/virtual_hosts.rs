@@ -232,7 +232,7 @@ fn has_regex(routes: &[&[Location]]) -> bool {
 
 /// Gives the servers the names that their expressions match, where no other server has them.
 pub(super) fn settle(servers: &mut [Server], notes: &mut Notes) {
-    let named: HashSet<String> = servers.iter().flat_map(|it| it.names.clone()).collect();
+    let written: HashSet<String> = servers.iter().flat_map(|it| it.names.clone()).collect();
     let mut taken: HashSet<String> = HashSet::new();
     // Those of which it is not known which hosts they match.
     let mut open: Vec<Expression> = Vec::new();
@@ -245,8 +245,8 @@ pub(super) fn settle(servers: &mut [Server], notes: &mut Notes) {
                 continue;
             };
             for name in names {
-                let is_named =
-                    named.contains(&name) || covering(&name).any(|it| named.contains(it.as_str()));
+                let is_named = written.contains(&name)
+                    || covering(&name).any(|it| written.contains(it.as_str()));
                 if open.iter().any(|it| it.may_match(&name)) {
                     server.has_other_names = true;
                     notes.add(expression.place, format!("server_name ~{}: {name} is left out, as an expression before it may match it", expression.text));
