@@ -118,8 +118,7 @@ impl Gateway {
             spans: Spans::start(&settings),
             ..Lifecycle::default()
         });
-        let origin =
-            |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
+        let origin = |origin: &config::Origin| Origin::new(origin.clone(), &lifecycle.dialer);
         let origins = settings.origins.iter().map(origin).collect();
         let gateway = Self::new(settings, origins, zones, access, store_health, lifecycle);
         gateway.share_gates(workers, since);

@@ -24,7 +24,7 @@ struct Key {
     /// The `kid`, by which tokens name it.
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    key: DecodingKey,
+    verifies: DecodingKey,
 }
 
 /// Why a text is not a [`KeySet`].
@@ -87,7 +87,7 @@ impl KeySet {
             };
             is_named && key.algorithms.contains(&header.alg)
         };
-        self.keys.iter().filter(is_of).map(|it| &it.key)
+        self.keys.iter().filter(is_of).map(|it| &it.verifies)
     }
 }
 
@@ -128,7 +128,7 @@ impl Key {
         Ok(Some(Self {
             id: jwk.common.key_id.clone(),
             algorithms,
-            key,
+            verifies: key,
         }))
     }
 }

@@ -64,7 +64,7 @@ impl Origin {
     ///
     /// `dialer` opens the connections to them.
     #[must_use]
-    pub fn new(settings: config::Origin, dialer: Dialer) -> Self {
+    pub fn new(settings: config::Origin, dialer: &Dialer) -> Self {
         Self::behind(None, settings, dialer)
     }
 
@@ -73,7 +73,7 @@ impl Origin {
     pub fn behind(
         known: Option<&Arc<OriginGate>>,
         settings: config::Origin,
-        dialer: Dialer,
+        dialer: &Dialer,
     ) -> Self {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers: Vec<_> = settings.servers.iter().map(server).collect();

@@ -44,7 +44,8 @@ impl NameWatch {
                 self.has_looked = false;
                 continue;
             }
-            let found = gateway.look_up().await;
+            // Boxed, because few gateways look up names.
+            let found = Box::pin(gateway.look_up()).await;
             self.has_looked = true;
             if found != gateway.addresses() {
                 return found;

@@ -174,9 +174,9 @@ fn settings<'r>(
     // First, because keys name them.
     let jwt_nodes = entries(&in_all(&mut file, "jwt"));
     let (jwt_names, jwt) = jwt::read(&jwt_nodes);
-    jwt_names
-        .iter()
-        .for_each(|name| report.shared().has_jwt(name));
+    for name in jwt_names {
+        report.shared().has_jwt(name);
+    }
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
     let (zone_names, zones, classes) = zone::read(&zone_nodes);

@@ -68,14 +68,11 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     let (certificate_file, chain) = chain?;
     let (key_file, key) = key?;
     let chain = certificates(certificate, &certificate_file, &chain);
-    let key = match PrivateKeyDer::from_pem_slice(&key) {
-        Ok(key) => Some(key),
-        Err(_) => {
-            let file = key_node.shown(&key_file);
-            key_node.tell(&format!("{file} has no private key in PEM"));
-            None
-        }
-    };
+    let key = PrivateKeyDer::from_pem_slice(&key).ok();
+    if key.is_none() {
+        let file = key_node.shown(&key_file);
+        key_node.tell(&format!("{file} has no private key in PEM"));
+    }
     let (chain, key) = chain.zip(key)?;
     let provider = ring::default_provider();
     let fits = provider.key_provider.load_private_key(key.clone_key());

@@ -94,7 +94,7 @@ impl Gateway {
         let mut retired = self.retired_gates.iter();
         let gate = retired.find(|(name, _)| *name == wanted.name);
         let gate = gate.map(|(_, gate)| gate);
-        Origin::behind(gate, wanted, self.lifecycle.dialer.clone())
+        Origin::behind(gate, wanted, &self.lifecycle.dialer)
     }
 
     /// Retires the origins that are not in the file any more. Returns the gates where requests of

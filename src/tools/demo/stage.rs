@@ -44,7 +44,8 @@ pub(super) async fn play(
     // so it ends first.
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
-        served = server::serve(loaded, tokens, tell) => {
+        // Boxed, because it is large.
+        served = Box::pin(server::serve(loaded, tokens, tell)) => {
             served.map_err(|error| remedy(error, &file))
         }
         shown = scene => shown,

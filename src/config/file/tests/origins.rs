@@ -29,7 +29,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"srv+http://_app._tcp.example.internal\"]",
      r#"2:12: servers: a service record (SRV) cannot be looked up, because the system's resolver tells addresses alone; write http://host:port, and resolve = "each" if the name has several addresses; found "srv+http://_app._tcp.example.internal""#),
     (SERVERS, "[\"http://10.0.0.1\"]\nresolve = \"each\"",
-     r#"3:11: resolve: no server of this origin has a name for a host; remove resolve"#),
+     "3:11: resolve: no server of this origin has a name for a host; remove resolve"),
     (SERVERS, "[\"http://app.internal\"]\nresolve = \"all\"",
      r#"3:11: resolve: expected "any" or "each"; found "all""#),
     (SERVERS, "[\"http://app.internal\", \"http://10.0.0.1\"]\nresolve = \"each\"", ""),

@@ -319,7 +319,7 @@ mod tests {
         for level in 1..12 {
             let before = format!("*a{}", level - 1);
             let all = vec![before; 9].join(", ");
-            laughs += &format!("a{level}: &a{level} [{all}]\n");
+            laughs.extend([format!("a{level}: &a{level} ["), all, "]\n".to_owned()]);
         }
         let error = documents(&laughs).unwrap_err();
         assert!(error.message.contains("aliases"), "{error:?}");
