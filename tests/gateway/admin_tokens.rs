@@ -127,106 +127,117 @@ fn metrics_are_open_or_need_a_token_as_the_file_says_now() {
     assert_eq!(status(&gateway, "/api/zones", ""), 200);
 }
 
+/// A method, a path, a body, the token, and parts of the line in the log.
+type LoggedChange = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
+
+const OF_ZONE: &str = "/api/zones/z/override";
+const OF_KEY: &str = "/api/zones/z/keys/a/override";
+const PAUSE: &str = r#"{"pause": true, "for": "1h"}"#;
+const RATE: &str = r#"{"rate": "7r/s", "for": "1h"}"#;
+
+const CHANGES: [LoggedChange; 8] = [
+    (
+        "PUT",
+        OF_ZONE,
+        PAUSE,
+        "SECRET1",
+        &[
+            "override set",
+            "what=\"zones.z\"",
+            "from=\"the file: rate 1r/m\"",
+            "to=\"paused\"",
+            "until=2",
+            "by=\"ops\"",
+        ],
+    ),
+    (
+        "PUT",
+        OF_ZONE,
+        RATE,
+        "SECRET2",
+        &[
+            "override set",
+            "from=\"paused\"",
+            "to=\"rate 7r/s\"",
+            "until=2",
+            "by=\"ci\"",
+        ],
+    ),
+    (
+        "DELETE",
+        OF_ZONE,
+        "",
+        "ops:SECRET1",
+        &[
+            "override undone",
+            "from=\"rate 7r/s\"",
+            "to=\"the file: rate 1r/m\"",
+            "by=\"ops\"",
+        ],
+    ),
+    (
+        "PUT",
+        OF_KEY,
+        RATE,
+        "plain",
+        &["override set", "what=\"zones.z, key a\"", "by=\"admin\""],
+    ),
+    (
+        "DELETE",
+        OF_KEY,
+        "",
+        "SECRET2",
+        &["override undone", "what=\"zones.z, key a\"", "by=\"ci\""],
+    ),
+    (
+        "DELETE",
+        "/api/zones/z/keys/a",
+        "",
+        "SECRET1",
+        &[
+            "key forgotten",
+            "what=\"zones.z, key a\"",
+            "to=\"forgotten\"",
+            "by=\"ops\"",
+        ],
+    ),
+    (
+        "DELETE",
+        "/api/zones/z/keys/b?drop=true",
+        "",
+        "SECRET1",
+        &[
+            "key forgotten",
+            "what=\"zones.z, key b\"",
+            "to=\"forgotten, waiting requests rejected: 1\"",
+            "by=\"ops\"",
+        ],
+    ),
+    (
+        "POST",
+        "/api/reload",
+        "",
+        "SECRET2",
+        &["reload requested", "what=\"gateway.toml\"", "by=\"ci\""],
+    ),
+];
+
 #[test]
 fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
     let origin = Origin::start();
     let gateway = start(&origin, "", "ops:SECRET1,ci:SECRET2,\"plain\"", "reader");
-    let (zone, key) = ("/api/zones/z/override", "/api/zones/z/keys/a");
-    let pause = r#"{"pause": true, "for": "1h"}"#;
-    let rate = r#"{"rate": "7r/s", "for": "1h"}"#;
-    let of_key = "/api/zones/z/keys/a/override";
-    let changes: [(&str, &str, &str, &str, &[&str]); 8] = [
-        (
-            "PUT",
-            zone,
-            pause,
-            "SECRET1",
-            &[
-                "override set",
-                "what=\"zones.z\"",
-                "from=\"the file: rate 1r/m\"",
-                "to=\"paused\"",
-                "until=2",
-                "by=\"ops\"",
-            ],
-        ),
-        (
-            "PUT",
-            zone,
-            rate,
-            "SECRET2",
-            &[
-                "override set",
-                "from=\"paused\"",
-                "to=\"rate 7r/s\"",
-                "until=2",
-                "by=\"ci\"",
-            ],
-        ),
-        (
-            "DELETE",
-            zone,
-            "",
-            "ops:SECRET1",
-            &[
-                "override undone",
-                "from=\"rate 7r/s\"",
-                "to=\"the file: rate 1r/m\"",
-                "by=\"ops\"",
-            ],
-        ),
-        (
-            "PUT",
-            of_key,
-            rate,
-            "plain",
-            &["override set", "what=\"zones.z, key a\"", "by=\"admin\""],
-        ),
-        (
-            "DELETE",
-            of_key,
-            "",
-            "SECRET2",
-            &["override undone", "what=\"zones.z, key a\"", "by=\"ci\""],
-        ),
-        (
-            "DELETE",
-            key,
-            "",
-            "SECRET1",
-            &[
-                "key forgotten",
-                "what=\"zones.z, key a\"",
-                "to=\"forgotten\"",
-                "by=\"ops\"",
-            ],
-        ),
-        (
-            "DELETE",
-            "/api/zones/z/keys/b?drop=true",
-            "",
-            "SECRET1",
-            &[
-                "key forgotten",
-                "what=\"zones.z, key b\"",
-                "to=\"forgotten, waiting requests rejected: 1\"",
-                "by=\"ops\"",
-            ],
-        ),
-        (
-            "POST",
-            "/api/reload",
-            "",
-            "SECRET2",
-            &["reload requested", "what=\"gateway.toml\"", "by=\"ci\""],
-        ),
-    ];
     for path in ["/?key=a", "/?key=b"] {
         assert_eq!(fetch(gateway.address(), path).status, 200);
     }
     let waiting = Client::ask(gateway.address(), "/?key=b");
     gateway.wait_for_depth(1);
-    for (method, path, body, token, parts) in changes {
+    for (method, path, body, token, parts) in CHANGES {
         let refused = send(&gateway, method, path, "reader", body);
         assert_eq!(refused.status, 403, "{method} {path}");
         assert!(refused.text().contains(ADMIN), "{}", refused.text());
@@ -235,8 +246,8 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
             assert_eq!(refused.status, 401, "{method} {path}");
         }
         let before = gateway.log_lines().len();
-        let changed = send(&gateway, method, path, token, body);
-        assert_eq!(changed.status, 200, "{method} {path}: {}", changed.text());
+        let answer = send(&gateway, method, path, token, body);
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
         eventually(&format!("{parts:?}"), || {
             let lines = gateway.log_lines().split_off(before);
             let is_it = |line: &str| parts.iter().all(|part| line.contains(part));

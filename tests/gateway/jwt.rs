@@ -1,4 +1,4 @@
-//! Claims of tokens, as PyJWT makes them.
+//! Claims of tokens, as `PyJWT` makes them.
 
 use std::collections::BTreeMap;
 use std::fs;

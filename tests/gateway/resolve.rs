@@ -103,9 +103,8 @@ fn counts(origins: &[Origin]) -> Vec<usize> {
 fn each_address_of_a_name_is_a_server_and_changes_are_followed() {
     let (port, origins) = on_one_port(&["127.0.0.41", "127.0.0.42", "127.0.0.43"]);
     let hosts = |last: &[u8]| -> String {
-        last.iter()
-            .map(|last| format!("127.0.0.{last} app.test\n"))
-            .collect()
+        let lines = last.iter().map(|last| format!("127.0.0.{last} app.test\n"));
+        lines.collect::<Vec<_>>().concat()
     };
     let it = Resolving::start(&hosts(&[41, 42]), &file(port, EACH));
     let server = |last: u8| format!("http://app.test:{port} (127.0.0.{last})");

@@ -83,13 +83,15 @@ fn servers_and_the_gateway_know_each_other_as_with_nginx() {
             path(&format!("{ca}.pem"))
         );
         if !name.is_empty() {
-            fields += &format!("server_name = \"{name}\"\n");
-            directives += &format!("proxy_ssl_name {name};");
+            fields.extend([format!("server_name = \"{name}\"\n")]);
+            directives.extend([format!("proxy_ssl_name {name};")]);
         }
         if !shown.is_empty() {
             let (pem, key) = (path(&format!("{shown}.pem")), path(&format!("{shown}.key")));
-            fields += &format!("client_cert = \"{pem}\"\nclient_key = \"{key}\"\n");
-            directives += &format!("proxy_ssl_certificate {pem}; proxy_ssl_certificate_key {key};");
+            fields.extend([format!("client_cert = \"{pem}\"\nclient_key = \"{key}\"\n")]);
+            directives.extend([format!(
+                "proxy_ssl_certificate {pem}; proxy_ssl_certificate_key {key};"
+            )]);
         }
         let gateway = Gateway::start(&file_of(app.address, &fields));
         let theirs = fetch(proxy(&origin, app.address, &directives).address, "/");
