@@ -138,6 +138,35 @@ fn a_token_is_of_a_key_that_may_have_signed_it() {
 }
 
 #[test]
+fn numbers_whose_digits_are_not_all_known_have_no_text_and_claims_are_there_once() {
+    let verifier = verifier(Expected::default());
+    let by_text = |claims: &str| {
+        let signed = format!("{}.{}", encoded(r#"{"alg":"EdDSA"}"#), encoded(claims));
+        let signature = encoded(pair().sign(signed.as_bytes()));
+        format!("{signed}.{signature}").into_bytes()
+    };
+    for (n, expected) in [
+        ("18446744073709551615", "18446744073709551615"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("18446744073709551616", ""),
+        ("1e30", ""),
+        ("-1e16", ""),
+        ("0.5", "0.5"),
+    ] {
+        let token = by_text(&format!("{{\"exp\": {LATER}, \"n\": {n}}}"));
+        assert_eq!(claim(&verifier, &token, "n", 0), expected, "{n}");
+    }
+    for twice in [
+        "\"n\": 1, \"n\": 2",
+        "\"n\": 1, \"\\u006e\": 2",
+        "\"x\": 1, \"x\": 1",
+    ] {
+        let token = by_text(&format!("{{\"exp\": {LATER}, \"sub\": \"a\", {twice}}}"));
+        assert_eq!(claim(&verifier, &token, "sub", 0), "", "{twice}");
+    }
+}
+
+#[test]
 fn a_token_has_what_the_file_asks_for() {
     let list = |items: &[&str]| items.iter().map(|it| (*it).to_owned()).collect();
     let verifier = verifier(Expected {

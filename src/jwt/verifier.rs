@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::KeySet;
@@ -105,9 +106,9 @@ impl Verifier {
             return None;
         }
         let validation = self.validation(header.alg);
-        let signed_by = |key: &DecodingKey| decode::<Map<String, Value>>(token, key, &validation);
+        let signed_by = |key: &DecodingKey| decode::<Claims>(token, key, &validation);
         let mut all = self.keys.of(&header).map(signed_by);
-        let claims = all.find_map(Result::ok)?.claims;
+        let claims = all.find_map(Result::ok)?.claims.0;
         let until = expiry(&claims)?.saturating_add(self.expected.leeway.as_secs());
         let text = |name: &String| claims.get(name).map(text_of).unwrap_or_default();
         (now < until).then(|| VerifiedToken {
@@ -138,6 +139,35 @@ impl Verifier {
     }
 }
 
+/// The claims of a token, each of which is there once (RFC 7519, section 4, lets a reader insist).
+struct Claims(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Claims {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Each;
+
+        impl<'de> Visitor<'de> for Each {
+            type Value = Claims;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("claims")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Claims, A::Error> {
+                let mut claims = Map::new();
+                while let Some((name, value)) = from.next_entry::<String, Value>()? {
+                    if claims.insert(name, value).is_some() {
+                        return Err(A::Error::custom("a claim is there twice"));
+                    }
+                }
+                Ok(Claims(claims))
+            }
+        }
+
+        from.deserialize_map(Each)
+    }
+}
+
 /// The `exp` of a token, in seconds of Unix time. It may have a fraction (RFC 7519, section 2).
 fn expiry(claims: &Map<String, Value>) -> Option<u64> {
     let value = claims.get("exp")?;
@@ -150,10 +180,18 @@ fn expiry(claims: &Map<String, Value>) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().map(rounded))
 }
 
+/// Whole numbers below this, 2^53, are all different as floating point.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
 fn text_of(value: &Value) -> Box<[u8]> {
     fn scalar(value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
+            // Of a larger one only some digits are known, and others may have the same.
+            Value::Number(number) if number.is_f64() => {
+                let is_exact = number.as_f64().is_some_and(|it| it.abs() < MAX_EXACT);
+                is_exact.then(|| number.to_string())
+            }
             Value::Number(number) => Some(number.to_string()),
             Value::Bool(truth) => Some(truth.to_string()),
             Value::Null | Value::Array(_) | Value::Object(_) => None,

@@ -57,9 +57,9 @@ impl Dialer {
         dialer
     }
 
-    /// The addresses of a name, in order.
-    pub(crate) async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let found = self.known.names.addresses(name).await?;
+    /// Looks up a name, and returns its addresses in order.
+    pub(crate) async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let found = self.known.names.refreshed(name).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
         addresses.sort();
         addresses.dedup();

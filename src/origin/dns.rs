@@ -82,6 +82,32 @@ impl<R: Resolve> Names<R> {
         }
     }
 
+    /// Looks up `name` now, unless that is being done already, and returns its addresses.
+    ///
+    /// # Errors
+    ///
+    /// As [`addresses`](Self::addresses).
+    pub(super) async fn refreshed(&self, name: &str) -> io::Result<Addresses> {
+        let mut lookup = {
+            let mut names = self.0.names();
+            let known = names.entry(name.to_owned()).or_default();
+            known.asked = Some(Instant::now());
+            self.lookup_of(known, name)
+        };
+        while lookup.changed().await.is_ok() {}
+        self.0.known(name)
+    }
+
+    /// The lookup that runs, or a new one.
+    fn lookup_of(&self, known: &mut Name, name: &str) -> watch::Receiver<()> {
+        // A lookup whose task was dropped with its worker has ended, too.
+        let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
+        match known.lookup.as_ref().filter(running) {
+            Some(lookup) => lookup.clone(),
+            None => known.lookup.insert(self.look_up(name)).clone(),
+        }
+    }
+
     fn plan(&self, name: &str, now: Instant) -> Plan {
         let mut names = self.0.names();
         if !names.contains_key(name) {
@@ -107,12 +133,7 @@ impl<R: Resolve> Names<R> {
                 None => Plan::GiveUp(known.error(name)),
             };
         }
-        // A lookup whose task was dropped with its worker has ended, too.
-        let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
-        let lookup = match known.lookup.as_ref().filter(running) {
-            Some(lookup) => lookup.clone(),
-            None => known.lookup.insert(self.look_up(name)).clone(),
-        };
+        let lookup = self.lookup_of(known, name);
         match old {
             Some((addresses, age)) if age < STALE => Plan::Use(addresses),
             old => Plan::Wait(lookup, old.map(|(addresses, _)| addresses)),
@@ -265,6 +286,16 @@ mod tests {
         a_moment().await;
         assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
         assert_eq!(asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_wants_them_anew_gets_them_anew_and_the_old_ones_if_that_fails() {
+        let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2"), Err("down")]);
+        for (nth, expected) in [(1, "10.0.0.1"), (2, "10.0.0.2"), (3, "10.0.0.2")] {
+            let found = names.refreshed("app").await.unwrap();
+            assert_eq!(found[0].ip().to_string(), expected);
+            assert_eq!(asked.load(Ordering::SeqCst), nth);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -134,4 +134,8 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     std::fs::remove_file(&partners).expect("a file");
     gateway.wait_for_line("cannot be read");
     assert!(is_let_in("192.0.2.1") && !is_let_in("100.0.0.0"));
+    // An empty list is right, and perhaps a mistake.
+    std::fs::write(&partners, "# nobody\n").expect("a file");
+    gateway.wait_for_line("partners.txt has no network, so this list names no client");
+    eventually("nobody is let in", || !is_let_in("192.0.2.1"));
 }

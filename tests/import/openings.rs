@@ -49,7 +49,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         let told = |what: &str| notes.iter().any(|note| note.contains(what));
         assert!(told("this server is left out"), "{conf}{notes:?}");
         assert!(
-            told("is left out: drip has no routes by listen address"),
+            told("is left out: import writes no routes by listen address"),
             "{conf}{notes:?}"
         );
         // What is left out refuses nothing.

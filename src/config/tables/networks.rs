@@ -72,6 +72,11 @@ fn of_file(node: Node) -> Option<Networks> {
             None => break,
         }
     }
+    if list.is_empty() && wrong == 0 {
+        node.warn(&format!(
+            "{name} has no network, so this list names no client"
+        ));
+    }
     (wrong == 0).then_some(Networks {
         list,
         file: Some(path),

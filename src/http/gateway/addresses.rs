@@ -28,7 +28,7 @@ impl Gateway {
         let names: BTreeSet<&str> = origins.flat_map(config::Origin::names_to_resolve).collect();
         let known = self.addresses();
         let look_up = async |name: &str| {
-            let found = self.lifecycle.dialer.addresses(name).await;
+            let found = self.lifecycle.dialer.look_up(name).await;
             let found = found.ok().or_else(|| known.get(name).cloned());
             Some((name.to_owned(), found?))
         };

@@ -88,7 +88,7 @@ const HINTS: [(&str, &str); 41] = [
     ("modsecurity-", "drip has no web application firewall"),
     (
         "proxy-ssl-",
-        "drip verifies a server with the roots of the system or of SSL_CERT_FILE, and shows it no certificate",
+        "drip verifies a server with the roots of the system; put the authority, the certificate and the name into files, and into ca, client_cert, client_key and server_name of the origin",
     ),
     (
         "ssl-ciphers",

@@ -135,7 +135,7 @@ fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
         "HTTP" | "" => Some("http"),
         "GRPC" => Some("h2c"),
         "HTTPS" | "GRPCS" => {
-            annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give drip the authority in SSL_CERT_FILE", notes);
+            annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give the origin the authority as ca", notes);
             Some("https")
         }
         protocol @ ("AUTO_HTTP" | "FCGI") => {

@@ -77,7 +77,7 @@ impl Translation<'_> {
                     self.notes.add(
                         server.place,
                         format!(
-                            "{} is left out: drip has no routes by listen address, and {why}",
+                            "{} is left out: import writes no routes by listen address, and {why}",
                             listen.address
                         ),
                     );

@@ -48,7 +48,10 @@ const HINTS: [(&str, &str); 13] = [
         "drip does not know its variables; exempt = [...] of a zone exempts networks",
     ),
     ("map", "drip does not know its variables"),
-    ("if", "drip has no conditions; its contents are left out"),
+    (
+        "if",
+        "its conditions are not translated, and its contents are left out",
+    ),
     ("return", "drip sends no fixed responses"),
     ("rewrite", "drip has strip_prefix and add_prefix on a route"),
     (

@@ -264,6 +264,7 @@ impl Translation<'_> {
             server: one.around.server,
             path,
             server_name: one.around.name,
+            files: self.files,
         };
         // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);

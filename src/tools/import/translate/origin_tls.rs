@@ -6,15 +6,20 @@ use super::page::{Section, absolute};
 use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
+use crate::config::toml_text;
+use crate::tools::import::Files;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
 /// Writes the fields of an origin with servers that speak TLS.
+///
+/// `group`: the name of the `upstream` that they are of.
 pub(super) fn write(
     section: &mut Section,
     pass: Pass,
+    group: Option<&str>,
     scope: &Scope,
-    folder: &Path,
+    (files, folder): (&dyn Files, &Path),
     notes: &mut Notes,
 ) {
     let get = |name: &str| scope.get(&pass.directive(name));
@@ -25,20 +30,37 @@ pub(super) fn write(
             "drip verifies the certificate of the origin; nginx does so only if it is told to",
             notes,
         );
-    } else if let Some(file) = trusted.and_then(|it| fixed(it, notes)) {
-        section.text("ca", &absolute(folder, file));
+    } else if let Some((at, file)) = trusted.and_then(|it| Some((it, fixed(it, notes)?))) {
+        let file = absolute(folder, file);
+        match files.client_trust(Path::new(&file), None) {
+            Ok(()) => section.text("ca", &file),
+            Err(why) => unusable(at, &why, &[("ca", &file)], notes),
+        }
     }
     let pair = [get("ssl_certificate"), get("ssl_certificate_key")];
     if let [Some(cert), Some(key)] = pair {
-        if let Some((cert, key)) = fixed(cert, notes).zip(fixed(key, notes)) {
-            section.text("client_cert", &absolute(folder, cert));
-            section.text("client_key", &absolute(folder, key));
+        if let Some((file, key)) = fixed(cert, notes).zip(fixed(key, notes)) {
+            let (file, key) = (absolute(folder, file), absolute(folder, key));
+            match files.pair(Path::new(&file), Path::new(&key)) {
+                Ok(()) => {
+                    section.text("client_cert", &file);
+                    section.text("client_key", &key);
+                }
+                Err(why) => {
+                    let fields = [("client_cert", &*file), ("client_key", &*key)];
+                    unusable(cert, &why, &fields, notes);
+                }
+            }
         }
     } else if let Some(alone) = pair.into_iter().flatten().next() {
         let what = format!("{} is left out: a certificate needs its key", alone.name);
         notes.add(alone.place, what);
     }
     let Some(directive) = get("ssl_name") else {
+        // Certificates are for the name in proxy_pass by default, and here for that of the server.
+        if let Some(group) = group.filter(|group| is_on("ssl_verify") && probe::host(group)) {
+            section.text("server_name", group);
+        }
         return;
     };
     let Some(name) = fixed(directive, notes) else {
@@ -63,6 +85,21 @@ pub(super) fn write(
     }
 }
 
+/// Says what to add once files that cannot be used here can be.
+///
+/// Without them fewer servers are trusted, and none more.
+fn unusable(at: &Directive, why: &str, fields: &[(&str, &str)], notes: &mut Notes) {
+    let fields = fields
+        .iter()
+        .map(|(name, file)| format!("{name} = {}", toml_text(file)));
+    let what = format!(
+        "{}: its file cannot be used here: {why}; where it can, add {} to the origin",
+        at.name,
+        fields.collect::<Vec<_>>().join(" and ")
+    );
+    notes.add(at.place, what);
+}
+
 /// The value of a directive; `None`, with a note, if it has variables or is empty.
 fn fixed<'t>(directive: &'t Directive, notes: &mut Notes) -> Option<&'t str> {
     let value = directive.arg(0);
@@ -82,15 +119,22 @@ mod tests {
     use std::io;
 
     use super::super::translate;
-    use crate::tools::import::Files;
     use crate::tools::import::tree::Reader;
 
     use super::*;
 
-    /// There are no files.
-    struct Nowhere;
+    /// Files that can be used, but those whose name begins with `no`.
+    struct Named;
 
-    impl Files for Nowhere {
+    fn usable(file: &Path) -> Result<(), String> {
+        let name = file.file_name().and_then(|it| it.to_str());
+        match name {
+            Some(name) if !name.starts_with("no") => Ok(()),
+            _ => Err("no such file".to_owned()),
+        }
+    }
+
+    impl Files for Named {
         fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
             Err(io::ErrorKind::NotFound.into())
         }
@@ -99,28 +143,31 @@ mod tests {
             Vec::new()
         }
 
-        fn pair(&self, _: &Path, _: &Path) -> Result<(), String> {
-            Err("no files".to_owned())
+        fn pair(&self, cert: &Path, key: &Path) -> Result<(), String> {
+            usable(cert).and_then(|()| usable(key))
         }
 
         fn page(&self, _: &Path) -> Result<(), String> {
             Err("no files".to_owned())
         }
 
-        fn client_trust(&self, _: &Path, _: Option<&Path>) -> Result<(), String> {
-            Err("no files".to_owned())
+        fn client_trust(&self, ca: &Path, _: Option<&Path>) -> Result<(), String> {
+            usable(ca)
         }
     }
 
     /// The origin of a location with these directives, and the notes.
     fn origin(directives: &str) -> (String, Vec<String>) {
-        let text = format!("server {{ location / {{ {directives} }} }}");
+        let text = format!(
+            "upstream app.group {{ server 127.0.0.1:1; }} server {{ location / {{ {directives} }} }}"
+        );
         let main = Path::new("/etc/nginx/nginx.conf");
-        let mut reader = Reader::new(&Nowhere, main);
+        let mut reader = Reader::new(&Named, main);
         let tree = reader.parse(main, text.as_bytes());
-        let (page, notes) = translate(tree, reader.notes, &Nowhere, main);
+        let (page, notes) = translate(tree, reader.notes, &Named, main);
         let page = page.unwrap();
-        let (_, origin) = page.split_once("[origins.app-test]\n").unwrap();
+        let (_, origin) = page.split_once("[origins.app-").unwrap();
+        let (_, origin) = origin.split_once("]\n").unwrap();
         let (origin, _) = origin.split_once("\n\n").unwrap();
         (origin.to_owned(), notes.all())
     }
@@ -173,6 +220,34 @@ mod tests {
             assert!(!found.contains(&format!("{left_out} =")), "{found}");
             assert!(notes.iter().any(|it| it.contains(why)), "{notes:?}");
         }
+        let verify = "proxy_ssl_verify on; proxy_ssl_server_name on;";
+        for (directives, left_out, why) in [
+            (
+                "proxy_ssl_trusted_certificate none.pem;",
+                "ca",
+                "where it can, add ca = \"/etc/nginx/none.pem\" to the origin",
+            ),
+            (
+                "proxy_ssl_certificate a.pem; proxy_ssl_certificate_key no.key;",
+                "client_cert",
+                "add client_cert = \"/etc/nginx/a.pem\" and client_key = \"/etc/nginx/no.key\"",
+            ),
+        ] {
+            let text = format!("proxy_pass https://app.test; {verify} {directives}");
+            let (found, notes) = origin(&text);
+            assert!(!found.contains(&format!("{left_out} =")), "{found}");
+            assert!(notes.iter().any(|it| it.contains(why)), "{notes:?}");
+        }
+        // The name of a group is that of its certificates, unless another one is given.
+        for (more, expected) in [("", "app.group"), ("proxy_ssl_name a.test;", "a.test")] {
+            let (found, _) = origin(&format!("proxy_pass https://app.group; {verify} {more}"));
+            assert!(
+                found.contains(&format!("server_name = \"{expected}\"")),
+                "{found}"
+            );
+        }
+        let (found, _) = origin("proxy_pass https://app.group;");
+        assert!(!found.contains("server_name"), "{found}");
         let (found, notes) = origin("proxy_pass https://app.test; proxy_ssl_name b.test;");
         assert!(found.contains("server_name = \"b.test\""), "{found}");
         assert!(

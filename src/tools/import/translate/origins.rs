@@ -9,6 +9,7 @@ use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
 use super::upstreams::{Member, Upstream, url};
+use crate::tools::import::Files;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::values;
 
@@ -32,6 +33,7 @@ pub(super) struct Spot<'s, 't> {
     /// The path that a URI of `proxy_pass` replaces; `None` of a regular expression.
     pub(super) path: Option<&'s str>,
     pub(super) server_name: Option<&'s str>,
+    pub(super) files: &'s dyn Files,
 }
 
 impl Origins {
@@ -98,7 +100,8 @@ impl Origins {
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
         if scheme == "https" {
-            origin_tls::write(&mut section, pass, spot.scope, &self.folder, notes);
+            let files = (spot.files, &*self.folder);
+            origin_tls::write(&mut section, pass, group, spot.scope, files, notes);
         }
         timeouts(&mut section, pass, spot.scope, notes);
         if let Some(most) = connections.most {

@@ -27,7 +27,7 @@ impl Translation<'_> {
         let Some(choice) = addresses::served(servers, &order, tls) else {
             self.is_unsafe = true;
             let place = servers.first().map(|server| server.place);
-            return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "drip has no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+            return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         order.retain(|index| !choice.left_out.contains(index));
         let all = self.locations_of_all(servers, http, &choice);
@@ -83,9 +83,9 @@ impl Translation<'_> {
             let mut found = Vec::new();
             let is_left_out = choice.left_out.contains(&index);
             if is_left_out && server.is_local() {
-                self.notes.add(server.place, "this server is left out: only this machine reaches it, and drip has no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
+                self.notes.add(server.place, "this server is left out: only this machine reaches it, and import writes no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
             } else if is_left_out {
-                self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
+                self.notes.add(server.place, "this server is left out: import writes no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
             } else if server::answers_all(server.block) {
                 let message =
                     "nginx answers all requests of this server itself; its locations are left out";

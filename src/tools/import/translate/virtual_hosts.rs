@@ -109,12 +109,12 @@ impl Translation<'_> {
         owners: &mut HashMap<&'s str, usize>,
     ) -> Vec<&'s str> {
         if server.names.is_empty() {
-            self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
+            self.notes.add(server.place, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
         }
         let mut free = Vec::new();
         for name in &server.names {
             if owners.contains_key(&**name) {
-                self.notes.add(server.place, format!("{name} has a server already, and drip has no routes by listen address; this one is left out for it"));
+                self.notes.add(server.place, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
             } else {
                 owners.insert(name, index);
                 free.push(&**name);
