@@ -71,7 +71,7 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Option<String>
         text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
     };
     // In nginx only the file itself could define these.
-    let is_other = has(value, "path_") || has(value, "ssl_client_subject");
+    let is_other = has(value, "path_") || has(value, "jwt_") || has(value, "ssl_client_subject");
     let template = KeyTemplate::parse_value(&known).ok();
     let Some(template) = template.filter(|_| !is_other) else {
         left_out(directive, "drip does not know its variables", notes);
