@@ -40,15 +40,21 @@ pub(super) struct Link {
     /// Until when nothing gets through.
     pub(super) blocked_until: Cell<Duration>,
     connections: RefCell<Vec<Weak<Connection>>>,
+    /// Since when the gateway has dialed, and when it last stopped.
+    dials_since: Cell<Duration>,
+    dialed_until: Cell<Duration>,
 }
 
 /// A TCP connection: what is sent arrives in order, once, or the connection breaks.
 struct Connection {
     network: Rc<Network>,
     link: Rc<Link>,
-    /// Since when who sends the next message has waited: for the connection, or because the store
-    /// has refused the one before.
-    waits_since: Cell<Option<Duration>>,
+    /// Since when the gateway had dialed, and when the connection was open.
+    dialed: Duration,
+    opened: Duration,
+    /// When commands were first sent whose script the store does not know, by their keys: they are
+    /// sent again in full.
+    forgotten: RefCell<BTreeMap<Vec<u8>, Duration>>,
     is_broken: Cell<bool>,
     /// When the last message to the store, and the last one from it, arrives.
     arrives: Cell<Duration>,
@@ -57,6 +63,9 @@ struct Connection {
     waiting: RefCell<BTreeMap<u64, oneshot::Sender<Replies>>>,
     sent: Cell<u64>,
 }
+
+/// Where in the words of a call of a script its first key is.
+const KEY: usize = 3;
 
 type Replies = RedisResult<Vec<RedisResult<Value>>>;
 
@@ -88,6 +97,8 @@ impl Network {
             loss: Cell::default(),
             blocked_until: Cell::default(),
             connections: RefCell::default(),
+            dials_since: Cell::default(),
+            dialed_until: Cell::default(),
         }));
     }
 
@@ -116,7 +127,7 @@ impl Network {
     }
 
     async fn connect(self: Rc<Self>, link: Rc<Link>) -> RedisResult<simulated::Connection> {
-        let dialed = self.world.now();
+        let dial = Dial::begin(&self.world, &link);
         // A handshake: a round trip.
         for _ in 0..2 {
             let arrival = self.arrival(&link);
@@ -126,9 +137,11 @@ impl Network {
             return Err(broken(io::ErrorKind::ConnectionRefused));
         }
         let connection = Rc::new(Connection {
-            network: self,
+            network: Rc::clone(&self),
             link: Rc::clone(&link),
-            waits_since: Cell::new(Some(dialed)),
+            dialed: dial.since(),
+            opened: self.world.now(),
+            forgotten: RefCell::default(),
             is_broken: Cell::default(),
             arrives: Cell::default(),
             returns: Cell::default(),
@@ -139,6 +152,34 @@ impl Network {
             .borrow_mut()
             .push(Rc::downgrade(&connection));
         Ok(Rc::new(ClientEnd(connection)))
+    }
+}
+
+/// A gateway dials, until this is dropped: it is connected, was refused, or has given up.
+struct Dial<'a> {
+    world: &'a World,
+    link: &'a Link,
+}
+
+impl<'a> Dial<'a> {
+    /// Who waits for the connection dials as soon as the one before has failed. So it has waited
+    /// at most since the first of such an unbroken row of dials.
+    fn begin(world: &'a World, link: &'a Link) -> Self {
+        let now = world.now();
+        if link.dialed_until.get() < now {
+            link.dials_since.set(now);
+        }
+        Self { world, link }
+    }
+
+    fn since(&self) -> Duration {
+        self.link.dials_since.get()
+    }
+}
+
+impl Drop for Dial<'_> {
+    fn drop(&mut self) {
+        self.link.dialed_until.set(self.world.now());
     }
 }
 
@@ -195,17 +236,35 @@ impl Connection {
         let nth = self.sent.get();
         self.sent.set(nth + 1);
         self.waiting.borrow_mut().insert(nth, sender);
-        let commands = commands.iter().map(words).collect();
+        let commands: Vec<_> = commands.iter().map(words).collect();
+        let sent = self.sent(&commands);
         let world = Rc::clone(&self.network.world);
         let arrives = self.network.arrival(&self.link).max(self.arrives.get());
         self.arrives.set(arrives);
-        world.spawn(HostId::FIRST, self.carry(nth, commands, arrives));
+        world.spawn(HostId::FIRST, self.carry(nth, commands, sent, arrives));
         Some(receiver)
     }
 
-    async fn carry(self: Rc<Self>, nth: u64, commands: Vec<Vec<Vec<u8>>>, arrives: Duration) {
+    /// Since when the gateway waits for the answer to commands that it sends now.
+    fn sent(&self, commands: &[Vec<Vec<u8>>]) -> Duration {
+        let now = self.network.world.now();
+        let mut forgotten = self.forgotten.borrow_mut();
+        let keys = commands.iter().filter_map(|command| command.get(KEY));
+        let before = keys.filter_map(|key| forgotten.remove(key)).min();
+        // All who send something in the moment in which the connection opens have waited for it.
+        let waited = (self.opened == now).then_some(self.dialed);
+        before.or(waited).unwrap_or(now)
+    }
+
+    async fn carry(
+        self: Rc<Self>,
+        nth: u64,
+        commands: Vec<Vec<Vec<u8>>>,
+        sent: Duration,
+        arrives: Duration,
+    ) {
         let (world, store) = (&self.network.world, &self.network.store);
-        let sent = self.waits_since.take().unwrap_or(world.now());
+        let keys: Vec<_> = commands.iter().map(|it| it.get(KEY).cloned()).collect();
         world.sleep_until(arrives).await;
         if store.state.get() == StoreState::Dead {
             return self.break_off();
@@ -216,19 +275,20 @@ impl Connection {
         let Some(Served { replies, claim }) = store.serve(self.link.gateway, commands).await else {
             return self.break_off();
         };
-        if replies.iter().any(Reply::is_error) {
-            self.waits_since.set(Some(sent));
+        for (key, _) in (keys.into_iter().zip(&replies)).filter(|(_, it)| it.is_unknown_script()) {
+            let mut forgotten = self.forgotten.borrow_mut();
+            forgotten.extend(key.map(|key| (key, sent)));
         }
         let returns = self.network.arrival(&self.link).max(self.returns.get());
         self.returns.set(returns);
         world.sleep_until(returns).await;
         let waiting = self.waiting.borrow_mut().remove(&nth);
         if let Some(waiting) = waiting {
-            if let Some(claim) = claim {
+            // The gateway may have given up.
+            if let Some(claim) = claim.filter(|_| !waiting.is_closed()) {
                 store.told(claim, sent);
             }
             let replies = replies.iter().map(Reply::read).collect();
-            // The gateway may have given up.
             let _gone = waiting.send(Ok(replies));
         }
     }

@@ -20,8 +20,9 @@ impl Reply {
         Self::Text(text.to_vec())
     }
 
-    pub(in crate::simulation) fn is_error(&self) -> bool {
-        matches!(self, Self::Error(_))
+    /// Whether the store does not know the script of a command.
+    pub(in crate::simulation) fn is_unknown_script(&self) -> bool {
+        matches!(self, Self::Error(error) if error.starts_with("NOSCRIPT"))
     }
 
     /// As it goes over the wire (RESP2).
