@@ -62,8 +62,8 @@ struct Slot {
     at: i64,
     /// By how much the gateway may take it to be earlier or later.
     error: i64,
-    /// When the gateway was told.
-    told: i64,
+    /// Whether the gateway may have lost it, or used it in place of one that it had lost.
+    is_doubtful: bool,
 }
 
 /// A round trip to the store.
@@ -139,7 +139,7 @@ impl Slots {
         gate.slots.extend(slots.map(|at| Slot {
             at,
             error,
-            told: nanos(now),
+            is_doubtful: nanos(now) + AHEAD > at - error - EXACT,
         }));
         gate.slots.sort_by_key(|slot| slot.at);
         Some((claim.gate, claim.gateways))
@@ -267,16 +267,27 @@ impl Slots {
 
 impl Gate {
     /// Takes a slot for a request that leaves now. Returns whether there is one.
+    ///
+    /// A gateway uses its slots in order, and so does this. If it had lost the slot that is taken
+    /// here, it used the next one that it had not: which is in doubt then, if it fits at all.
     fn take(&mut self, now: i64) -> bool {
         let fits = |slot: &Slot| {
             let error = slot.error + EXACT;
             (slot.at - error..=slot.at + LATE + error).contains(&now)
         };
-        let found = self.slots.iter().position(fits);
-        if let Some(found) = found {
-            self.slots.remove(found);
+        let Some(found) = self.slots.iter().position(fits) else {
+            return false;
+        };
+        let taken = self.slots.remove(found);
+        let is_late = now > taken.at + LATE - taken.error - EXACT;
+        if taken.is_doubtful || is_late {
+            let mut others = self.slots[found..].iter_mut();
+            let next = others.find(|slot| !slot.is_doubtful && fits(slot));
+            if let Some(next) = next {
+                next.is_doubtful = true;
+            }
         }
-        found.is_some()
+        true
     }
 
     /// Forgets slots that are too old. Returns one that requests have waited for all the time.
@@ -288,7 +299,7 @@ impl Gate {
         let wanted = |slot: &Slot| {
             let at = slot.at - slot.error - EXACT;
             let is_known = 2 * (slot.error + EXACT) < interval;
-            is_known && self.since <= at && slot.told + AHEAD <= at
+            is_known && self.since <= at && !slot.is_doubtful
         };
         let mut old: Vec<Slot> = self.slots.drain(..old).collect();
         old.retain(wanted);
@@ -311,5 +322,46 @@ impl Gate {
             since.map(|trip| trip.took).min().unwrap_or(0) + 1_000_000
         });
         fastest / 2 + drifts + unnoticed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLIS: i64 = 1_000_000;
+
+    /// A gate that was told of these slots, and which of them it may have lost.
+    fn gate(slots: [(i64, bool); 3]) -> Gate {
+        let slots = slots.map(|(millis, is_doubtful)| Slot {
+            at: millis * MILLIS,
+            error: 0,
+            is_doubtful,
+        });
+        Gate {
+            slots: slots.into(),
+            ..Gate::default()
+        }
+    }
+
+    #[test]
+    fn a_slot_lapses_unless_it_may_have_been_used_for_one_that_was_lost() {
+        let interval = 2 * MILLIS;
+        let mut certain = gate([(10, false), (12, false), (14, false)]);
+        assert!(certain.take(12 * MILLIS));
+        assert!(certain.take(14 * MILLIS));
+        assert_eq!(certain.lapse(20 * MILLIS, interval), Some(14 * MILLIS));
+
+        // Lost is the first one: all others were used.
+        let mut doubtful = gate([(10, true), (12, false), (14, false)]);
+        assert!(doubtful.take(12 * MILLIS));
+        assert!(doubtful.take(14 * MILLIS));
+        assert_eq!(doubtful.lapse(20 * MILLIS, interval), None);
+
+        // The first one was used: no other fitted.
+        let mut used = gate([(10, true), (12, false), (14, false)]);
+        assert!(used.take(11 * MILLIS));
+        assert!(used.take(14 * MILLIS));
+        assert_eq!(used.lapse(20 * MILLIS, interval), Some(14 * MILLIS));
     }
 }
