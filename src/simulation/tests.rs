@@ -181,7 +181,7 @@ fn a_broken_grid_is_found() {
             )
         }),
         ("all take the next slot, whose turn it may be", |code| {
-            broken(code, "turn = turn + stride", "turn = turn + 1")
+            broken(code, "turn, turn + stride", "turn, turn + 1")
         }),
         ("what waited at a gateway that is silent counts", |code| {
             broken(code, "now - gateway.heard >= SILENT", "false")

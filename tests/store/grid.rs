@@ -37,7 +37,7 @@ impl Waiting {
     }
 }
 
-fn class(class: u32, weight: u32, keys: u64) -> ClassDemand {
+pub(super) fn class(class: u32, weight: u32, keys: u64) -> ClassDemand {
     ClassDemand {
         class,
         weight,
@@ -45,7 +45,7 @@ fn class(class: u32, weight: u32, keys: u64) -> ClassDemand {
     }
 }
 
-fn claim<'a>(
+pub(super) fn claim<'a>(
     grid: &'a [u8],
     gateway: u64,
     pace: &'a Pace,
@@ -244,46 +244,6 @@ fn an_idle_grid_grants_at_once_and_never_closer_than_an_interval() {
         assert_eq!(ask(2, 60).await, [100]);
         assert_eq!(ask(1, 250).await, [250]);
         assert_eq!(ask(1, 5000).await, [5000]);
-    });
-}
-
-#[test]
-fn who_backs_off_takes_only_a_part_of_its_turns() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("1000r/s", LEAKY, 0));
-        let waits = [class(1, 1, 1)];
-        let mut slots = 0;
-        for millis in (0..2000).step_by(10) {
-            let claim = Claim {
-                part: 0.25,
-                ..claim(&grid, 1, &pace, 1000, &waits, millis)
-            };
-            slots += store.claim(&claim).await.unwrap().slots.len();
-        }
-        assert!((490..=520).contains(&slots), "{slots} of 500");
-    });
-}
-
-#[test]
-fn who_backs_off_alone_goes_on_also_where_its_turns_are_further_apart_than_slots_are_granted_ahead()
-{
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("20r/s", LEAKY, 0));
-        let waits = [class(1, 1, 1)];
-        let mut slots = Vec::new();
-        for millis in (0..10_000).step_by(25) {
-            let claim = Claim {
-                part: 0.25,
-                ..claim(&grid, 1, &pace, 10, &waits, millis)
-            };
-            slots.extend(store.claim(&claim).await.unwrap().slots);
-        }
-        // Five a second.
-        assert!((48..=53).contains(&slots.len()), "{slots:?}");
     });
 }
 

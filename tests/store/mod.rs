@@ -1,5 +1,6 @@
 //! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
 
+mod backing_off;
 mod batches;
 mod grid;
 mod leases;

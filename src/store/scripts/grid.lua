@@ -30,13 +30,14 @@
 -- turns of all fill the grid. It is granted its turns up to SPAN ahead; what it skips stays free for the others. What is
 -- still free NEAR its time goes to whoever asks: nobody whose turn it was has come. NEAR is longer by a round trip for who
 -- is away, and SPAN for all by as much as for the one that is furthest. A turn that comes late is not made up but for one.
+-- A part that has changed counts from the last turn on: else who had a small part would wait for a turn that is far.
 --
 -- Weights are those of classes first: each class that has waiters anywhere has its part of the rate, and in it each
 -- gateway has the part that its keys have of all keys of the class.
 --
 -- State: B FORM; d time of a slot and d its index; d index of the first slot that was never granted or skipped; d since;
--- I2 c0 rate; I2 d... indices of free slots before it; I2 gateways: c8 id, d heard of, d its lead, d its next turn (an
--- index), B I4 d d ...
+-- I2 c0 rate; I2 d... indices of free slots before it; I2 gateways: c8 id, d heard of, d its lead, d its last turn (an
+-- index; -inf: it had none), B I4 d d ...
 local FORM = 1
 local SPAN, NEAR = 50000, 15000
 -- After this time without a claim, what waits at a gateway does not count; then the gateway does not.
@@ -222,9 +223,12 @@ local function first_free(index)
 end
 
 local units = min(ceil(wanted / pieces), 1024)
-local turn = own.turn
 local begin = first_free(current)
-turn = max(turn or begin, begin - stride)
+local last_turn = own.turn or -math.huge
+local turn = begin
+if last_turn > -math.huge then
+    turn = max(last_turn + stride, begin - stride)
+end
 -- What nobody took in time, and turns that are near.
 local near = floor((start + NEAR + 2 * lead - base) / slot + 1e-6) + base_index
 while units > 0 do
@@ -235,7 +239,7 @@ while units > 0 do
     granted[#granted + 1] = index
     units = units - 1
     if index >= floor(turn) then
-        turn = turn + stride
+        last_turn, turn = turn, turn + stride
     end
 end
 -- Turns to come.
@@ -248,9 +252,9 @@ while units > 0 and #free < MOST_FREE do
     end
     granted[#granted + 1] = index
     units = units - 1
-    turn = turn + stride
+    last_turn, turn = turn, turn + stride
 end
-own.turn = turn
+own.turn = last_turn
 
 -- When there is more: when the next turn is within the span, or what is free then is near.
 local open = first_free(current)

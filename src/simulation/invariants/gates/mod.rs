@@ -189,12 +189,14 @@ impl Gates {
 
     pub(super) fn store_forgot(&mut self) {
         self.grid.store_forgot();
+        self.turns.forget();
     }
 
     /// The store's clock has jumped.
     pub(super) fn jumped(&mut self, micros: i64, now: Duration) {
         self.answers.jumped(micros);
         self.slots.jumped(now);
+        self.turns.forget();
     }
 
     /// A gateway has died: its requests get no answer, and its slots lapse.
