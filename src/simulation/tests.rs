@@ -229,3 +229,12 @@ fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
         expect(&run_scenario(scenario, Random::new(seed), str::to_owned));
     }
 }
+
+/// These have failed in longer runs.
+#[test]
+fn seeds_that_have_failed_keep_the_invariants() {
+    expect(&run(4461, str::to_owned));
+    for seed in [1977] {
+        expect(&run_both(seed, str::to_owned));
+    }
+}

@@ -152,12 +152,13 @@ impl Batcher {
         let places = |ask: &Ask| ask.places;
         let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
         self.gather();
-        let Some(first) = batch.first() else {
+        // A join that has waited for places of a lease may be behind one that came later.
+        let Some(since) = batch.iter().map(|ask| ask.since).min() else {
             return;
         };
         self.note_carried(&batch);
         let (most, store) = (self.store_health.settings().timeout, self.link.store());
-        let left = most.saturating_sub(self.now().since(first.since));
+        let left = most.saturating_sub(self.now().since(since));
         let asked = batch
             .iter()
             .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
