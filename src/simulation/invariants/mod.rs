@@ -242,6 +242,7 @@ impl Invariants {
                 let ran = self.places.borrow_mut().store_ran(&call, self.world.now());
                 self.check(ran);
                 self.books.borrow_mut().store_ran(&call);
+                self.pace.borrow_mut().store_ran(&call, self.world.now());
             }
             Err(wrong) => self.check(Err(wrong)),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Checked, Request, is_alone};
 use crate::limit::{Algorithm, Cost, Delay, Rate};
 use crate::simulation::scenario::Scenario;
+use crate::simulation::script_call::ScriptCall;
 use crate::zone::Charge;
 
 /// The limit holds over all gateways, in every window of time, and departures keep their distance.
@@ -14,6 +15,8 @@ use crate::zone::Charge;
 pub(super) struct Pace {
     scenario: Rc<Scenario>,
     departures: BTreeMap<Stream, Vec<Departure>>,
+    /// The tokens that the store took back, and when: of each zone and key.
+    tokens_back: BTreeMap<(usize, &'static str), Vec<(Duration, u32)>>,
     /// When the store has lost data.
     forgot: Vec<Duration>,
     /// When a gateway began to go alone, and when it ended; for ever, if it has not.
@@ -38,9 +41,26 @@ impl Pace {
         Self {
             scenario: Rc::clone(scenario),
             departures: BTreeMap::new(),
+            tokens_back: BTreeMap::new(),
             forgot: Vec::new(),
             alone: Vec::new(),
             jumped: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn store_ran(&mut self, call: &ScriptCall, now: Duration) {
+        let done = call.entries.iter().filter(|entry| entry.done > 0);
+        for entry in done.filter(|_| call.is_refund()) {
+            let Some((index, name)) = entry.zone_and_key() else {
+                continue;
+            };
+            let zone = &self.scenario.zones[index];
+            if let Some(key) = zone.keys.iter().find(|key| **key == name)
+                && zone.algorithm == Algorithm::TokenBucket
+            {
+                let back = self.tokens_back.entry((index, key)).or_default();
+                back.push((now, entry.cost));
+            }
         }
     }
 
@@ -95,10 +115,7 @@ impl Pace {
         let Some(last) = departures.last() else {
             return Ok(());
         };
-        let (mut sum, mut given_back) = (0, Vec::new());
-        for departure in departures {
-            given_back.extend(departure.given_back);
-        }
+        let (mut sum, given_back) = (0, self.given_back(stream));
         for (index, first) in departures.iter().enumerate().rev() {
             sum += first.cost;
             // Only the widest window that has these.
@@ -120,6 +137,26 @@ impl Pace {
             }
         }
         Ok(())
+    }
+
+    /// What was given back of a stream, and when.
+    ///
+    /// A token that the store took back lets one more request go, also if the bucket was full since
+    /// that token was taken: it has no places, so the store cannot know that. The one who gave it
+    /// back need not have departed: its client may have left before the answer came. So in a window
+    /// at most `burst + 1` tokens, those that came in it, and those that came back are used.
+    fn given_back(&self, stream: Stream) -> Vec<(Duration, u32)> {
+        let (index, key, gateway) = stream;
+        let is_token_bucket = self.scenario.zones[index].algorithm == Algorithm::TokenBucket;
+        if is_token_bucket && gateway.is_none() {
+            return self
+                .tokens_back
+                .get(&(index, key))
+                .cloned()
+                .unwrap_or_default();
+        }
+        let departures = self.departures[&stream].iter();
+        departures.filter_map(|it| it.given_back).collect()
     }
 
     /// How long it takes at most until the store has what is given back.
