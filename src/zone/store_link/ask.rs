@@ -65,6 +65,16 @@ impl Ask {
         self.refill.take()
     }
 
+    /// Whether a request waits for the answer.
+    pub(super) fn is_open_join(&self) -> bool {
+        let reply_to = self.reply_to.take();
+        let is_open = reply_to
+            .as_ref()
+            .is_some_and(|it| matches!(it.asked, StoreRequest::Join(..)));
+        self.reply_to.set(reply_to);
+        is_open
+    }
+
     /// Answers it, unless it was answered before. A refill that is still here gets no places.
     pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
         if let Some(reply_to) = self.reply_to.take() {

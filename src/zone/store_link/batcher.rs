@@ -1,7 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::iter;
 use std::panic::AssertUnwindSafe;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::ask::{Ask, Retuning};
+use super::carried::Carried;
 use super::refill::{LeasedDecision, Refilled};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::limit::Moment;
@@ -41,8 +42,7 @@ pub(super) struct Batcher {
     clock: Rc<StoreClock>,
     pacer: Rc<Pacer>,
     joins: RefCell<Vec<Ask>>,
-    /// The batches of joins that are under way, in order.
-    carried: RefCell<Vec<Weak<[Ask]>>>,
+    carried: Carried,
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
@@ -62,7 +62,7 @@ impl Batcher {
             clock: link.clock(),
             pacer: Rc::clone(pacer),
             joins: RefCell::default(),
-            carried: RefCell::default(),
+            carried: Carried::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -144,6 +144,7 @@ impl Batcher {
             let _panic = AssertUnwindSafe(batcher.carry_joins()).catch_unwind().await;
             batcher.under_way.set(batcher.under_way.get() - 1);
             batcher.back.notify_one();
+            batcher.carried.note_told();
             batcher.gather();
         });
     }
@@ -156,7 +157,7 @@ impl Batcher {
         let Some(since) = batch.iter().map(|ask| ask.since).min() else {
             return;
         };
-        self.note_carried(&batch);
+        self.carried.add(&batch);
         let (most, store) = (self.store_health.settings().timeout, self.link.store());
         let left = most.saturating_sub(self.now().since(since));
         let asked = batch
@@ -170,19 +171,24 @@ impl Batcher {
         });
         let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
         let outage = errors.find(|error| error.is_outage()).cloned();
-        // First in, first out: those before these fall back first, and those behind them last.
-        if outage.is_some() {
-            self.abandon(|other| !Rc::ptr_eq(other, &batch));
-        }
         let mut rest = &answers[..];
-        for ask in batch.iter() {
+        let of_asks = batch.iter().map(|ask| {
             let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
             rest = behind;
-            self.tell(ask, answers, trip);
-        }
-        if let Some(error) = outage {
-            self.link.lose(&error);
-        }
+            answers
+        });
+        let of_asks = of_asks.collect();
+        let tell = |ask: &Ask, answers: &[_]| self.tell(ask, answers, trip);
+        let Some(error) = outage else {
+            return self.carried.tell_in_order(&batch, of_asks, tell).await;
+        };
+        // First in, first out: those before these fall back first, and those behind them last.
+        self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
+        batch
+            .iter()
+            .zip(of_asks)
+            .for_each(|(ask, answers)| tell(ask, answers));
+        self.link.lose(&error);
     }
 
     /// Tells an ask what the store answered to it, and then its key's lease of the places ahead.
@@ -221,21 +227,6 @@ impl Batcher {
         LeasedDecision {
             decision: self.decision(key, answer, trip),
             usable_until: until.map(|until| trip.sent + until.since(answer.now)),
-        }
-    }
-
-    fn note_carried(&self, batch: &Rc<[Ask]>) {
-        let mut carried = self.carried.borrow_mut();
-        carried.retain(|other| other.strong_count() > 0);
-        carried.push(Rc::downgrade(batch));
-    }
-
-    /// Tells the batches under way that there is no decision, in order, while `is_abandoned`.
-    fn abandon(&self, is_abandoned: impl Fn(&Rc<[Ask]>) -> bool) {
-        let carried = self.carried.borrow().clone();
-        let batches = carried.iter().filter_map(Weak::upgrade);
-        for batch in batches.take_while(is_abandoned) {
-            batch.iter().for_each(|ask| ask.tell(Err(NoReply)));
         }
     }
 
@@ -341,7 +332,7 @@ impl LinkUser for Batcher {
     ///
     /// What is under way is not waited for: others that join meanwhile would be decided before it.
     fn lost(&self) {
-        self.abandon(|_| true);
+        self.carried.abandon(|_| true);
         // Those that expect an answer get none when they are dropped.
         let joins = self.joins.take().into_iter();
         joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));

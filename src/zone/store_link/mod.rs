@@ -13,6 +13,7 @@
 
 mod ask;
 mod batcher;
+mod carried;
 mod key_lease;
 mod leases;
 mod paces;
