@@ -20,6 +20,9 @@ pub(super) struct Carried {
     told: Notify,
 }
 
+/// Requests of a batch, each with what was answered to it.
+type Answered<'a, T> = Vec<(&'a Ask, T)>;
+
 impl Carried {
     pub(super) fn add(&self, batch: &Rc<[Ask]>) {
         let mut batches = self.batches.borrow_mut();
@@ -53,7 +56,7 @@ impl Carried {
         answers: Vec<T>,
         tell: impl Fn(&'a Ask, T),
     ) {
-        let mut waiting: Vec<_> = batch.iter().zip(answers).collect();
+        let mut waiting: Answered<'_, T> = batch.iter().zip(answers).collect();
         loop {
             // Before the look at the earlier ones, so that no notification is missed.
             let told = self.told.notified();
@@ -78,8 +81,8 @@ impl Carried {
     fn behind_others<'a, T>(
         &self,
         batch: &Rc<[Ask]>,
-        asks: Vec<(&'a Ask, T)>,
-    ) -> (Vec<(&'a Ask, T)>, Vec<(&'a Ask, T)>) {
+        asks: Answered<'a, T>,
+    ) -> (Answered<'a, T>, Answered<'a, T>) {
         let batches = self.batches.borrow();
         let batches = batches.iter().filter_map(Weak::upgrade);
         let earlier: Vec<_> = batches
