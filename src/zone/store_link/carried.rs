@@ -62,7 +62,9 @@ impl Carried {
             let told = self.told.notified();
             let (behind, next) = self.behind_others(batch, waiting);
             let has_told = !next.is_empty();
-            next.into_iter().for_each(|(ask, answer)| tell(ask, answer));
+            for (ask, answer) in next {
+                tell(ask, answer);
+            }
             if behind.is_empty() {
                 return;
             }
