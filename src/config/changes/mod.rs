@@ -319,7 +319,7 @@ fn compare_pages(old: &Settings, new: &Settings, found: &mut Vec<String>) {
 
 /// Compares the content of key sets that have the same file.
 fn compare_key_sets(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    for jwt in &new.jwt {
+    for jwt in new.jwt.iter() {
         let known = old.jwt.iter().find(|known| known.name == jwt.name);
         let has_changed = known.is_some_and(|known| {
             known.jwks == jwt.jwks && !known.verifier.has_keys_of(&jwt.verifier)

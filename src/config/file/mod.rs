@@ -15,6 +15,7 @@ mod tests;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::{fs, io};
 
 use self::environment::Written;
@@ -220,8 +221,9 @@ fn settings<'r>(
         let claims = report.shared().claims_of(&jwt.name);
         jwt.reading(claims)
     };
+    let jwt: Arc<[Jwt]> = jwt.into_iter().map(reading).collect();
     let mut settings = Settings {
-        jwt: jwt.into_iter().map(reading).collect(),
+        jwt: Arc::clone(&jwt),
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
@@ -234,6 +236,7 @@ fn settings<'r>(
     };
     for route in &mut settings.routes {
         route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins);
+        route.jwt = Arc::clone(&jwt);
     }
     let places = warnings::Places {
         server: server_node,

@@ -18,6 +18,7 @@ mod status;
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 pub use byte_regex::{ByteRegex, ByteRegexError};
 pub use cost::CostRule;
@@ -52,7 +53,7 @@ pub struct Settings {
     /// In the order of the file; may be empty.
     pub zones: Vec<Zone>,
     /// In the order of the file; may be empty.
-    pub jwt: Vec<Jwt>,
+    pub jwt: Arc<[Jwt]>,
     /// The Redis that keeps shared zones.
     pub redis: Redis,
     /// In the order of the file; at least one.

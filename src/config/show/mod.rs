@@ -22,7 +22,7 @@ pub fn show(settings: &Settings) -> String {
     for zone in &settings.zones {
         out.table(&["zones", &zone.name], zone.shown(settings));
     }
-    for jwt in &settings.jwt {
+    for jwt in settings.jwt.iter() {
         out.table(&["jwt", &jwt.name], jwt.shown(settings));
     }
     out.table(&["redis"], settings.redis.shown(settings));

@@ -12,8 +12,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::{
-    ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, KeyTemplate, Matcher, Networks,
-    Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings, Statuses,
+    ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, Jwt, KeyTemplate, Matcher,
+    Networks, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
+    Statuses,
 };
 use crate::limit::Moment;
 
@@ -81,6 +82,8 @@ table! {
             |it, settings| limit::shown(&it.limits, &settings.zones);
         /// What its limits read from the fields and the query of a request.
         inputs: RequestInputs;
+        /// How tokens of clients are verified: those of the whole file.
+        jwt: Arc<[Jwt]>;
         /// In the zones and at the origin's gate.
         cost: CostRule = cost::COST.or("1"), NextRequest,
             "What a request counts for.";

@@ -42,7 +42,7 @@ impl RequestService for Worker {
         async move {
             let gateway = self.gateway().await;
             let priority = self.pacer.priority();
-            let info = RequestInfo::new(&head, context.peer(), gateway.settings());
+            let info = RequestInfo::new(&head, context.peer(), &gateway.settings().server);
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
             record.identify(info.client.trusted);

@@ -141,7 +141,7 @@ impl<'a> RequestOnward<'a> {
     /// `Connection` lists it, or some programs take it for one that the gateway reads or sets. One
     /// that limits are found by reaches the origin, whatever `Connection` says.
     fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
-        let (inputs, underscores) = (&self.route.inputs, self.info.underscores());
+        let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
         if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {
             return true;
         }

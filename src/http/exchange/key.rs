@@ -150,7 +150,13 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
         Variable::Arg(name) => {
             key.extend_from_slice(&target::argument(info.query(), name));
         }
-        Variable::Jwt { name, claim } => info.add_claim(name, claim, key),
+        Variable::Jwt { name, claim } => {
+            let jwt = route.jwt.iter().find(|jwt| jwt.name == *name);
+            if let Some((jwt, token)) = jwt.zip(info.bearer_token()) {
+                let now = clock::wall().as_nanos() / 1_000_000_000;
+                jwt.verifier.add_claim(token, claim, now, key);
+            }
+        }
         Variable::Path(group) => key.extend_from_slice(route.path.capture(&info.path, group)),
     }
 }
@@ -202,7 +208,7 @@ mod tests {
             address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
             ..Peer::default()
         };
-        let info = RequestInfo::new(&head, &peer, &settings);
+        let info = RequestInfo::new(&head, &peer, &settings.server);
         let key = take(&settings.zones[0], &info, &settings.routes[0]).ok();
         key.map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
@@ -277,7 +283,9 @@ mod tests {
                 false,
             );
             let (peer, settings) = (Peer::default(), settings.unwrap());
-            RequestInfo::new(&head, &peer, &settings).unfit().is_none()
+            RequestInfo::new(&head, &peer, &settings.server)
+                .unfit()
+                .is_none()
         };
         for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
             assert!(fits(host), "{host}");

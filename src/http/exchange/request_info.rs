@@ -5,11 +5,10 @@ use std::time::Duration;
 use super::client::Client;
 use super::cookies;
 use super::grpc;
-use crate::config::{RequestInputs, Server, Settings, is_field, target};
+use crate::config::{RequestInputs, Server, is_field, target};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
-use crate::time::clock;
 
 /// The properties of a request that are read once: its sender and its target.
 pub(super) struct RequestInfo<'a> {
@@ -20,7 +19,8 @@ pub(super) struct RequestInfo<'a> {
     pub(super) host: Cow<'a, str>,
     /// In the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
-    settings: &'a Settings,
+    /// Whether fields with `_` are read as those with `-`.
+    pub(super) underscores: bool,
 }
 
 /// Why the gateway does not accept a request.
@@ -45,7 +45,7 @@ pub(super) enum UnfitRequest {
 }
 
 impl<'a> RequestInfo<'a> {
-    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, settings: &'a Settings) -> Self {
+    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
         let (path, _) = split_query(head.path_and_query());
         // A request for the whole server belongs to the route for all paths.
         let path = match path {
@@ -55,31 +55,16 @@ impl<'a> RequestInfo<'a> {
         Self {
             head,
             peer,
-            client: Client::of(head.fields(), peer, &settings.server),
+            client: Client::of(head.fields(), peer, server),
             host: host(head),
             path: target::path(path),
-            settings,
-        }
-    }
-
-    /// Whether fields with `_` are read as those with `-`.
-    pub(super) fn underscores(&self) -> bool {
-        self.settings.server.underscores_in_headers
-    }
-
-    /// Appends a claim of the client's token, or nothing if the token of this name of `[jwt]` does
-    /// not verify.
-    pub(super) fn add_claim(&self, name: &str, claim: &str, out: &mut Vec<u8>) {
-        let jwt = self.settings.jwt.iter().find(|jwt| jwt.name == name);
-        if let Some((jwt, token)) = jwt.zip(self.bearer_token()) {
-            let now = clock::wall().as_nanos() / 1_000_000_000;
-            jwt.verifier.add_claim(token, claim, now, out);
+            underscores: server.underscores_in_headers,
         }
     }
 
     /// The token in the field `Authorization` (RFC 6750, section 2.1). Of several fields none
     /// counts, because the origin may take another one.
-    fn bearer_token(&self) -> Option<&'a [u8]> {
+    pub(super) fn bearer_token(&self) -> Option<&'a [u8]> {
         let mut fields = self.named("authorization");
         let (Some(value), None) = (fields.next(), fields.next()) else {
             return None;
@@ -97,8 +82,7 @@ impl<'a> RequestInfo<'a> {
     /// Returns the values of the fields that limits read as `name`, in order.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let fields = self.fields().iter();
-        let underscores = self.underscores();
-        let is_named = move |found| is_field(name, found, underscores);
+        let is_named = move |found| is_field(name, found, self.underscores);
         fields
             .filter(move |(_, found, _)| is_named(found))
             .map(|(.., value)| value)

@@ -19,7 +19,7 @@ fn named(field: &[u8]) -> Option<(String, bool)> {
         false,
     );
     let (settings, peer) = (settings.unwrap(), Peer::default());
-    let info = RequestInfo::new(&head, &peer, &settings);
+    let info = RequestInfo::new(&head, &peer, &settings.server);
     let fits = info.unfit().is_none();
     Some((info.host.into_owned(), fits))
 }
