@@ -105,13 +105,8 @@ fn roots() -> io::Result<RootCertStore> {
 
 fn config(settings: &OriginTls) -> io::Result<Configs> {
     let roots = match &settings.authorities {
-        None => roots()?,
-        Some(authorities) => {
-            let mut roots = RootCertStore::empty();
-            // Each was added once when the file was read.
-            roots.add_parsable_certificates(authorities.certificates.iter().cloned());
-            roots
-        }
+        None => Arc::new(roots()?),
+        Some(authorities) => Arc::clone(&authorities.roots),
     };
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)

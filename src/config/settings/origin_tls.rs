@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 /// What is special about TLS to the servers of an origin.
@@ -15,12 +16,18 @@ pub struct OriginTls {
 }
 
 /// Authorities from a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Authorities {
     /// The absolute path.
     pub file: PathBuf,
-    /// At least one, and each fit for it.
-    pub certificates: Arc<[CertificateDer<'static>]>,
+    /// At least one.
+    pub roots: Arc<RootCertStore>,
+}
+
+impl PartialEq for Authorities {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file && self.roots.roots == other.roots.roots
+    }
 }
 
 /// A certificate that the gateway shows, and its key.

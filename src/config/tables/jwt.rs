@@ -38,13 +38,9 @@ const MAX_LEEWAY: Duration = Duration::from_secs(3600);
 const JWKS: Kind<PathBuf> = kind(
     NOT_EMPTY_FORM,
     |node| {
-        let name = values::text(node)?;
-        if name.is_empty() {
-            return node.expected("the name of a file such as \"keys.json\"");
-        }
-        let path = node.in_folder(name);
-        node.report.names(path.clone(), FileKind::KeySet);
-        Some(path)
+        values::text(node)?;
+        let what = "the name of a file such as \"keys.json\"";
+        values::named_file(node, FileKind::KeySet, what)
     },
     |it| shown(&it.display()),
 );

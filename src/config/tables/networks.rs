@@ -47,11 +47,9 @@ fn read(node: Node) -> Option<Networks> {
 
 /// Reads a file with one network a line. Blanks, empty lines and comments are left out.
 fn of_file(node: Node) -> Option<Networks> {
-    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
-        return node.expected("the name of a file such as \"partners.txt\"");
-    };
-    let path = node.in_folder(name);
-    node.report.names(path.clone(), FileKind::Networks);
+    let what = "the name of a file such as \"partners.txt\"";
+    let path = values::named_file(node, FileKind::Networks, what)?;
+    let name = values::text(node)?;
     let text = lines_of(node, &path)?;
     let (mut list, mut wrong) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {

@@ -50,15 +50,15 @@ fn authorities(node: Node) -> Option<Authorities> {
     let (file, pem) = read_file(node, "ca.pem")?;
     let certificates = certificates(node, &file, &pem)?;
     let mut roots = RootCertStore::empty();
-    for certificate in &certificates {
-        if let Err(error) = roots.add(certificate.clone()) {
+    for certificate in certificates {
+        if let Err(error) = roots.add(certificate) {
             node.tell(&format!("{}: {error}", node.shown(&file)));
             return None;
         }
     }
     Some(Authorities {
         file,
-        certificates: certificates.into(),
+        roots: Arc::new(roots),
     })
 }
 
@@ -94,11 +94,8 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
 }
 
 fn read_file(node: Node, example: &str) -> Option<(PathBuf, Vec<u8>)> {
-    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
-        return node.expected(&format!("the name of a PEM file such as \"{example}\""));
-    };
-    let path = node.in_folder(name);
-    node.report.names(path.clone(), FileKind::OriginTls);
+    let what = format!("the name of a PEM file such as \"{example}\"");
+    let path = values::named_file(node, FileKind::OriginTls, &what)?;
     match read_regular(&path, LARGEST) {
         Ok(pem) => Some((path, pem)),
         Err(error) => {

@@ -128,11 +128,8 @@ fn choice(node: Node) -> Option<PageChoice> {
 
 /// Reads a file of this type, or of that which its name has.
 fn page(node: Node, media: Option<Media>) -> Option<Page> {
-    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
-        return node.expected("the name of a file such as \"busy.html\"");
-    };
-    let file = node.in_folder(name);
-    node.report.names(file.clone(), FileKind::Page);
+    let what = "the name of a file such as \"busy.html\"";
+    let file = values::named_file(node, FileKind::Page, what)?;
     let wrong = match read_regular(&file, LARGEST).map(String::from_utf8) {
         Ok(Ok(text)) => {
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -41,13 +41,9 @@ table! {
 const FILE: Kind<Option<PathBuf>> = kind(
     NOT_EMPTY_FORM,
     |node| {
-        let name = values::text(node)?;
-        if name.is_empty() {
-            return node.expected("the name of a file such as \"gold.txt\"");
-        }
-        let path = node.in_folder(name);
-        node.report.names(path.clone(), FileKind::PlanKeys);
-        Some(Some(path))
+        values::text(node)?;
+        let what = "the name of a file such as \"gold.txt\"";
+        values::named_file(node, FileKind::PlanKeys, what).map(Some)
     },
     |it| shown(&it.as_ref()?.display()),
 );

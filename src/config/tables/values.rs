@@ -4,24 +4,35 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
-use crate::config::PeerPattern;
 use crate::config::byte_rate::ByteRate;
 use crate::config::node::Node;
 use crate::config::schema::{HEAD_SIZES, KEEPALIVE, MAX_DURATION};
 use crate::config::size::{parse_size, show_size};
 use crate::config::suggest::nearest;
 use crate::config::toml_string::toml_string;
+use crate::config::{FileKind, PeerPattern};
 use crate::limit::{Rate, parse_duration, show_duration};
 
 /// Any text.
 pub(in crate::config) fn text(node: Node<'_>) -> Option<&str> {
     let text = node.value.as_str();
     text.or_else(|| node.expected("a text in quotes"))
+}
+
+/// The path of a file that is read with the configuration. `what`: what is expected.
+pub(in crate::config) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
+    let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
+        return node.expected(what);
+    };
+    let path = node.in_folder(name);
+    node.report.names(path.clone(), kind);
+    Some(path)
 }
 
 /// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
