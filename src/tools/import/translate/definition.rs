@@ -1,4 +1,5 @@
-use crate::config::{KeyError, KeyTemplate, Part, Variable};
+use super::variables::of_drip_alone;
+use crate::config::{KeyError, KeyTemplate};
 use crate::limit::Rate;
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
@@ -113,16 +114,9 @@ pub(super) fn key(text: &str) -> Result<KeyTemplate, String> {
     let known = text
         .replace("$binary_remote_addr", "$remote_addr")
         .replace("${binary_remote_addr}", "${remote_addr}");
-    // These are others in nginx, if there are any: its own tokens, and what a file sets.
-    let of_drip = |part: &Part| match part {
-        Part::Variable(variable @ (Variable::Jwt { .. } | Variable::Path(_))) => {
-            Some(KeyError::Unknown(variable.to_string()))
-        }
-        Part::Variable(_) | Part::Text(_) => None,
-    };
     let key = known.parse::<KeyTemplate>();
-    let key = key.and_then(|key| match key.parts().iter().find_map(of_drip) {
-        Some(error) => Err(error),
+    let key = key.and_then(|key| match of_drip_alone(&key) {
+        Some(variable) => Err(KeyError::Unknown(variable.to_string())),
         None => Ok(key),
     });
     key.map_err(|error| {

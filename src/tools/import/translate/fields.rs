@@ -3,6 +3,7 @@
 use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
+use super::variables::of_drip_alone;
 use crate::config::{KeyTemplate, toml_string, toml_text};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
@@ -70,10 +71,11 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Option<String>
     let has = |text: &str, name: &str| {
         text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
     };
-    // In nginx only the file itself could define these.
-    let is_other = has(value, "path_") || has(value, "jwt_") || has(value, "ssl_client_subject");
+    // In nginx only the file itself could define it.
+    let is_other = has(value, "ssl_client_subject");
     let template = KeyTemplate::parse_value(&known).ok();
-    let Some(template) = template.filter(|_| !is_other) else {
+    let template = template.filter(|it| !is_other && of_drip_alone(it).is_none());
+    let Some(template) = template else {
         left_out(directive, "drip does not know its variables", notes);
         return None;
     };

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::scope::named;
+use crate::config::{KeyTemplate, Part, Variable};
 use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
 
@@ -177,4 +178,13 @@ fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
         }
     }
     Some((bare(name)?, map))
+}
+
+/// The first variable that is another one in nginx, if it has it: its own tokens, and what a file
+/// sets.
+pub(super) fn of_drip_alone(template: &KeyTemplate) -> Option<&Variable> {
+    template.parts().iter().find_map(|part| match part {
+        Part::Variable(variable @ (Variable::Jwt { .. } | Variable::Path(_))) => Some(variable),
+        Part::Variable(_) | Part::Text(_) => None,
+    })
 }
