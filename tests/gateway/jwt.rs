@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Exchange, Gateway, Origin, Site, eventually, python_with};
+use crate::support::{Exchange, Gateway, Origin, Site, eventually, fetch_with, python_with};
 
 /// Makes key sets and tokens; prints them as JSON.
 const MAKE: &str = r#"
@@ -160,16 +160,10 @@ fn gateway(origin: &Origin, keys: &str) -> Gateway {
     gateway
 }
 
-fn ask(gateway: &Gateway, target: &str, fields: &str) -> Answer {
-    let mut client = Client::connect(gateway.address());
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
-    client.answer()
-}
-
 /// The claims that the origin gets for this field.
 fn told(gateway: &Gateway, target: &str, authorization: &str) -> String {
-    let answer = ask(
-        gateway,
+    let answer = fetch_with(
+        gateway.address(),
         target,
         &format!("Authorization: {authorization}\r\n"),
     );
@@ -193,7 +187,7 @@ fn claims_of_tokens_that_others_make_are_keys() {
     // One bucket, whichever key signs.
     let limited = |token: &str| {
         let field = format!("Authorization: Bearer {token}\r\n");
-        ask(&gateway, "/limited", &field).status
+        fetch_with(gateway.address(), "/limited", &field).status
     };
     assert_eq!(limited(token), 200);
     assert_eq!(limited(&made.good["RS256"]), 429);
@@ -201,8 +195,11 @@ fn claims_of_tokens_that_others_make_are_keys() {
         assert_eq!(limited(token), 200, "{name}: no key, no limit");
     }
     let twice = format!("Authorization: Bearer {token}\r\n").repeat(2);
-    assert_eq!(ask(&gateway, "/limited", &twice).status, 400);
-    assert_eq!(ask(&gateway, "/", &twice).text(), "none");
+    assert_eq!(
+        fetch_with(gateway.address(), "/limited", &twice).status,
+        400
+    );
+    assert_eq!(fetch_with(gateway.address(), "/", &twice).text(), "none");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Exchange, Gateway, Origin, Site, eventually, whole_lines};
+use crate::support::{
+    Answer, Exchange, Gateway, Origin, Site, eventually, fetch_with, whole_lines,
+};
 
 /// The values of the field with the id that an origin was sent.
 type Sent = Arc<Mutex<Vec<Vec<String>>>>;
@@ -42,12 +44,6 @@ fn gateway(origin: &Origin, server: &str) -> Gateway {
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
     gateway
-}
-
-fn ask(gateway: &Gateway, target: &str, fields: &str) -> Answer {
-    let mut client = Client::connect(gateway.address());
-    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
-    client.answer()
 }
 
 /// All values of the field in a response.
@@ -96,13 +92,13 @@ fn an_id_is_made_and_the_origin_the_client_and_the_log_get_the_same() {
     let gateway = gateway(&origin, "request_id = \"X-Request-ID\"");
     // Nobody is trusted, so a client's own id counts as little as one in another spelling.
     let answers = [
-        ask(&gateway, "/", ""),
-        ask(
-            &gateway,
+        fetch_with(gateway.address(), "/", ""),
+        fetch_with(
+            gateway.address(),
             "/",
             "X-Request-Id: mine\r\nX_Request_Id: mine\r\n",
         ),
-        ask(&gateway, "/refused", "x-request-id: mine\r\n"),
+        fetch_with(gateway.address(), "/refused", "x-request-id: mine\r\n"),
     ];
     let made: Vec<String> = answers.iter().map(id).collect();
     assert!(made.iter().all(|id| is_uuid_of_version_7(id)), "{made:?}");
@@ -140,7 +136,14 @@ fn a_trusted_peers_id_is_taken_if_it_is_one_and_escaped_in_pages() {
         &origin,
         "request_id = \"x-request-id\"\ntrusted_proxies = [\"127.0.0.1\"]",
     );
-    assert_eq!(id(&ask(&gateway, "/", "X-Request-ID: abc/1\r\n")), "abc/1");
+    assert_eq!(
+        id(&fetch_with(
+            gateway.address(),
+            "/",
+            "X-Request-ID: abc/1\r\n"
+        )),
+        "abc/1"
+    );
     assert_eq!(*sent.lock().expect("no panic"), [["abc/1"]]);
     let long = format!("x-request-id: {}\r\n", "a".repeat(129));
     for wrong in [
@@ -149,17 +152,17 @@ fn a_trusted_peers_id_is_taken_if_it_is_one_and_escaped_in_pages() {
         "x-request-id: a b\r\n",
         "x-request-id: a\r\nx-request-id: b\r\n",
     ] {
-        let id = id(&ask(&gateway, "/", wrong));
+        let id = id(&fetch_with(gateway.address(), "/", wrong));
         assert!(is_uuid_of_version_7(&id), "{wrong}: {id}");
     }
     let evil = "<script>alert(\"1\\\")</script>";
     let fields = format!("x-request-id: {evil}\r\n");
-    let html = ask(&gateway, "/refused", &fields);
+    let html = fetch_with(gateway.address(), "/refused", &fields);
     let escaped = "&#60;script&#62;alert&#40;&#34;1&#92;&#34;&#41;&#60;/script&#62;";
     assert_eq!(html.text(), format!("<p title={escaped}>{escaped}</p>"));
     assert_eq!(id(&html), evil);
-    let json = ask(
-        &gateway,
+    let json = fetch_with(
+        gateway.address(),
         "/refused",
         &format!("{fields}Accept: application/json\r\n"),
     );
@@ -172,9 +175,16 @@ fn a_trusted_peers_id_is_taken_if_it_is_one_and_escaped_in_pages() {
 fn without_the_field_nothing_is_made_and_clients_and_origins_fields_pass() {
     let (origin, sent) = origin();
     let gateway = gateway(&origin, "");
-    assert_eq!(ids(&ask(&gateway, "/", "x-request-id: mine\r\n")), ["own"]);
+    assert_eq!(
+        ids(&fetch_with(
+            gateway.address(),
+            "/",
+            "x-request-id: mine\r\n"
+        )),
+        ["own"]
+    );
     assert_eq!(*sent.lock().expect("no panic"), [["mine"]]);
-    let refused = ask(&gateway, "/refused", "x-request-id: mine\r\n");
+    let refused = fetch_with(gateway.address(), "/refused", "x-request-id: mine\r\n");
     assert_eq!(
         (ids(&refused), refused.text()),
         (vec![], "<p title=></p>".to_owned())

@@ -122,3 +122,10 @@ impl Client {
 pub fn fetch(to: SocketAddr, target: &str) -> Answer {
     Client::ask(to, target).answer()
 }
+
+/// The same with these header fields, each with the end of its line.
+pub fn fetch_with(to: SocketAddr, target: &str, fields: &str) -> Answer {
+    let mut client = Client::connect(to);
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
+    client.answer()
+}

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::Shutdown;
 
-pub use client::{Client, fetch};
+pub use client::{Client, fetch, fetch_with};
 pub use file::{one_h2c_origin, one_origin, one_zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
