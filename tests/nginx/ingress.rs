@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use crate::support::nginx::Nginx;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
@@ -14,7 +15,7 @@ metadata:
   name: shop
   namespace: default
   annotations:
-    nginx.ingress.kubernetes.io/limit-rps: "1"
+    nginx.ingress.kubernetes.io/limit-rpm: "1"
 spec:
   rules:
     - host: a.test
@@ -54,6 +55,18 @@ spec:
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
+  name: seconds
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-rps: "1"
+spec:
+  rules:
+    - host: f.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
   name: few
   namespace: default
   annotations:
@@ -74,20 +87,24 @@ geo $remote_addr $allowlist_reports { default 0; }
 map $allowlist_reports $limit_reports { 0 $binary_remote_addr; 1 ""; }
 geo $remote_addr $allowlist_partners { default 0; 127.0.0.0/8 1; }
 map $allowlist_partners $limit_partners { 0 $binary_remote_addr; 1 ""; }
+geo $remote_addr $allowlist_seconds { default 0; }
+map $allowlist_seconds $limit_seconds { 0 $binary_remote_addr; 1 ""; }
 geo $remote_addr $allowlist_few { default 0; }
 map $allowlist_few $limit_few { 0 $binary_remote_addr; 1 ""; }
 limit_conn_zone $limit_few zone=default_few_conn:5m;
 limit_req_zone $limit_partners zone=default_partners_rpm:5m rate=1r/m;
 limit_req_zone $limit_reports zone=default_reports_rpm:5m rate=3r/m;
 limit_req_zone $limit_reports zone=default_reports_rps:5m rate=4r/s;
-limit_req_zone $limit_shop zone=default_shop_rps:5m rate=1r/s;
+limit_req_zone $limit_seconds zone=default_seconds_rps:5m rate=1r/s;
+limit_req_zone $limit_shop zone=default_shop_rpm:5m rate=1r/m;
 "#;
 
 /// As buildRateLimit writes them.
-const SHOP: &str = "limit_req zone=default_shop_rps burst=5 nodelay;";
+const SHOP: &str = "limit_req zone=default_shop_rpm burst=5 nodelay;";
 const REPORTS: &str = "limit_req zone=default_reports_rps burst=8 nodelay; \
     limit_req zone=default_reports_rpm burst=6 nodelay;";
 const PARTNERS: &str = "limit_req zone=default_partners_rpm burst=5 nodelay;";
+const SECONDS: &str = "limit_req zone=default_seconds_rps burst=5 nodelay;";
 const FEW: &str = "limit_conn default_few_conn 2;";
 
 fn nginx(origin: &Origin) -> Nginx {
@@ -104,6 +121,7 @@ fn nginx(origin: &Origin) -> Nginx {
             ("b.test", format!("location / {{ {SHOP} {pass} }}")),
             ("c.test", format!("location / {{ {REPORTS} {pass} }}")),
             ("d.test", format!("location / {{ {PARTNERS} {pass} }}")),
+            ("f.test", format!("location / {{ {SECONDS} {pass} }}")),
             ("e.test", format!("location / {{ {FEW} {pass} }}")),
         ];
         let servers = servers.map(|(name, locations)| {
@@ -144,17 +162,28 @@ fn statuses(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<
     statuses
 }
 
+/// The statuses of requests of which each waits for the answer to the one before.
+fn statuses_in_turn(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
+    let mut client = Client::connect(address);
+    let statuses = (0..times).map(|_| {
+        send(&mut client, host, target);
+        client.answer().status
+    });
+    statuses.collect()
+}
+
 #[test]
 fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
     let _alone = quarter_alone();
     let origin = Origin::start();
     let (nginx, gateway) = (nginx(&origin), imported(&origin));
-    // The host, the path, how many requests, and how many pass.
+    // The host, the path, how many requests, and how many pass. No bucket leaks within 20 s.
     for (host, target, times, passing) in [
         ("a.test", "/", 10, 6),
         // The same Ingress, and so the same bucket.
         ("b.test", "/x", 3, 0),
         ("a.test", "/reports", 5, 5),
+        // Of the two limits of this Ingress, the one by the minute lets through 1 and its burst of 6.
         ("c.test", "/", 5, 2),
         ("a.test", "/reports/x", 3, 0),
         // No prefix by element: it is of the other Ingress, whose bucket is full.
@@ -162,11 +191,25 @@ fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
         ("d.test", "/", 20, 20),
     ] {
         let found = [nginx.address, gateway.address()]
-            .map(|address| statuses(address, host, target, times));
+            .map(|address| statuses_in_turn(address, host, target, times));
         assert_eq!(found[0], found[1], "{host}{target}");
         let passed = found[0].iter().filter(|status| **status == 200).count();
         assert_eq!(passed, passing, "{host}{target}: {:?}", found[0]);
         assert!(found[0].iter().all(|status| [200, 503].contains(status)));
+    }
+}
+
+#[test]
+fn a_limit_by_the_second_lets_through_its_burst_and_what_leaks_meanwhile() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let (nginx, gateway) = (nginx(&origin), imported(&origin));
+    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
+        let start = Instant::now();
+        let statuses = statuses_in_turn(address, "f.test", "/", 20);
+        let leaked = start.elapsed().as_secs() as usize;
+        let passed = statuses.iter().filter(|status| **status == 200).count();
+        assert!((6..=6 + leaked).contains(&passed), "{who}: {statuses:?}");
     }
 }
 
