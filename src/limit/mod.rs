@@ -20,6 +20,7 @@
 //! - [`StoppableClock`] pauses what runs on it.
 //! - [`SavedAccount`] is what of an account outlives its process.
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
+//! - [`WaitingRoom`] is a counter before an origin: who is inside, who is called, and who waits.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -47,6 +48,7 @@ mod rate;
 mod saved;
 mod stoppable_clock;
 mod verdict;
+mod waiting_room;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
@@ -78,3 +80,7 @@ pub use rate::{Rate, RateError};
 pub use saved::SavedAccount;
 pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};
+pub use waiting_room::{
+    Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, Polled, RoomCounts, RoomLimits, RoomState,
+    SavedRoom, Waiting, WaitingRoom,
+};

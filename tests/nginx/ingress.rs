@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use crate::support::nginx::Nginx;
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, drip, eventually, now, quarter_alone,
+};
 
 const INGRESSES: &str = r#"
 apiVersion: networking.k8s.io/v1
@@ -205,9 +206,9 @@ fn a_limit_by_the_second_lets_through_its_burst_and_what_leaks_meanwhile() {
     let origin = Origin::start();
     let (nginx, gateway) = (nginx(&origin), imported(&origin));
     for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
-        let start = Instant::now();
+        let start = now();
         let statuses = statuses_in_turn(address, "f.test", "/", 20);
-        let leaked = start.elapsed().as_secs() as usize;
+        let leaked = usize::try_from(start.elapsed().as_secs()).expect("seconds");
         let passed = statuses.iter().filter(|status| **status == 200).count();
         assert!((6..=6 + leaked).contains(&passed), "{who}: {statuses:?}");
     }

@@ -1,0 +1,120 @@
+/// A random order of the numbers above `first`, `count` of them.
+///
+/// It is a permutation that is computed for one number at a time, in both directions, so it needs
+/// no list: a Feistel network over the smallest square of a power of two that has room, walked
+/// until the result is in range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002).
+/// Whoever knows the keys can check the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lottery {
+    /// The numbers up to this one are not part of it.
+    pub first: u64,
+    /// How many are.
+    pub count: u64,
+    /// One for each round.
+    pub keys: LotteryKeys,
+}
+
+/// The keys of a [`Lottery`], made from the secret of its room.
+pub type LotteryKeys = [u64; ROUNDS];
+
+const ROUNDS: usize = 6;
+
+impl Lottery {
+    /// The place of a number.
+    pub(super) fn place(&self, number: u64) -> u64 {
+        self.walk(number, |half, mut pair| {
+            for key in self.keys {
+                pair = (pair.1, pair.0 ^ (mix(pair.1, key) & half));
+            }
+            pair
+        })
+    }
+
+    /// The number with a place.
+    pub(super) fn number(&self, place: u64) -> u64 {
+        self.walk(place, |half, mut pair| {
+            for key in self.keys.iter().rev() {
+                pair = (pair.1 ^ (mix(pair.0, *key) & half), pair.0);
+            }
+            pair
+        })
+    }
+
+    fn walk(&self, number: u64, step: impl Fn(u64, (u64, u64)) -> (u64, u64)) -> u64 {
+        let Some(mut index) = number.checked_sub(self.first + 1) else {
+            return number;
+        };
+        if index >= self.count {
+            return number;
+        }
+        let bits = (u64::BITS - (self.count - 1).leading_zeros())
+            .div_ceil(2)
+            .max(1);
+        let half = (1 << bits) - 1;
+        loop {
+            let (left, right) = step(half, (index >> bits, index & half));
+            index = (left << bits) | right;
+            if index < self.count {
+                return self.first + 1 + index;
+            }
+        }
+    }
+}
+
+/// The finalizer of `SplitMix64` (Steele, Lea and Flood, 2014) over a half and a key.
+fn mix(half: u64, key: u64) -> u64 {
+    let mut mixed = half.wrapping_add(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lottery(first: u64, count: u64, seed: u64) -> Lottery {
+        let keys = std::array::from_fn(|nth| mix(seed, nth as u64));
+        Lottery { first, count, keys }
+    }
+
+    #[test]
+    fn each_number_has_one_place_and_others_keep_theirs() {
+        for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4097] {
+            let lottery = lottery(10, count, count);
+            let mut places: Vec<u64> = (11..=10 + count).map(|it| lottery.place(it)).collect();
+            for (number, place) in (11..).zip(&places) {
+                assert_eq!(lottery.number(*place), number);
+            }
+            places.sort_unstable();
+            assert!(places.into_iter().eq(11..=10 + count));
+            for other in [1, 10, 11 + count, 1 << 40] {
+                assert_eq!(
+                    (lottery.place(other), lottery.number(other)),
+                    (other, other)
+                );
+            }
+        }
+    }
+
+    /// Chi-squared over ten tenths of the places, for each tenth of the numbers.
+    #[test]
+    fn no_place_is_likelier_for_those_who_came_first() {
+        let mut counts = [[0_u32; 10]; 10];
+        for seed in 0..2000 {
+            let lottery = lottery(0, 100, seed);
+            for number in 1..=100_u64 {
+                let tenth = |it: u64| usize::try_from((it - 1) / 10).unwrap();
+                counts[tenth(number)][tenth(lottery.place(number))] += 1;
+            }
+        }
+        for row in counts {
+            let expected = 2000.0;
+            let chi = row
+                .iter()
+                .map(|it| (f64::from(*it) - expected).powi(2) / expected);
+            let chi: f64 = chi.sum();
+            assert!(chi < 33.7, "{row:?} is that unlikely once in 10,000: {chi}");
+        }
+    }
+}

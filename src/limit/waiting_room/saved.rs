@@ -1,0 +1,80 @@
+use std::time::Duration;
+
+use super::gaps::Gaps;
+use super::{Call, Lottery, RoomLimits, WaitingRoom};
+use crate::limit::Moment;
+
+/// How long a room waits for visitors that may have drawn a number just before the process was
+/// killed: those at the front ask again within it.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// What of a room outlives its process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedRoom {
+    /// The last number that was drawn.
+    pub drawn: u64,
+    /// The last number that may have been drawn since: more, if the process was killed.
+    pub reserved: u64,
+    /// The last place that was called.
+    pub called: u64,
+    /// The numbers up to this one were sent away.
+    pub emptied: u64,
+    /// Whether it has opened.
+    pub is_open: bool,
+    /// Ranges of numbers that may never have been drawn: above the first, up to the second.
+    pub gaps: Vec<(u64, u64)>,
+    /// The first one first.
+    pub lotteries: Vec<Lottery>,
+    /// The numbers of those inside, and how long ago they asked.
+    pub sessions: Vec<(u64, Duration)>,
+    /// The places of those who are called, how long ago that was, and how long they have yet.
+    pub calls: Vec<(u64, Duration, Duration)>,
+}
+
+impl WaitingRoom {
+    /// What has to be kept of it.
+    #[must_use]
+    pub fn save(&self, now: Moment) -> SavedRoom {
+        let sessions = self.sessions.iter();
+        let calls = self.calls.iter();
+        SavedRoom {
+            drawn: self.drawn,
+            reserved: self.drawn,
+            called: self.called,
+            emptied: self.emptied,
+            is_open: self.is_open,
+            gaps: self.gaps.ranges().collect(),
+            lotteries: self.lotteries.clone(),
+            sessions: sessions
+                .map(|(number, seen)| (number, now.since(seen)))
+                .collect(),
+            calls: calls
+                .map(|(place, call)| (place, now.since(call.at), call.until.since(now)))
+                .collect(),
+        }
+    }
+
+    /// A room that goes on from a saved one.
+    #[must_use]
+    pub fn restore(saved: SavedRoom, limits: RoomLimits, now: Moment) -> Self {
+        let mut room = Self::new(limits, now);
+        room.drawn = saved.reserved.max(saved.drawn);
+        room.called = saved.called.min(room.drawn);
+        room.emptied = saved.emptied;
+        room.is_open = saved.is_open && limits.opens.is_none_or(|opens| opens <= now);
+        room.lotteries = saved.lotteries;
+        let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);
+        room.gaps = Gaps::of(ranges.filter(|(_, to)| *to > saved.called));
+        room.settled = now + SETTLING;
+        for (number, ago) in saved.sessions {
+            room.sessions.begin(number, now.before(ago), limits.idle);
+        }
+        for (place, ago, left) in saved.calls {
+            // While the gateway was away, nobody could come.
+            let until = now + left.max(limits.claim);
+            let at = now.before(ago);
+            room.calls.call(place, Call { at, until });
+        }
+        room
+    }
+}

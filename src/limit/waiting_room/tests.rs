@@ -1,0 +1,202 @@
+#![expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::*;
+use crate::limit::{Moment, Rate};
+
+const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
+
+fn at(seconds: f64) -> Moment {
+    Moment::from_nanos(1_000_000_000_000) + Duration::from_secs_f64(seconds)
+}
+
+fn limits(sessions: u32, admit: &str) -> RoomLimits {
+    RoomLimits {
+        sessions: NonZeroU32::new(sessions),
+        admit: match admit {
+            "none" => Rate::UNLIMITED,
+            rate => rate.parse().unwrap(),
+        },
+        idle: Duration::from_secs(60),
+        claim: Duration::from_secs(10),
+        opens: None,
+        is_paused: false,
+    }
+}
+
+/// A room in which so many are inside, and so many wait.
+fn filled(sessions: u32, waiting: u64) -> WaitingRoom {
+    let mut room = WaitingRoom::new(limits(sessions, "none"), at(0.0));
+    for number in 1..=u64::from(sessions) {
+        assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(number));
+    }
+    for _ in 0..waiting {
+        assert!(matches!(room.draw(KEYS, at(0.0)), Drawn::Waits(..)));
+    }
+    room
+}
+
+fn position(polled: Polled) -> Option<u64> {
+    match polled {
+        Polled::Waits(waiting) => waiting.position,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_session_ends_once_its_visitor_has_asked_nothing_for_idle() {
+    let mut room = filled(2, 2);
+    assert!(room.touch(1, KEYS, at(50.0)));
+    assert_eq!(position(room.poll(3, KEYS, at(59.0))), Some(1));
+    // Visitor 2 has left, and visitor 3 has its place; visitor 4 is the first now.
+    assert!(matches!(room.poll(3, KEYS, at(60.0)), Polled::Inside(_)));
+    assert_eq!(position(room.poll(4, KEYS, at(61.0))), Some(1));
+    assert!(!room.touch(2, KEYS, at(61.0)), "its session has ended");
+    assert!(room.touch(1, KEYS, at(61.0)));
+    assert_eq!(room.counts().left, 1);
+}
+
+#[test]
+fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
+    let mut room = filled(1, 3);
+    assert!(matches!(room.poll(2, KEYS, at(60.0)), Polled::Inside(_)));
+    assert_eq!(room.poll(2, KEYS, at(60.0)), Polled::Void);
+    for unknown in [0, 1, 5, u64::MAX] {
+        assert_eq!(
+            room.poll(unknown, KEYS, at(60.0)),
+            Polled::Void,
+            "{unknown}"
+        );
+    }
+    // Visitor 3 is called when 2 has left, and does not come within 10 s.
+    assert_eq!(position(room.poll(3, KEYS, at(119.0))), Some(1));
+    room.advance(KEYS, at(120.0));
+    assert_eq!(position(room.poll(4, KEYS, at(129.0))), Some(1));
+    assert_eq!(room.state().called, 1);
+    assert!(matches!(room.poll(4, KEYS, at(131.1)), Polled::Inside(_)));
+    assert_eq!(room.poll(3, KEYS, at(131.2)), Polled::Void);
+    let counts = room.counts();
+    assert_eq!((counts.called, counts.came, counts.lost), (3, 2, 1));
+}
+
+#[test]
+fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it() {
+    let mut room = WaitingRoom::new(limits(1, "1r/m"), at(0.0));
+    room.draw(KEYS, at(0.0));
+    for _ in 0..100 {
+        room.draw(KEYS, at(0.0));
+    }
+    let Polled::Waits(waiting) = room.poll(100, KEYS, at(1.0)) else {
+        panic!("it waits");
+    };
+    assert!((45..=60).contains(&waiting.retry_after), "{waiting:?}");
+    // All at once are called, long before the time that was told.
+    let quick = RoomLimits {
+        sessions: NonZeroU32::new(1000),
+        admit: Rate::UNLIMITED,
+        ..*room.limits()
+    };
+    room.retune(quick, KEYS, at(2.0));
+    let told = 1.0 + waiting.retry_after as f64;
+    room.advance(KEYS, at(told + 9.9));
+    assert!(matches!(
+        room.poll(100, KEYS, at(told + 9.9)),
+        Polled::Inside(_)
+    ));
+}
+
+#[test]
+fn asking_before_the_time_is_allowed_four_times_a_minute() {
+    let mut room = filled(1, 100);
+    let mut answers = Vec::new();
+    // Each answer says when to ask again, 6 s later and more.
+    for nth in 0..10 {
+        answers.push(matches!(
+            room.poll(100, KEYS, at(f64::from(nth) * 0.1)),
+            Polled::TooOften(_)
+        ));
+    }
+    let expected: Vec<bool> = (0..10).map(|nth| nth >= 4).collect();
+    assert_eq!(answers, expected);
+    let Polled::TooOften(waiting) = room.poll(100, KEYS, at(1.0)) else {
+        panic!("it is too often");
+    };
+    assert_eq!(waiting.position, Some(99));
+    // As told it is allowed, whatever was before.
+    let told = 1.0 + waiting.retry_after as f64;
+    assert!(matches!(room.poll(100, KEYS, at(told)), Polled::Waits(_)));
+    assert!(matches!(
+        room.poll(100, KEYS, at(told + 0.5)),
+        Polled::TooOften(_)
+    ));
+    // And one early poll more each 15 s.
+    assert!(matches!(
+        room.poll(99, KEYS, at(told + 0.5)),
+        Polled::Waits(_)
+    ));
+}
+
+#[test]
+fn nobody_is_called_while_the_room_is_paused_but_by_hand() {
+    let mut room = filled(5, 10);
+    let paused = RoomLimits {
+        is_paused: true,
+        ..*room.limits()
+    };
+    room.retune(paused, KEYS, at(1.0));
+    room.advance(KEYS, at(100.0));
+    assert_eq!((room.state().inside, room.state().called), (0, 0));
+    let Drawn::Waits(number, waiting) = room.draw(KEYS, at(100.0)) else {
+        panic!("nobody walks in");
+    };
+    assert_eq!(
+        (number, waiting.position, waiting.wait),
+        (16, Some(11), None)
+    );
+    assert_eq!(room.call(3, KEYS, at(100.0)), 3);
+    assert_eq!(room.call(3, KEYS, at(100.0)), 2, "there are five places");
+    assert!(matches!(room.poll(6, KEYS, at(101.0)), Polled::Inside(_)));
+    room.retune(limits(100, "none"), KEYS, at(102.0));
+    assert_eq!((room.state().waiting, room.state().called), (0, 10));
+}
+
+#[test]
+fn an_emptied_room_sends_all_away_who_wait_and_begins_anew() {
+    let mut room = filled(3, 10);
+    assert_eq!(room.empty(KEYS, at(1.0)), 10);
+    assert_eq!(room.poll(7, KEYS, at(2.0)), Polled::SentAway);
+    let Drawn::Waits(number, waiting) = room.draw(KEYS, at(2.0)) else {
+        panic!("those inside have stayed");
+    };
+    assert_eq!((number, waiting.position), (14, Some(1)));
+    assert!(room.touch(2, KEYS, at(3.0)));
+}
+
+#[test]
+fn a_place_that_was_free_for_long_is_not_made_up_for() {
+    let mut room = WaitingRoom::new(limits(2, "1r/s"), at(0.0));
+    assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(1));
+    for _ in 0..5 {
+        assert!(matches!(room.draw(KEYS, at(0.1)), Drawn::Waits(..)));
+    }
+    room.advance(KEYS, at(1.0));
+    assert_eq!(room.state().called, 1);
+    // It is full until a minute later; then one a second again.
+    room.poll(2, KEYS, at(1.0));
+    room.advance(KEYS, at(60.0));
+    assert_eq!(room.state().called, 1);
+    room.advance(KEYS, at(60.9));
+    assert_eq!(room.state().called, 1);
+}
+
+#[test]
+fn more_numbers_are_drawn_once_they_are_reserved() {
+    let mut room = filled(1, 2);
+    room.reserve(4);
+    assert!(matches!(room.draw(KEYS, at(1.0)), Drawn::Waits(4, _)));
+    assert_eq!(room.draw(KEYS, at(1.0)), Drawn::NoNumber);
+    room.reserve(100);
+    assert!(matches!(room.draw(KEYS, at(1.0)), Drawn::Waits(5, _)));
+}

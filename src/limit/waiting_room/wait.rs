@@ -1,0 +1,104 @@
+use std::time::Duration;
+
+use super::WaitingRoom;
+use crate::limit::Moment;
+
+/// Bounds of `Retry-After`, in seconds.
+const MIN_RETRY: f64 = 2.0;
+const MAX_RETRY: f64 = 60.0;
+
+/// What a visitor who waits is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Waiting {
+    /// The place in line, from 1; `None` before the room opens.
+    pub position: Option<u64>,
+    /// How long the wait will be; `None` if nobody is called for now, or nothing is known.
+    pub wait: Option<Duration>,
+    /// Seconds after which to ask again.
+    pub retry_after: u64,
+}
+
+impl WaitingRoom {
+    /// What a visitor is told, which is remembered.
+    pub(super) fn tell(&mut self, number: u64, now: Moment) -> Waiting {
+        let place = self.place(number);
+        let mut waiting = self.waiting_at(place, now);
+        waiting.retry_after = retry_after(self.time_left(&waiting, now), number);
+        let due = now + Duration::from_secs(waiting.retry_after);
+        let mut polls = std::mem::take(&mut self.polls);
+        polls.tell(number, due, |other| {
+            let other = self.place(other);
+            other <= self.called || other > place
+        });
+        self.polls = polls;
+        waiting
+    }
+
+    /// What a visitor is told who was told before to ask again at `due`.
+    pub(super) fn waiting_until(&self, place: u64, due: Moment, now: Moment) -> Waiting {
+        let left = due.since(now).as_secs_f64().ceil();
+        Waiting {
+            retry_after: whole(left.max(MIN_RETRY)),
+            ..self.waiting_at(place, now)
+        }
+    }
+
+    fn waiting_at(&self, place: u64, now: Moment) -> Waiting {
+        let position = self.is_open.then(|| {
+            let before = place - self.called;
+            before - self.gaps.ahead(self.called, place).min(before - 1)
+        });
+        let opens_in = self.limits.opens.map(|opens| opens.since(now));
+        let wait = match position {
+            Some(position) => self.wait_of(position),
+            // In the middle, as far as anyone can tell.
+            None => self
+                .wait_of(self.waiting() / 2 + 1)
+                .zip(opens_in)
+                .map(|(wait, it)| wait + it),
+        };
+        Waiting {
+            position,
+            wait: wait.filter(|_| !self.limits.is_paused),
+            retry_after: 0,
+        }
+    }
+
+    /// How long a place in line waits, by the measured pace of calls.
+    ///
+    /// Calls to those who do not come are in it: their places are called again.
+    fn wait_of(&self, position: u64) -> Option<Duration> {
+        #[expect(clippy::cast_precision_loss, reason = "no line is that long")]
+        let seconds = position as f64 / self.pace.per_second();
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn time_left(&self, waiting: &Waiting, now: Moment) -> f64 {
+        let opens = self
+            .limits
+            .opens
+            .map_or(0.0, |opens| opens.since(now).as_secs_f64());
+        waiting
+            .wait
+            .map_or(f64::INFINITY, |wait| wait.as_secs_f64())
+            .max(opens)
+    }
+}
+
+/// A tenth of the time that is left, spread by the number so that not all ask at once.
+fn retry_after(left: f64, number: u64) -> u64 {
+    let tenth = (left / 10.0).clamp(MIN_RETRY, MAX_RETRY);
+    // The golden ratio: numbers that follow each other are far apart.
+    #[expect(clippy::cast_precision_loss, reason = "it is below 65,536")]
+    let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as f64 / 65_536.0;
+    whole((tenth * (0.75 + spread / 4.0)).ceil().max(MIN_RETRY))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is from 2 to some 10,000"
+)]
+fn whole(seconds: f64) -> u64 {
+    seconds as u64
+}
