@@ -33,7 +33,7 @@ pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
             for warning in &settings.warnings {
                 complain(warning.as_warning(file));
             }
-            print(&config::show(settings))
+            print(&config::show(&settings.without_room_secrets()))
         }
         Err(problems) => {
             complain(problems.with_remedy());

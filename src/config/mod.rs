@@ -57,10 +57,10 @@ pub use schema::schema;
 pub use settings::{
     Authorities, ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit,
     FieldEdits, Host, HostPattern, HostRank, Listen, ListenAddress, ListenService, Matcher,
-    MatcherInput, MatcherValue, Media, Networks, OriginTls, Page, PageChoice, PageContent,
-    PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans, Precedence,
-    RejectBody, RequestInputs, RouteIndex, RouteLimit, Scheme, ServerUrl, Settings, SocketMode,
-    Statuses,
+    MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
+    PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans,
+    Precedence, RejectBody, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl,
+    Settings, SocketMode, Statuses,
 };
 pub(crate) use short_key::short_key;
 pub use show::show;
@@ -79,6 +79,7 @@ pub use tables::origin::{HostRule, Http2, Origin, Resolve};
 pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
+pub use tables::room::Room;
 pub use tables::route::{RatelimitHeaders, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};

@@ -1,6 +1,6 @@
 //! Variables of the environment in strings: `"${REDIS_URL}"`.
 //!
-//! Keys of zones, and of `balance`, keep their own variables, and have none of the environment.
+//! Keys of zones, of `balance` and of `bind` keep their own variables, and have none of the environment.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -67,9 +67,7 @@ struct Expansion<'e, 't> {
 impl Expansion<'_, '_> {
     /// Returns whether the value has variables.
     fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
-        let of = |table: &str, field: &str| path.len() == 3 && path[0] == table && path[2] == field;
-        let is_key = of("zones", "key") || of("origins", "balance");
-        if is_key || !has_variable(value.get_ref()) {
+        if is_key(&path) || !has_variable(value.get_ref()) {
             return false;
         }
         let below = |name: &str| {
@@ -180,6 +178,15 @@ impl Expansion<'_, '_> {
         filled.push_str(rest);
         Ok((filled, has_any))
     }
+}
+
+/// Whether a value is a key, which has variables of its own.
+fn is_key(path: &[String]) -> bool {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    matches!(
+        path[..],
+        ["zones", _, "key"] | ["origins", _, "balance"] | ["origins", _, "room", "bind"]
+    )
 }
 
 /// Whether variables of the request stand beside those of the environment: in a field for origins.

@@ -181,7 +181,13 @@ fn settings<'r>(
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
     let (zone_names, zones, classes) = zone::read(&zone_nodes);
-    let (origin_names, origins) = origin::read(&origin_nodes, &zone_names);
+    let known_zones = limit::Zones {
+        names: &zone_names,
+        zones: &zones,
+    };
+    // A wrong one counts: it is there.
+    let has_state = server_node.is_some_and(|node| node.field("state").is_some());
+    let (origin_names, origins) = origin::read(&origin_nodes, known_zones, has_state);
     for node in classes {
         is_class(node, &origins);
     }
@@ -195,10 +201,7 @@ fn settings<'r>(
     let known = routes::Known {
         origin_names: &origin_names,
         origins: &origins,
-        zones: limit::Zones {
-            names: &zone_names,
-            zones: &zones,
-        },
+        zones: known_zones,
         listens: &server.listen,
     };
     let routes = routes::read(&route_nodes, &known);

@@ -3,6 +3,7 @@ mod cost;
 mod field_edits;
 mod listen;
 mod networks;
+mod opening_time;
 mod origin_tls;
 mod page;
 mod path_pattern;
@@ -10,6 +11,7 @@ mod peers;
 mod plans;
 mod request_inputs;
 mod rewrite;
+mod room_secret;
 mod route_index;
 mod route_limit;
 mod route_match;
@@ -25,6 +27,7 @@ pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks};
+pub use opening_time::OpeningTime;
 pub use origin_tls::{Authorities, ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages, RejectBody};
 pub use path_pattern::{PathPattern, Precedence};
@@ -32,6 +35,7 @@ pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
+pub use room_secret::RoomSecret;
 pub use route_index::RouteIndex;
 pub use route_limit::RouteLimit;
 pub use route_match::{HostPattern, HostRank, Matcher, MatcherInput, MatcherValue};
@@ -132,8 +136,8 @@ impl Settings {
         least
     }
 
-    /// The same settings without the store's password, and with masked names in place of the keys
-    /// of plans where a zone has `mask_keys`.
+    /// The same settings without the store's password and the secrets of waiting rooms, and with
+    /// masked names in place of the keys of plans where a zone has `mask_keys`.
     ///
     /// For readers that may see the settings but not the file.
     #[must_use]
@@ -143,7 +147,7 @@ impl Settings {
 
     /// [`without_secrets`](Self::without_secrets) where these zones mask keys.
     pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
-        let mut settings = self.clone();
+        let mut settings = self.without_room_secrets();
         settings.redis.url = settings.redis.url.without_password();
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
@@ -157,6 +161,24 @@ impl Settings {
             };
             let written = &mut settings.from_environment;
             written.retain(|path, _| !is_of_keys(path));
+        }
+        settings
+    }
+
+    /// The same settings without the secrets of waiting rooms, which no output has.
+    #[must_use]
+    pub fn without_room_secrets(&self) -> Self {
+        let mut settings = self.clone();
+        for origin in &mut settings.origins {
+            let Some(room) = &mut origin.room else {
+                continue;
+            };
+            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
+            // A secret may stand beside variables of the environment: in its list, and in tables
+            // that are written on one line.
+            let place = ["origins", &origin.name, "room", "secret"];
+            let written = &mut settings.from_environment;
+            written.retain(|path, _| !path.iter().zip(place).all(|(name, it)| name == it));
         }
         settings
     }

@@ -42,6 +42,18 @@ pub enum PageValue {
     RetryAfter,
     /// `{{request_id}}`: empty if requests have none.
     RequestId,
+    /// `{{position}}`: the place in line, of a waiting room as are those below.
+    Position,
+    /// `{{ahead}}`: how many visitors are ahead.
+    Ahead,
+    /// `{{wait}}`: the time that it will take.
+    Wait,
+    /// `{{refresh}}`: seconds until the page asks again.
+    Refresh,
+    /// `{{opens}}`: when the room opens.
+    Opens,
+    /// `{{word}}`: a message of the operator.
+    Word,
 }
 
 impl PageValue {
@@ -50,17 +62,39 @@ impl PageValue {
         ("retry_after", Self::RetryAfter),
         ("request_id", Self::RequestId),
     ];
+
+    /// The values that only the page of a waiting room has.
+    const OF_ROOM: [(&'static str, Self); 6] = [
+        ("position", Self::Position),
+        ("ahead", Self::Ahead),
+        ("wait", Self::Wait),
+        ("refresh", Self::Refresh),
+        ("opens", Self::Opens),
+        ("word", Self::Word),
+    ];
 }
 
 impl PageContent {
     /// Reads a page. Other names in double braces stay text: scripts may have such templates.
     #[must_use]
     pub fn parse(media: Media, text: &str) -> Self {
+        Self::with_values(media, text, &[&PageValue::NAMED])
+    }
+
+    /// Reads the HTML page of a waiting room, which has more values.
+    #[must_use]
+    pub fn parse_room(text: &str) -> Self {
+        let named: [&[_]; 2] = [&PageValue::NAMED, &PageValue::OF_ROOM];
+        Self::with_values(Media::Html, text, &named)
+    }
+
+    fn with_values(media: Media, text: &str, named: &[&[(&str, PageValue)]]) -> Self {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, behind)) = rest.split_once("{{") {
             plain.push_str(before);
             let value = behind.split_once("}}").and_then(|(name, rest)| {
-                let named = PageValue::NAMED.iter().find(|it| it.0 == name.trim());
+                let mut named = named.iter().copied().flatten();
+                let named = named.find(|it| it.0 == name.trim());
                 named.map(|(_, value)| (*value, rest))
             });
             if let Some((value, behind)) = value {

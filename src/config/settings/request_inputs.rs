@@ -1,6 +1,6 @@
 use super::CostRule;
 use crate::config::spelling::{is_field, is_same_field};
-use crate::config::{Origin, Part, Route, Variable, Zone};
+use crate::config::{KeyTemplate, Origin, Part, Route, Variable, Zone};
 
 /// What the limits of a route read from the fields and the query of a request.
 ///
@@ -38,15 +38,19 @@ const LISTS: [&str; 16] = [
 ];
 
 impl RequestInputs {
-    /// What the limits, the gate and the cost of a route read.
+    /// What the limits, the gate, the waiting room and the cost of a route read.
     pub(in crate::config) fn of(route: &Route, zones: &[Zone], origins: &[Origin]) -> Self {
         let origin = route.origin().and_then(|origin| origins.get(origin));
         let limits = route.limits.iter().map(|limit| limit.zone);
         let used = limits.chain(origin.and_then(|origin| origin.share));
-        let parts = used.filter_map(|zone| zones.get(zone));
+        let room = origin.filter(|_| route.asks_room);
+        let room = room.and_then(|origin| origin.room.as_ref());
+        let used = used.chain(room.and_then(|room| Some(room.draw?.zone)));
+        let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
+        let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
         let mut inputs = Self::default();
         let authorization = "authorization".to_owned();
-        for part in parts.flat_map(|zone| zone.key.parts()) {
+        for part in keys.flat_map(KeyTemplate::parts) {
             let (names, name) = match part {
                 Part::Variable(Variable::Header(name)) => (&mut inputs.fields, name),
                 Part::Variable(Variable::Jwt { .. }) => (&mut inputs.fields, &authorization),

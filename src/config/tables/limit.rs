@@ -29,12 +29,22 @@ table! {
     }
 }
 
+table! {
+    pub(in crate::config) const DRAW {
+        zone: Field::of(Form::Text).required("\"per_client\""), NextRequest,
+            "The zone that counts the numbers that a client draws.";
+        burst: Field::of(COUNT.form), NextRequest,
+            "Leaky bucket: how many above the rate. Token bucket: its capacity.";
+    }
+}
+
 /// The limits as they are shown.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
     bare(&list(limits.iter().map(|limit| show_limit(*limit, zones))))
 }
 
 /// The zones that limits can name: all names, and the zones without problems.
+#[derive(Clone, Copy)]
 pub(in crate::config) struct Zones<'a> {
     pub(in crate::config) names: &'a [&'a str],
     pub(in crate::config) zones: &'a [Option<Zone>],
@@ -147,6 +157,11 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
             ));
         }
     }
+    burst_at_once(fields, algorithm, rate).map(at_once)
+}
+
+/// Reads the `burst` of a limit of such a zone.
+fn burst_at_once(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<u32> {
     let most = if algorithm.has_windows() {
         if let Some(node) = fields.get("burst") {
             node.wrong(&format!(
@@ -159,13 +174,55 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         let capacity = fields.optional("burst", None, |node| (CAPACITY.read)(node).map(Some))?;
         capacity.or(rate.whole_count())
     };
-    Some(Limit {
-        burst: most.unwrap_or(1).saturating_sub(1),
+    Some(most.unwrap_or(1).saturating_sub(1))
+}
+
+/// A limit in which nothing waits, and that does not bound what runs.
+fn at_once(burst: u32) -> Limit {
+    Limit {
+        burst,
         delay: Delay::Never,
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
         above_burst: 0,
+    }
+}
+
+/// Reads the `draw` of a room: a limit in which nothing waits.
+pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
+    let mut fields = Fields::of(node, "draw".to_owned(), DRAW)?;
+    let zone = fields.required("zone", |node| index(node, "zones", zones.names));
+    let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+    let burst = match known {
+        Some(zone) if !zone.algorithm.queues() => {
+            burst_at_once(&mut fields, zone.algorithm, zone.rate)
+        }
+        _ => fields.optional("burst", 0, COUNT.read),
+    };
+    fields.finish();
+    if let Some(known) = known.filter(|zone| zone.limits_no_rate()) {
+        node.wrong(&format!(
+            "zone {} has no rate, so drawing would not be limited; name a zone that has one, or remove draw",
+            known.name
+        ));
+    }
+    Some(RouteLimit {
+        zone: zone?,
+        limit: at_once(burst?),
+    })
+}
+
+/// The `draw` of a room as it is shown.
+pub(super) fn shown_draw(draw: RouteLimit, zones: &[Zone]) -> Option<Shown> {
+    let zone = &zones[draw.zone];
+    let (name, burst) = (toml_text(&zone.name), draw.limit.burst);
+    bare(&match zone.algorithm {
+        algorithm if algorithm.has_windows() => format!("{{ zone = {name} }}"),
+        algorithm if !algorithm.queues() => {
+            format!("{{ zone = {name}, burst = {} }}", u64::from(burst) + 1)
+        }
+        _ => format!("{{ zone = {name}, burst = {burst} }}"),
     })
 }
 

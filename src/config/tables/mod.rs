@@ -24,6 +24,7 @@ pub(super) mod plan_keys;
 mod prelude;
 pub(super) mod redis;
 mod rewrite;
+pub(super) mod room;
 pub(super) mod route;
 mod route_match;
 pub(super) mod routes;

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use super::balance::BALANCE;
 use super::fail_on::FAIL_ON;
+use super::limit::Zones;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
 use super::origin_tls;
 use super::prelude::*;
-use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, StoreKind};
+use super::room;
+use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
 use crate::store::Pace;
 
@@ -104,6 +106,11 @@ table! {
         health: Option<Health>;
         + health: Field::of(Form::Table(Health::TABLE)), Now, "Checks of the servers.",
             |it, settings| shown_table(it.health.as_ref(), settings);
+        /// Where visitors wait for their turn; `None`: there is no room.
+        room: Option<Room>;
+        + room: Field::of(Form::Table(Room::TABLE)), Now,
+            "A waiting room: it lets visitors in by number.",
+            |it, settings| shown_table(it.room.as_ref(), settings);
     }
 }
 
@@ -125,10 +132,11 @@ const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |i
     })
 });
 
-/// Reads the entries of `[origins]`.
+/// Reads the entries of `[origins]`. `has_state`: whether the gateway keeps a state.
 pub(in crate::config) fn read<'r>(
     entries: &[Node<'r>],
-    zones: &[&str],
+    zones: Zones,
+    has_state: bool,
 ) -> (Names<'r>, Vec<Option<Origin>>) {
     named("origins", Origin::TABLE, entries, |mut fields, name| {
         let mut origin = Origin {
@@ -136,10 +144,14 @@ pub(in crate::config) fn read<'r>(
             ..Origin::read(&mut fields)
         };
         let share = fields.get("share");
-        origin.share = share.and_then(|node| index(node, "zones", zones));
+        origin.share = share.and_then(|node| index(node, "zones", zones.names));
         origin.tls = origin_tls::read(&mut fields, &origin.servers);
         origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
         origin.health = fields.table("health", Health::TABLE).map(Health::of);
+        let table = fields.table("room", Room::TABLE);
+        origin.room = table
+            .zip(fields.value("room"))
+            .map(|(table, node)| room::read(table, node, &zones, has_state));
         check(&mut fields, &origin);
         fields.finish();
         Some(origin)

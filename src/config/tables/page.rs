@@ -1,5 +1,6 @@
 //! `pages` and `reject_body` of a route: texts, and files that are read with the configuration.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::prelude::*;
@@ -129,12 +130,23 @@ fn choice(node: Node) -> Option<PageChoice> {
 /// Reads a file of this type, or of that which its name has.
 fn page(node: Node, media: Option<Media>) -> Option<Page> {
     let what = "the name of a file such as \"busy.html\"";
+    page_of(node, what, |file, text| {
+        PageContent::parse(media.unwrap_or_else(|| Media::of(file)), text)
+    })
+}
+
+/// Reads the page of a waiting room.
+pub(super) fn room_page(node: Node) -> Option<Page> {
+    let what = "the name of a file such as \"wait.html\"";
+    page_of(node, what, |_, text| PageContent::parse_room(text))
+}
+
+fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageContent) -> Option<Page> {
     let file = values::named_file(node, FileKind::Page, what)?;
     let wrong = match read_regular(&file, LARGEST).map(String::from_utf8) {
         Ok(Ok(text)) => {
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-            let media = media.unwrap_or_else(|| Media::of(&file));
-            let content = Arc::new(PageContent::parse(media, text));
+            let content = Arc::new(parse(&file, text));
             return Some(Page { file, content });
         }
         Ok(Err(_)) => "is not UTF-8".to_owned(),

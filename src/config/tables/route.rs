@@ -75,6 +75,16 @@ table! {
         + class: Field::of(NOT_EMPTY_FORM), NextRequest,
             "Class of these requests at the gate. Default: the origin's first class.",
             |it, _| (!it.class.is_empty()).then(|| shown(&it.class))?;
+        /// Whether its requests ask the waiting room of the origin, if that has one.
+        room: bool;
+        + room: Field::of(Form::Boolean).or("true"), NextRequest,
+            "Ask the waiting room of the origin, if it has one; false: requests of this route pass it by.",
+            |it, settings| {
+                let has_room = settings.origins[it.origin()?].room.is_some();
+                (has_room || !it.room).then(|| bare(&it.room))?
+            };
+        /// Whether `room` is true and its origin has a room.
+        asks_room: bool;
         /// Its limits, each zone at most once; empty: the route only forwards.
         limits: Vec<RouteLimit>;
         + limits: Field::of(limit::FORM).or("[]").shown_at(1), NextRequest,
@@ -108,9 +118,10 @@ table! {
 }
 
 /// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 14] = [
+pub(in crate::config) const NOT_REFUSED: [&str; 15] = [
     "origin",
     "class",
+    "room",
     "limits",
     "cost",
     "refund",

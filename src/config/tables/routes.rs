@@ -127,6 +127,9 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     let class = fields.get("class");
     let name = class.map(|node| values::class(node).map(|name| (node, name)));
     let class = origin.and_then(|origin| class_of(name, origin));
+    let room = fields.read_given("room", None, values::boolean);
+    route.room = room.unwrap_or(true);
+    route.asks_room = route.room && origin.is_some_and(|origin| origin.room.is_some());
     let limits = fields.optional("limits", Vec::new(), |node| limit::read(node, &known.zones));
     if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
         cost::check(node, &route.cost, limits, known.zones.zones);

@@ -168,7 +168,8 @@ fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm:
     node.wrong(&wrong);
 }
 
-fn key(node: Node) -> Option<KeyTemplate> {
+/// Reads a key.
+pub(super) fn key(node: Node) -> Option<KeyTemplate> {
     match node.value.as_str() {
         Some(text) => key_template(node, text),
         None => node.expected("variables such as \"$remote_addr\""),

@@ -105,6 +105,47 @@ pub(super) struct PageValues<'a> {
     pub(super) status: u16,
     pub(super) retry_after: Option<u64>,
     pub(super) request_id: Option<&'a str>,
+    /// What only the page of a waiting room has.
+    pub(super) room: Option<&'a RoomValues<'a>>,
+}
+
+/// What is filled into the page of a waiting room, beside the values of each page.
+pub(super) struct RoomValues<'a> {
+    /// The place in line, from 1.
+    pub(super) position: &'a str,
+    /// How many visitors are ahead.
+    pub(super) ahead: &'a str,
+    /// The time that it will take.
+    pub(super) wait: &'a str,
+    /// Seconds until the page asks again.
+    pub(super) refresh: &'a str,
+    /// When the room opens; empty if it is open.
+    pub(super) opens: &'a str,
+    /// A message of the operator; empty if there is none.
+    pub(super) word: &'a str,
+}
+
+/// The values of a room as a page has them.
+struct RoomTexts {
+    position: String,
+    ahead: String,
+    wait: String,
+    refresh: String,
+    opens: String,
+    word: String,
+}
+
+impl RoomTexts {
+    fn new(values: &RoomValues<'_>, escape: impl Fn(&str) -> String) -> Self {
+        Self {
+            position: escape(values.position),
+            ahead: escape(values.ahead),
+            wait: escape(values.wait),
+            refresh: escape(values.refresh),
+            opens: escape(values.opens),
+            word: escape(values.word),
+        }
+    }
 }
 
 /// The rest of a page's body.
@@ -115,6 +156,8 @@ pub(super) struct PageBody {
     status: String,
     retry_after: String,
     request_id: String,
+    /// Boxed: few pages are of a room.
+    room: Option<Box<RoomTexts>>,
     /// The piece that comes next, and how much of it is already taken.
     next: (usize, usize),
 }
@@ -128,6 +171,7 @@ impl PageBody {
             status: values.status.to_string(),
             retry_after: retry_after.unwrap_or_default(),
             request_id: values.request_id.map(escape).unwrap_or_default(),
+            room: values.room.map(|it| Box::new(RoomTexts::new(it, escape))),
             next: (0, 0),
         }
     }
@@ -138,7 +182,18 @@ impl PageBody {
             PagePart::Value(PageValue::Status) => &self.status,
             PagePart::Value(PageValue::RetryAfter) => &self.retry_after,
             PagePart::Value(PageValue::RequestId) => &self.request_id,
+            PagePart::Value(PageValue::Position) => self.of_room(|it| &it.position),
+            PagePart::Value(PageValue::Ahead) => self.of_room(|it| &it.ahead),
+            PagePart::Value(PageValue::Wait) => self.of_room(|it| &it.wait),
+            PagePart::Value(PageValue::Refresh) => self.of_room(|it| &it.refresh),
+            PagePart::Value(PageValue::Opens) => self.of_room(|it| &it.opens),
+            PagePart::Value(PageValue::Word) => self.of_room(|it| &it.word),
         }
+    }
+
+    /// A value of the room; empty without one.
+    fn of_room(&self, value: impl FnOnce(&RoomTexts) -> &String) -> &str {
+        self.room.as_deref().map_or("", |room| value(room))
     }
 
     /// The length of the whole body.
@@ -260,6 +315,7 @@ mod tests {
             status: 503,
             retry_after: None,
             request_id: Some("a<b"),
+            room: None,
         };
         let mut body = PageBody::new(&content, &values);
         let (length, mut all, mut pieces) = (body.length(), Vec::new(), 0);

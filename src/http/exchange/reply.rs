@@ -293,6 +293,7 @@ impl<'a> Reply<'a> {
                 status: self.status,
                 retry_after: self.retry_after.map(RetryAfter::seconds),
                 request_id: record.request_id().map(|(_, id)| id),
+                room: None,
             };
             PageBody::new(page.content, &values)
         });

@@ -43,6 +43,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     }
     for (route, node) in settings.routes.iter().zip(&places.routes) {
         wildcard(route, *node);
+        room(settings, route, *node);
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);
@@ -75,8 +76,25 @@ fn wildcard(route: &Route, node: Node) {
     ));
 }
 
+/// Warns of a route that asks for the waiting room of an origin without one.
+fn room(settings: &Settings, route: &Route, node: Node) {
+    let (Some(node), Some(origin)) = (node.field("room"), route.origin()) else {
+        return;
+    };
+    let name = &settings.origins[origin].name;
+    if route.room && !route.asks_room {
+        node.warn(&format!(
+            "origin {name} has no waiting room, so this does nothing; add [origins.{name}.room], or remove it"
+        ));
+    }
+}
+
 fn is_used(settings: &Settings, zone: usize) -> bool {
     let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
     let mut origins = settings.origins.iter();
-    limits.any(|limit| limit.zone == zone) || origins.any(|origin| origin.share == Some(zone))
+    limits.any(|limit| limit.zone == zone)
+        || origins.any(|origin| {
+            let draw = origin.room.as_ref().and_then(|room| room.draw);
+            origin.share == Some(zone) || draw.is_some_and(|draw| draw.zone == zone)
+        })
 }

@@ -1,0 +1,112 @@
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use crate::limit::Moment;
+
+/// A moment with an offset from UTC (RFC 3339), such as `2026-12-01T10:00:00+01:00`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpeningTime {
+    /// The moment, from 1970 to 2554.
+    pub at: Moment,
+    /// As it is written.
+    written: Box<str>,
+}
+
+impl FromStr for OpeningTime {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "a time is written as \"2026-12-01T10:00:00+01:00\"";
+        let offset = offset_of(text).ok_or(FORM)?;
+        if offset.is_empty() {
+            return Err(
+                "a time without an offset from UTC is another moment in each time zone; add one behind it, such as +01:00, or Z for UTC",
+            );
+        }
+        let time: Timestamp = text.parse().map_err(|_| FORM)?;
+        let nanos = u64::try_from(time.as_nanosecond());
+        let nanos = nanos.map_err(|_| "the time must be from 1970 to 2554")?;
+        Ok(Self {
+            at: Moment::from_nanos(nanos),
+            written: text.into(),
+        })
+    }
+}
+
+/// What follows date and time: an offset in the form of RFC 3339, or nothing.
+///
+/// `None`: the text has another form.
+fn offset_of(text: &str) -> Option<&str> {
+    const SECONDS: &str = "0000-00-00T00:00:00";
+    let (time, rest) = text.split_at_checked(SECONDS.len())?;
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+            (1..=9)
+                .contains(&(fraction.len() - rest.len()))
+                .then_some(rest)?
+        }
+        None => rest,
+    };
+    let is_offset = matches!(&*shape(rest), "" | "Z" | "+00:00" | "-00:00");
+    (shape(time) == SECONDS && is_offset).then_some(rest)
+}
+
+/// A text with a 0 for each digit.
+fn shape(text: &str) -> String {
+    let zero = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    text.chars().map(zero).collect()
+}
+
+/// As it is written.
+impl fmt::Display for OpeningTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_with_an_offset_is_a_moment() {
+        for (text, seconds) in [
+            ("2026-12-01T10:00:00+01:00", 1_796_115_600),
+            ("2026-12-01T09:00:00Z", 1_796_115_600),
+            ("2026-12-01T03:30:00.000-05:30", 1_796_115_600),
+            ("1970-01-01T00:00:00Z", 0),
+        ] {
+            let time: OpeningTime = text.parse().unwrap();
+            assert_eq!(
+                time.at,
+                Moment::from_nanos(seconds * 1_000_000_000),
+                "{text}"
+            );
+            assert_eq!(time.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for (text, why) in [
+            ("2026-12-01T10:00:00", "without an offset"),
+            ("2026-12-01T10:00:00.5", "without an offset"),
+            ("2026-12-01", "is written as"),
+            ("2026-12-01 10:00:00Z", "is written as"),
+            ("2026-12-01T10:00Z", "is written as"),
+            ("2026-12-01T10:00:00.Z", "is written as"),
+            ("2026-12-01T10:00:00+01", "is written as"),
+            ("2026-12-01T10:00:00+01:00[Europe/Berlin]", "is written as"),
+            ("2026-02-30T10:00:00Z", "is written as"),
+            ("2026-12-01T10:00:00é", "is written as"),
+            ("1969-12-31T23:59:59Z", "from 1970 to 2554"),
+            ("2600-01-01T00:00:00Z", "from 1970 to 2554"),
+        ] {
+            let wrong = text.parse::<OpeningTime>().unwrap_err();
+            assert!(wrong.contains(why), "{text}: {wrong}");
+        }
+    }
+}

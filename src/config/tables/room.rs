@@ -1,0 +1,224 @@
+//! `[origins.NAME.room]`.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::limit::{self, Zones};
+use super::page;
+use super::prelude::*;
+use super::zone::key;
+use crate::config::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
+use crate::limit::{Rate, show_duration};
+
+table! {
+    /// `[origins.NAME.room]`: a waiting room, which lets visitors in by number.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Room {
+        /// `None`: not bounded.
+        sessions: Option<NonZeroU32> = whole_or_zero::<_, 1_000_000>().or("0"), Now,
+            "Visitors inside at once; 0: not bounded.";
+        /// `None`: as fast as places come free. At most 1000 a second.
+        admit: Option<Rate> = ADMIT.or("\"none\""), Now,
+            "New visitors let in, up to 1000r/s; \"none\": as fast as places come free.";
+        /// From a second to a day.
+        idle: Duration = IDLE.or("\"10m\""), Now,
+            "A visitor without a request for so long has left, from 1s to 24h.";
+        /// From 4 seconds to an hour.
+        claim: Duration = CLAIM.or("\"60s\""), Now,
+            "A visitor who is called and does not come within this time loses the turn, from 4s to 1h.";
+        /// `None`: the gateway's own.
+        page: Option<Page> = PAGE.optional(), NextRequest,
+            "A file of HTML of at most 256KB for browsers that wait. Default: drip's own page.";
+        /// The first one signs, all of them are accepted. Empty: the state file of the gateway
+        /// keeps one.
+        secret: Vec<RoomSecret> = SECRET.or_else(Vec::new), Now,
+            "Signs tickets and sessions: a text of at least 16 bytes such as \"${ROOM_SECRET}\", or a list of up to 4, of which the first one signs and all are accepted. Default: made at the first start and kept in state of [server].";
+        store: StoreKind = word().or("\"memory\""), Now,
+            "Where the counters and the sessions are; with \"redis\" all gateways have one room.";
+        /// `None`: it is open.
+        opens: Option<OpeningTime> = OPENS.optional(), Now,
+            "A time such as \"2026-12-01T10:00:00+01:00\". Visitors who come before it wait, and are called in random order from then on.";
+        /// Never constant. `None`: a ticket is good for whoever has it.
+        bind: Option<KeyTemplate> = BIND.optional(), NextRequest,
+            "A ticket and a session are good only for requests with the same value of this key, such as \"$remote_addr\".";
+        /// Nothing waits for it. `None`: drawing is not limited.
+        draw: Option<RouteLimit>;
+        + draw: Field::of(Form::Table(limit::DRAW)), NextRequest,
+            "Limits how many numbers a client draws: { zone = \"per_client\", burst = 3 }.",
+            |it, settings| limit::shown_draw(it.draw?, &settings.zones);
+    }
+}
+
+const MAX_ADMIT: f64 = 1000.0;
+
+const ADMIT: Kind<Option<Rate>> = Kind {
+    read: |node| {
+        let rate = (RATE_OR_NONE.read)(node)?;
+        if rate.is_some_and(|rate| rate.per_second() > MAX_ADMIT) {
+            node.wrong(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as places come free; found {}", node.found()));
+            return None;
+        }
+        Some(rate)
+    },
+    ..RATE_OR_NONE
+};
+
+const SECOND: u64 = 1_000_000_000;
+/// Shortest and longest `idle`, in nanoseconds.
+const IDLES: (u64, u64) = (SECOND, 24 * 3600 * SECOND);
+/// Shortest and longest `claim`, in nanoseconds.
+const CLAIMS: (u64, u64) = (4 * SECOND, 3600 * SECOND);
+
+const IDLE: Kind<Duration> = Kind {
+    form: Form::Duration(IDLES.0, IDLES.1),
+    read: |node| between(node, IDLES),
+    ..DURATION
+};
+
+const CLAIM: Kind<Duration> = Kind {
+    form: Form::Duration(CLAIMS.0, CLAIMS.1),
+    read: |node| {
+        let claim = values::duration(node)?;
+        let least = Duration::from_nanos(CLAIMS.0);
+        if claim < least {
+            let (least, found) = (show_duration(least), node.found());
+            node.wrong(&format!("a visitor is told to ask again after 2s at the earliest, so a shorter time than {least} would take the turn of visitors who keep to that; raise it to at least {least}; found {found}"));
+            return None;
+        }
+        between(node, CLAIMS)
+    },
+    ..DURATION
+};
+
+/// A duration from so many to so many nanoseconds.
+fn between(node: Node, (least, most): (u64, u64)) -> Option<Duration> {
+    let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
+    let span = values::duration(node)?;
+    let fits = Some(span).filter(|span| (least..=most).contains(span));
+    let (least, most) = (show_duration(least), show_duration(most));
+    fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
+}
+
+const PAGE: Kind<Option<Page>> = kind(
+    NOT_EMPTY_FORM,
+    |node| page::room_page(node).map(Some),
+    |it| shown(&it.as_ref()?.file.display()),
+);
+
+/// Most secrets: one that signs, and older ones whose tickets are still in use.
+const MAX_SECRETS: usize = 4;
+
+const SECRET: Kind<Vec<RoomSecret>> = kind(
+    Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]),
+    secrets,
+    |it| match &it[..] {
+        [] => None,
+        [secret] => bare(secret.toml()),
+        all => bare(&list(all.iter().map(|it| it.toml().to_owned()))),
+    },
+);
+
+/// Reads secrets. No message shows a value.
+fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
+    let items = node.items().unwrap_or_else(|| vec![node]);
+    if !(1..=MAX_SECRETS).contains(&items.len()) {
+        node.tell(&format!(
+            "a list has from 1 to {MAX_SECRETS} secrets; found {}",
+            items.len()
+        ));
+        return None;
+    }
+    let mut all: Vec<RoomSecret> = Vec::new();
+    let mut is_right = true;
+    for item in items {
+        match secret(item) {
+            Some(secret) if all.iter().any(|it| it.as_bytes() == secret.as_bytes()) => {
+                item.tell("the same secret is there twice; remove one");
+                is_right = false;
+            }
+            Some(secret) => all.push(secret),
+            None => is_right = false,
+        }
+    }
+    is_right.then_some(all)
+}
+
+fn secret(node: Node) -> Option<RoomSecret> {
+    let Some(value) = node.value.as_str() else {
+        node.tell("expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them");
+        return None;
+    };
+    if value.len() < RoomSecret::MIN_BYTES {
+        node.tell(&format!(
+            "a secret has at least {} bytes, so that nobody can guess it; make one with openssl rand -base64 32",
+            RoomSecret::MIN_BYTES
+        ));
+        return None;
+    }
+    Some(RoomSecret::new(value, node.written().as_deref()))
+}
+
+const OPENS: Kind<Option<OpeningTime>> = kind(
+    Form::Like(
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})",
+    ),
+    |node| {
+        const WHAT: &str = "a time such as \"2026-12-01T10:00:00+01:00\"";
+        let DeValue::Datetime(time) = node.value else {
+            return values::parsed(node, WHAT, str::parse).map(Some);
+        };
+        // TOML has times without quotes.
+        let time = time.to_string().parse();
+        let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
+        time.map_err(wrong).ok().map(Some)
+    },
+    |it| shown(it.as_ref()?),
+);
+
+const BIND: Kind<Option<KeyTemplate>> = kind(
+    Form::Template("(.|\\n)+"),
+    |node| {
+        let key = key(node)?;
+        if key.is_constant() {
+            node.wrong(&format!("without a variable all visitors have one key; name one such as \"$remote_addr\", or remove bind; found {}", node.found()));
+            return None;
+        }
+        Some(Some(key))
+    },
+    // A key has variables of its own, and none of the environment.
+    |it| bare(&toml_string(&it.as_ref()?.to_string())),
+);
+
+/// Reads the room of an origin. `node`: its table. `has_state`: whether the gateway keeps a state.
+pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: bool) -> Room {
+    let mut room = Room::read(&mut fields);
+    room.draw = fields
+        .get("draw")
+        .and_then(|node| limit::read_draw(node, zones));
+    check(&fields, node, &room, has_state);
+    fields.finish();
+    room
+}
+
+/// Reports values that do not fit each other.
+fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
+    if room.admits_all()
+        && !["sessions", "admit", "opens"]
+            .iter()
+            .any(|it| fields.is_wrong(it))
+    {
+        node.tell("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
+    }
+    if room.secret.is_empty() && !has_state && !fields.is_wrong("secret") {
+        node.missing("it has no secret to sign tickets with; add secret = \"${ROOM_SECRET}\", or state = \"drip.state\" in [server], where drip keeps one that it makes");
+    }
+}
+
+impl Room {
+    /// Whether nobody would ever wait.
+    fn admits_all(&self) -> bool {
+        self.sessions.is_none() && self.admit.is_none() && self.opens.is_none()
+    }
+}
