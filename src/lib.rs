@@ -12,6 +12,7 @@
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
+//! | [`room`] | the waiting room of an origin: its visitors, their tickets and sessions |
 //! | [`zone`] | zones: their supervisors, key actors and turns |
 //! | [`gate`] | what paces an origin and limits the requests at it |
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
@@ -35,6 +36,7 @@ pub mod limit;
 pub mod observe;
 pub mod origin;
 pub mod replay;
+pub mod room;
 pub mod server;
 #[cfg(test)]
 mod simulation;

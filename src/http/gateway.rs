@@ -23,6 +23,7 @@ use crate::observe::metrics::{
 };
 use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
+use crate::room::OriginRoom;
 use crate::time::clock;
 use crate::zone::{SharedBy, StoreHealth, Zone};
 use class_table::ClassTable;
@@ -35,6 +36,8 @@ pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
 pub struct Gateway {
     settings: Settings,
     origins: Vec<Origin>,
+    /// By the origin's index.
+    rooms: Vec<Option<Arc<OriginRoom>>>,
     zones: Vec<Arc<Zone>>,
     /// One for each zone, by the zone's index.
     events: Vec<Arc<Events>>,
@@ -95,6 +98,21 @@ fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option
     Some(health)
 }
 
+/// The waiting rooms of these settings' origins. Known ones go on under the new settings.
+fn rooms(settings: &Settings, known: &[Option<Arc<OriginRoom>>]) -> Vec<Option<Arc<OriginRoom>>> {
+    let now = clock::now();
+    let room = |origin: &config::Origin| {
+        let wanted = origin.room.as_ref()?;
+        let mut known = known.iter().flatten();
+        let Some(known) = known.find(|known| known.origin() == origin.name) else {
+            return Some(Arc::new(OriginRoom::new(&origin.name, wanted, now)));
+        };
+        known.retune(wanted, now);
+        Some(Arc::clone(known))
+    };
+    settings.origins.iter().map(room).collect()
+}
+
 impl Gateway {
     /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
     #[must_use]
@@ -120,7 +138,16 @@ impl Gateway {
         });
         let origin = |origin: &config::Origin| Origin::new(origin.clone(), &lifecycle.dialer);
         let origins = settings.origins.iter().map(origin).collect();
-        let gateway = Self::new(settings, origins, zones, access, store_health, lifecycle);
+        let rooms = rooms(&settings, &[]);
+        let gateway = Self::new(
+            settings,
+            origins,
+            rooms,
+            zones,
+            access,
+            store_health,
+            lifecycle,
+        );
         gateway.share_gates(workers, since);
         gateway
     }
@@ -138,6 +165,7 @@ impl Gateway {
     fn new(
         settings: Settings,
         origins: Vec<Origin>,
+        rooms: Vec<Option<Arc<OriginRoom>>>,
         zones: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
         store_health: Option<Arc<StoreHealth>>,
@@ -154,6 +182,7 @@ impl Gateway {
         }
         let no_route = lifecycle.metrics_of(NO_ROUTE);
         Self {
+            rooms,
             classes: ClassTable::new(&settings, &origins),
             origins,
             route_index: RouteIndex::new(&settings.routes),
@@ -226,6 +255,7 @@ impl Gateway {
     pub fn show_metrics(&self) {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
+        self.rooms().for_each(|room| room.metrics().show());
         self.counted_routes().for_each(|(_, route)| route.show());
         self.no_route.show();
         if let Some(store_health) = &self.store_health {
@@ -251,6 +281,17 @@ impl Gateway {
     #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
+    }
+
+    /// The waiting room of the origin with the index that a route holds, if it has one.
+    #[must_use]
+    pub fn room(&self, origin: usize) -> Option<&Arc<OriginRoom>> {
+        self.rooms.get(origin)?.as_ref()
+    }
+
+    /// All waiting rooms.
+    pub fn rooms(&self) -> impl Iterator<Item = &Arc<OriginRoom>> {
+        self.rooms.iter().flatten()
     }
 
     /// All origins.

@@ -15,6 +15,7 @@ mod names;
 mod notify;
 mod proxy_protocol;
 mod reload;
+mod rooms;
 mod serve;
 pub(crate) mod signals;
 mod state;

@@ -80,6 +80,9 @@ impl Reloader {
         prober.follow(gateway.origins());
         if let Some(left) = left {
             left.restore(&gateway);
+            if let Some(rooms) = left.rooms() {
+                rooms.restore(&gateway);
+            }
         }
         tell.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();

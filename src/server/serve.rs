@@ -17,7 +17,7 @@ use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
-use super::{logs, memory};
+use super::{logs, memory, rooms};
 use crate::admin::{self, Admin, CurrentMetricsAccess, Health, Order};
 use crate::config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
@@ -77,6 +77,7 @@ pub(crate) async fn serve(
     log_the_start(server);
     let workers = accepting.workers();
     let names = NameWatch::new(tell.subscribe());
+    let rooms = rooms::keep(tell.subscribe(), kept.as_ref().and_then(StateFile::rooms));
     let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
     health.set_accepting(true);
 
@@ -97,6 +98,7 @@ pub(crate) async fn serve(
         ended = running.until_stop() => ended?,
         never = watchdog.while_all_answer(&manager, &threads) => match never {},
         never = memory::give_back() => match never {},
+        never = rooms => match never {},
     }
     health.set_accepting(false);
     tokio::select! {

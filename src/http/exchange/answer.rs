@@ -362,6 +362,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             rewrite::edit(&[&route.response_fields], put, all);
+            record.put_session(put);
         };
         self.client.begin(&Response {
             status: head.status,

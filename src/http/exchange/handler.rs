@@ -15,6 +15,7 @@ use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
+use super::room;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
 use crate::gate::{NoTurn, Place};
@@ -141,11 +142,29 @@ fn admission<'w, 'a: 'w>(
     info: &'a RequestInfo<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> {
-    let found = find(gateway, info, record);
-    admit(worker, info, found, record)
+    match find_route(gateway, info, record) {
+        // Boxed, because most origins have no waiting room.
+        Ok(found) if found.route.asks_room => Either::Left(Box::pin(async move {
+            room::enter(found.origin, found.route, info, record).await?;
+            let arrival = arrive(gateway, info, found, record);
+            admit(worker, info, arrival, record).await
+        })),
+        Ok(found) => {
+            let arrival = arrive(gateway, info, found, record);
+            Either::Right(admit(worker, info, arrival, record))
+        }
+        Err(reply) => Either::Right(admit(worker, info, Err(reply), record)),
+    }
 }
 
-/// A request whose route is found.
+/// The route of a request, and the index of its origin.
+struct Found<'a> {
+    index: usize,
+    route: &'a Route,
+    origin: usize,
+}
+
+/// A request that may join its zones.
 struct Arrival<'a> {
     route: &'a Route,
     /// The index of the route's origin.
@@ -157,11 +176,11 @@ struct Arrival<'a> {
 /// Finds the route of a request.
 ///
 /// Returns `Err` with the response if the request goes no further.
-fn find<'a>(
+fn find_route<'a>(
     gateway: &'a Gateway,
     info: &'a RequestInfo<'a>,
     record: &mut RequestRecord<'_>,
-) -> Result<Arrival<'a>, Reply<'a>> {
+) -> Result<Found<'a>, Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
@@ -190,6 +209,26 @@ fn find<'a>(
             return Err(Reply::maintenance(until.since(record.began)));
         }
     };
+    Ok(Found {
+        index,
+        route,
+        origin,
+    })
+}
+
+/// Prepares a request for the zones of its route and the gate of its origin.
+///
+/// Returns `Err` with the response if the request goes no further.
+fn arrive<'a>(
+    gateway: &'a Gateway,
+    info: &'a RequestInfo<'a>,
+    Found {
+        index,
+        route,
+        origin,
+    }: Found<'a>,
+    record: &mut RequestRecord<'_>,
+) -> Result<Arrival<'a>, Reply<'a>> {
     if let Some(rewrite) = &route.rewrite
         && rewrite.makes_dots(&info.path)
     {

@@ -54,6 +54,11 @@ pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
     fill(zone, info, route).unwrap_or_default()
 }
 
+/// The bytes of a request's key for a template of its own.
+pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
+    filled(template, |address| address, info, route, <[u8]>::to_vec)
+}
+
 /// The hash of a request's key for a template of its own; `None` if the key is empty.
 pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
     let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| choice::hash(bytes));

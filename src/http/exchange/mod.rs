@@ -27,6 +27,7 @@ mod request_id;
 mod request_info;
 mod retry_after;
 mod rewrite;
+mod room;
 mod tunnel;
 mod upload;
 mod worker;

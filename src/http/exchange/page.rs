@@ -19,6 +19,14 @@ pub(super) struct ChosenPage<'r> {
 }
 
 impl<'r> ChosenPage<'r> {
+    /// The same page for every client.
+    pub(super) fn of_all(content: &'r Arc<PageContent>) -> Self {
+        Self {
+            content,
+            varies: false,
+        }
+    }
+
     /// The page that the route of a request has for a status.
     pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
         let (content, varies) = match record.route()?.pages.of(status)? {
@@ -39,17 +47,25 @@ impl<'r> ChosenPage<'r> {
     }
 }
 
+/// Whether a client names HTML as a type that it accepts, as browsers do for a page.
+pub(super) fn names_html(fields: Fields<'_>) -> bool {
+    accepted(fields, "text", "html").is_some_and(|(closeness, _)| closeness == EXACT)
+}
+
 /// Whether a client would rather have JSON than HTML.
 ///
 /// The type that it names more closely goes before, then that of the higher weight, then HTML
 /// (RFC 9110, section 12.5.1). So `application/json, */*` asks for JSON.
-fn prefers_json(fields: Fields<'_>) -> bool {
+pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
     let (html, json) = (
         accepted(fields, "text", "html"),
         accepted(fields, "application", "json"),
     );
     json > html
 }
+
+/// How closely `Accept` names a type that it names in full.
+const EXACT: u8 = 2;
 
 /// How closely `Accept` names a type, and the weight that it gives it, in thousandths.
 ///
@@ -69,7 +85,7 @@ fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, u16)> 
                 if first.eq_ignore_ascii_case(kind.as_bytes())
                     && second.eq_ignore_ascii_case(subtype.as_bytes()) =>
             {
-                2
+                EXACT
             }
             _ => return None,
         };
@@ -106,44 +122,35 @@ pub(super) struct PageValues<'a> {
     pub(super) retry_after: Option<u64>,
     pub(super) request_id: Option<&'a str>,
     /// What only the page of a waiting room has.
-    pub(super) room: Option<&'a RoomValues<'a>>,
+    pub(super) room: Option<&'a RoomValues>,
 }
 
 /// What is filled into the page of a waiting room, beside the values of each page.
-pub(super) struct RoomValues<'a> {
-    /// The place in line, from 1.
-    pub(super) position: &'a str,
+#[derive(Debug)]
+pub(super) struct RoomValues {
+    /// The place in line, from 1; empty before the room opens.
+    pub(super) position: String,
     /// How many visitors are ahead.
-    pub(super) ahead: &'a str,
+    pub(super) ahead: String,
     /// The time that it will take.
-    pub(super) wait: &'a str,
+    pub(super) wait: String,
     /// Seconds until the page asks again.
-    pub(super) refresh: &'a str,
+    pub(super) refresh: String,
     /// When the room opens; empty if it is open.
-    pub(super) opens: &'a str,
+    pub(super) opens: String,
     /// A message of the operator; empty if there is none.
-    pub(super) word: &'a str,
+    pub(super) word: String,
 }
 
-/// The values of a room as a page has them.
-struct RoomTexts {
-    position: String,
-    ahead: String,
-    wait: String,
-    refresh: String,
-    opens: String,
-    word: String,
-}
-
-impl RoomTexts {
-    fn new(values: &RoomValues<'_>, escape: impl Fn(&str) -> String) -> Self {
+impl RoomValues {
+    fn escaped(&self, escape: impl Fn(&str) -> String) -> Self {
         Self {
-            position: escape(values.position),
-            ahead: escape(values.ahead),
-            wait: escape(values.wait),
-            refresh: escape(values.refresh),
-            opens: escape(values.opens),
-            word: escape(values.word),
+            position: escape(&self.position),
+            ahead: escape(&self.ahead),
+            wait: escape(&self.wait),
+            refresh: escape(&self.refresh),
+            opens: escape(&self.opens),
+            word: escape(&self.word),
         }
     }
 }
@@ -157,7 +164,7 @@ pub(super) struct PageBody {
     retry_after: String,
     request_id: String,
     /// Boxed: few pages are of a room.
-    room: Option<Box<RoomTexts>>,
+    room: Option<Box<RoomValues>>,
     /// The piece that comes next, and how much of it is already taken.
     next: (usize, usize),
 }
@@ -171,7 +178,7 @@ impl PageBody {
             status: values.status.to_string(),
             retry_after: retry_after.unwrap_or_default(),
             request_id: values.request_id.map(escape).unwrap_or_default(),
-            room: values.room.map(|it| Box::new(RoomTexts::new(it, escape))),
+            room: values.room.map(|it| Box::new(it.escaped(escape))),
             next: (0, 0),
         }
     }
@@ -192,7 +199,7 @@ impl PageBody {
     }
 
     /// A value of the room; empty without one.
-    fn of_room(&self, value: impl FnOnce(&RoomTexts) -> &String) -> &str {
+    fn of_room(&self, value: impl FnOnce(&RoomValues) -> &String) -> &str {
         self.room.as_deref().map_or("", |room| value(room))
     }
 

@@ -4,18 +4,20 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
-use super::page::{ChosenPage, PageBody, PageValues, ReplyBody};
+use super::page::{ChosenPage, PageBody, PageValues, ReplyBody, RoomValues};
 use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
 use super::retry_after::RetryAfter;
+use super::room::RoomFields;
 use super::{request_id, rewrite};
-use crate::config::{Media, Page, RejectBody, Route};
+use crate::config::{Media, Page, PageContent, RejectBody, Route};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
@@ -36,6 +38,20 @@ pub(super) struct Reply<'a> {
 enum Body<'a> {
     Text(Cow<'a, str>),
     Page(&'a Page),
+    /// For a visitor who waits in the room of the origin.
+    Room(Box<RoomBody<'a>>),
+}
+
+/// What a visitor gets who waits in the room of the origin.
+#[derive(Debug)]
+enum RoomBody<'a> {
+    /// A program: JSON, or plain text.
+    Text { text: String, is_json: bool },
+    /// A browser.
+    Page {
+        content: &'a Arc<PageContent>,
+        values: RoomValues,
+    },
 }
 
 /// The fields that only some responses have.
@@ -46,6 +62,35 @@ enum MoreFields {
     Allow,
     /// `Location`, with this URL.
     Location(Box<str>),
+    /// Those of a waiting room.
+    Room(Box<RoomFields>),
+}
+
+impl<'a> RoomBody<'a> {
+    fn content(&self) -> Option<&'a Arc<PageContent>> {
+        match self {
+            Self::Text { .. } => None,
+            Self::Page { content, .. } => Some(content),
+        }
+    }
+
+    fn values(&self) -> Option<&RoomValues> {
+        match self {
+            Self::Text { .. } => None,
+            Self::Page { values, .. } => Some(values),
+        }
+    }
+
+    fn text(&self) -> (&str, Media) {
+        match self {
+            Self::Text {
+                text,
+                is_json: true,
+            } => (text, Media::Json),
+            Self::Text { text, .. } => (text, Media::Plain),
+            Self::Page { .. } => ("", Media::Html),
+        }
+    }
 }
 
 impl<'a> Reply<'a> {
@@ -200,11 +245,42 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The response to a program that waits in the room of the origin.
+    pub(super) fn of_room(status: u16, text: String, is_json: bool, fields: RoomFields) -> Self {
+        Self {
+            more: MoreFields::Room(Box::new(fields)),
+            body: Body::Room(Box::new(RoomBody::Text { text, is_json })),
+            ..Self::plain(status, "")
+        }
+    }
+
+    /// The response to a browser that waits in the room of the origin.
+    pub(super) fn of_room_page(
+        status: u16,
+        content: &'a Arc<PageContent>,
+        values: RoomValues,
+        fields: RoomFields,
+    ) -> Self {
+        Self {
+            more: MoreFields::Room(Box::new(fields)),
+            body: Body::Room(Box::new(RoomBody::Page { content, values })),
+            ..Self::plain(status, "")
+        }
+    }
+
+    /// The same response, which says when to come again.
+    pub(super) fn after(self, span: Duration) -> Self {
+        Self {
+            retry_after: Some(RetryAfter::Turn(span)),
+            ..self
+        }
+    }
+
     /// Its text for a call of gRPC, whose message is no page.
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
-            Body::Page(_) => reason(self.status).unwrap_or_default(),
+            Body::Page(_) | Body::Room(_) => reason(self.status).unwrap_or_default(),
         }
     }
 
@@ -213,13 +289,21 @@ impl<'a> Reply<'a> {
     where
         'a: 'r,
     {
-        ChosenPage::of(record, self.status).or(match &self.body {
+        let own = match &self.body {
             Body::Text(_) => None,
-            Body::Page(page) => Some(ChosenPage {
-                content: &page.content,
-                varies: false,
-            }),
-        })
+            Body::Page(page) => Some(&page.content),
+            // It says more than any page of the route.
+            Body::Room(room) => return room.content().map(ChosenPage::of_all),
+        };
+        ChosenPage::of(record, self.status).or(own.map(ChosenPage::of_all))
+    }
+
+    /// Puts what a visitor keeps: no route removes it, else nobody would ever be let in.
+    fn put_room(&self, record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
+        record.put_session(put);
+        if let MoreFields::Room(fields) = &self.more {
+            fields.put(put);
+        }
     }
 
     /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
@@ -253,6 +337,7 @@ impl<'a> Reply<'a> {
                 }
             };
             edited(record, &mut put_other, others);
+            self.put_room(record, put);
         };
         client.begin(&Response {
             status: 200,
@@ -280,20 +365,24 @@ impl<'a> Reply<'a> {
             return ReplyBody::new(self.begin_grpc(client, record));
         }
         let page = self.page(record);
+        let (text, media) = match &self.body {
+            Body::Text(text) => (&**text, Media::Plain),
+            Body::Page(_) => ("", Media::Plain),
+            Body::Room(room) => room.text(),
+        };
         let (media, varies) = match &page {
             Some(page) => (page.content.media, page.varies),
-            None => (Media::Plain, false),
-        };
-        let text = match &self.body {
-            Body::Text(text) => text,
-            Body::Page(_) => "",
+            None => (media, false),
         };
         let page = page.map(|page| {
             let values = PageValues {
                 status: self.status,
                 retry_after: self.retry_after.map(RetryAfter::seconds),
                 request_id: record.request_id().map(|(_, id)| id),
-                room: None,
+                room: match &self.body {
+                    Body::Room(room) => room.values(),
+                    _ => None,
+                },
             };
             PageBody::new(page.content, &values)
         });
@@ -315,6 +404,7 @@ impl<'a> Reply<'a> {
                 MoreFields::None => {}
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
+                MoreFields::Room(_) => put(b"Cache-Control", b"no-store"),
             }
             if let Some(after) = self.retry_after {
                 put(
@@ -326,7 +416,10 @@ impl<'a> Reply<'a> {
                 ratelimit_headers::write(put, route, record, outcome);
             }
         };
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            edited(record, put, own);
+            self.put_room(record, put);
+        };
         client.begin(&Response {
             status: self.status,
             reason: reason(self.status).unwrap_or_default().as_bytes(),

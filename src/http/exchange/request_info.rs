@@ -75,6 +75,13 @@ impl<'a> RequestInfo<'a> {
             .then(|| token.trim_ascii())
     }
 
+    /// Whether the client uses TLS, as far as this gateway or a trusted peer before it knows.
+    pub(super) fn is_over_tls(&self) -> bool {
+        let mut named = self.fields().all(FieldName::XForwardedProto);
+        let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
+        self.peer.secure || is_named
+    }
+
     pub(super) fn fields(&self) -> Fields<'a> {
         self.head.fields()
     }

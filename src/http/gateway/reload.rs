@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
 
-use super::{Gateway, RetiredGate, store_health};
+use super::{Gateway, RetiredGate, rooms, store_health};
 use crate::config::{self, Settings};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
@@ -43,8 +43,17 @@ impl Gateway {
         let origins = settings.origins.iter().map(|it| self.reload_origin(it));
         let origins = origins.collect();
         let retired_gates = self.retire_origins(&settings);
+        let rooms = rooms(&settings, &self.rooms);
         let lifecycle = Arc::clone(&self.lifecycle);
-        let mut gateway = Self::new(settings, origins, zones, access, store_health, lifecycle);
+        let mut gateway = Self::new(
+            settings,
+            origins,
+            rooms,
+            zones,
+            access,
+            store_health,
+            lifecycle,
+        );
         (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
         gateway.follow_events_of(self);
         gateway.share_gates(workers, now);

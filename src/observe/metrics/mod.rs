@@ -18,6 +18,7 @@ mod limit_status;
 mod log;
 mod plan;
 mod registry;
+mod room;
 mod route;
 mod server;
 mod sharded;
@@ -44,6 +45,7 @@ pub use limit_status::LimitStatus;
 pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use plan::PlanMetrics;
 pub use registry::Registry;
+pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
@@ -152,6 +154,7 @@ pub fn describe() {
         "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
     );
     gate::describe();
+    room::describe();
     describe_counter!(
         STORE_OPERATIONS,
         "Operations in the store for zones that gateways share, by result."

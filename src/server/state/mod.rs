@@ -8,6 +8,7 @@ mod format;
 mod lock;
 mod record;
 mod restore;
+mod rooms;
 mod save;
 mod stamp;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use format::Reader;
 use lock::Lock;
+pub(super) use rooms::RoomsFile;
 
 use crate::config::check_state_file;
 use crate::time::clock;
@@ -46,6 +48,8 @@ pub(super) struct StateFile {
     lock: Option<Lock>,
     /// What the process before has left, until it is restored.
     left: Option<Reader>,
+    /// The file of the waiting rooms.
+    rooms: RoomsFile,
 }
 
 impl StateFile {
@@ -83,7 +87,13 @@ impl StateFile {
             }
             None => None,
         };
-        Some(Self { path, lock, left })
+        let rooms = RoomsFile::beside(&path);
+        Some(Self {
+            path,
+            lock,
+            left,
+            rooms,
+        })
     }
 }
 

@@ -62,6 +62,7 @@ impl StateFile {
             );
             return;
         }
+        self.rooms.finish(gateway);
         let saved = timeout(WRITING, save(&self.path, gateway)).await;
         match saved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(Saved { keys, zones, gates }) => tracing::info!(

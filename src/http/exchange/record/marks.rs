@@ -1,6 +1,7 @@
 //! What ties a request to the records of other programs: its trace and its id.
 
 use super::super::request_id::RequestId;
+use super::super::room::RoomFields;
 use super::RequestRecord;
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
@@ -13,6 +14,8 @@ pub(super) struct Marks<'r> {
     /// record the trace.
     trace: Option<Trace>,
     request_id: Option<RequestId<'r>>,
+    /// Of a request that begins a session in the waiting room of its origin.
+    session: Option<RoomFields>,
 }
 
 impl Marks<'_> {
@@ -27,6 +30,7 @@ impl Marks<'_> {
             Box::new(Self {
                 trace: Some(trace),
                 request_id: None,
+                session: None,
             })
         })
     }
@@ -43,6 +47,18 @@ impl<'r> RequestRecord<'r> {
         let head = self.head.filter(|_| trusted);
         let id = RequestId::of(name, head, self.began);
         self.marks.get_or_insert_default().request_id = Some(id);
+    }
+
+    /// The request begins a session in the waiting room of its origin: its response has these fields.
+    pub(in crate::http::exchange) fn begin_session(&mut self, fields: RoomFields) {
+        self.marks.get_or_insert_default().session = Some(fields);
+    }
+
+    /// Puts the fields of a session that the request begins.
+    pub(in crate::http::exchange) fn put_session(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
+        if let Some(fields) = self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
+            fields.put(put);
+        }
     }
 
     /// The name of the field with the request's id, and the id, if requests have one.

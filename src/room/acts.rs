@@ -1,0 +1,61 @@
+//! What operators do with a room by hand.
+
+use std::num::NonZeroU32;
+
+use super::OriginRoom;
+use crate::limit::{Moment, Rate};
+
+/// Values in place of those of the file, for a while.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoomOverride {
+    /// Whether nobody is called.
+    pub is_paused: bool,
+    /// The places; `Some(None)`: not bounded.
+    pub sessions: Option<Option<NonZeroU32>>,
+    /// The pace; `Some(None)`: as fast as places come free.
+    pub admit: Option<Option<Rate>>,
+    /// When it ends.
+    pub until: Moment,
+    /// Who set it: the name of a token, or an address.
+    pub by: String,
+}
+
+/// A message to those who wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomWord {
+    /// The text.
+    pub text: String,
+    /// When it ends.
+    pub until: Moment,
+}
+
+impl OriginRoom {
+    /// Sets values in place of those of the file; `None`: the file's are in force again. Returns
+    /// the override before.
+    pub fn set_override(&self, new: Option<RoomOverride>, now: Moment) -> Option<RoomOverride> {
+        let mut state = self.lock();
+        let before = std::mem::replace(&mut state.overridden, new);
+        state.apply(now);
+        before
+    }
+
+    /// Sets the message to those who wait; `None`: there is none. Returns the one before.
+    pub fn set_word(&self, new: Option<RoomWord>) -> Option<RoomWord> {
+        std::mem::replace(&mut self.lock().word, new)
+    }
+
+    /// Calls so many of those who wait, whatever the pace is, as far as there are places. Returns
+    /// how many.
+    pub fn call(&self, count: u64, now: Moment) -> u64 {
+        let mut state = self.lock();
+        let keys = state.lottery;
+        state.room.call(count, keys, now)
+    }
+
+    /// Sends all away who wait or are called. Those inside stay. Returns how many.
+    pub fn empty(&self, now: Moment) -> u64 {
+        let mut state = self.lock();
+        let keys = state.lottery;
+        state.room.empty(keys, now)
+    }
+}

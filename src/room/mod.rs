@@ -1,0 +1,199 @@
+//! The waiting room of an origin: [`limit::WaitingRoom`](crate::limit::WaitingRoom) behind one
+//! short lock, and the tickets and sessions that its visitors keep.
+//!
+//! A visitor who waits is a number in a signed ticket, so it costs the gateway nothing between two
+//! requests.
+
+mod acts;
+mod saved;
+mod ticket;
+mod visitor;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::config;
+use crate::limit::{LotteryKeys, Moment, Rate, RoomCounts, RoomLimits, RoomState, WaitingRoom};
+use crate::observe::metrics::RoomMetrics;
+pub use acts::{RoomOverride, RoomWord};
+pub use saved::{Identity, SavedOriginRoom};
+use ticket::Signer;
+pub use ticket::{Kept, Ticket};
+pub use visitor::{Answered, Presented, SessionText, TicketText};
+
+/// The waiting room of an origin, shared by all workers. It stays through reloads.
+#[derive(Debug)]
+pub struct OriginRoom {
+    /// The name of the origin.
+    origin: String,
+    /// The name of the cookie with a session.
+    session_cookie: String,
+    /// The name of the cookie with a ticket.
+    ticket_cookie: String,
+    state: Mutex<State>,
+    metrics: RoomMetrics,
+}
+
+#[derive(Debug)]
+struct State {
+    room: WaitingRoom,
+    settings: Arc<config::Room>,
+    identity: Identity,
+    signer: Arc<Signer>,
+    lottery: LotteryKeys,
+    overridden: Option<RoomOverride>,
+    word: Option<RoomWord>,
+}
+
+/// What is shown of a room.
+#[derive(Clone, Debug)]
+pub struct RoomStatus {
+    /// Who is where.
+    pub state: RoomState,
+    /// What has happened since the room began.
+    pub counts: RoomCounts,
+    /// The limits in force.
+    pub limits: RoomLimits,
+    /// What was set by hand in place of the file's values.
+    pub overridden: Option<RoomOverride>,
+    /// What those who wait are told.
+    pub word: Option<RoomWord>,
+}
+
+impl OriginRoom {
+    /// An empty room.
+    #[must_use]
+    pub fn new(origin: &str, settings: &config::Room, now: Moment) -> Self {
+        let identity = Identity::random();
+        let signer = signer(settings, origin, &identity);
+        Self {
+            origin: origin.to_owned(),
+            session_cookie: format!("drip_room_{origin}"),
+            ticket_cookie: format!("drip_ticket_{origin}"),
+            state: Mutex::new(State {
+                room: WaitingRoom::new(limits(settings, None), now),
+                lottery: lottery(&signer, settings),
+                settings: Arc::new(settings.clone()),
+                signer: Arc::new(signer),
+                identity,
+                overridden: None,
+                word: None,
+            }),
+            metrics: RoomMetrics::of(origin),
+        }
+    }
+
+    /// The name of the origin.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The name of the cookie with a session. Two rooms may share a host.
+    #[must_use]
+    pub fn session_cookie(&self) -> &str {
+        &self.session_cookie
+    }
+
+    /// The name of the cookie with a ticket.
+    #[must_use]
+    pub fn ticket_cookie(&self) -> &str {
+        &self.ticket_cookie
+    }
+
+    /// What those who wait are told by the operator.
+    #[must_use]
+    pub fn word(&self) -> Option<RoomWord> {
+        self.lock().word.clone()
+    }
+
+    /// The counters of its requests.
+    #[must_use]
+    pub fn metrics(&self) -> &RoomMetrics {
+        &self.metrics
+    }
+
+    /// Takes over new settings. Nobody's place changes.
+    pub fn retune(&self, settings: &config::Room, now: Moment) {
+        let mut state = self.lock();
+        let signer = signer(settings, &self.origin, &state.identity);
+        state.lottery = lottery(&signer, settings);
+        state.signer = Arc::new(signer);
+        state.settings = Arc::new(settings.clone());
+        state.apply(now);
+    }
+
+    /// Ends what is over, and calls those whose turn it is. Returns when there is something to do
+    /// again without a request.
+    pub fn advance(&self, now: Moment) -> Option<Moment> {
+        let mut state = self.lock();
+        state.advance(now);
+        state.room.next_event()
+    }
+
+    /// What is shown of it.
+    #[must_use]
+    pub fn status(&self, now: Moment) -> RoomStatus {
+        let mut state = self.lock();
+        state.advance(now);
+        RoomStatus {
+            state: state.room.state(),
+            counts: state.room.counts(),
+            limits: *state.room.limits(),
+            overridden: state.overridden.clone(),
+            word: state.word.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The arithmetic does not panic; if it does, its state is still a state.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn advance(&mut self, now: Moment) {
+        if self.overridden.as_ref().is_some_and(|it| it.until <= now) {
+            self.overridden = None;
+            self.apply(now);
+        }
+        self.word.take_if(|word| word.until <= now);
+        self.room.advance(self.lottery, now);
+    }
+
+    /// Puts the limits into force that the file and the override say.
+    fn apply(&mut self, now: Moment) {
+        let limits = limits(&self.settings, self.overridden.as_ref());
+        self.room.retune(limits, self.lottery, now);
+    }
+}
+
+fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
+    let own = [identity.secret.as_slice()];
+    let own = own.into_iter().filter(|_| settings.secret.is_empty());
+    let secrets = settings.secret.iter().map(config::RoomSecret::as_bytes);
+    Signer::new(secrets.chain(own), origin, identity.life)
+}
+
+fn lottery(signer: &Signer, settings: &config::Room) -> LotteryKeys {
+    let opens = settings.opens.as_ref().map(|opens| opens.at);
+    signer.lottery_keys(opens.unwrap_or_default())
+}
+
+fn limits(settings: &config::Room, overridden: Option<&RoomOverride>) -> RoomLimits {
+    let by_hand = overridden.cloned().unwrap_or_default();
+    RoomLimits {
+        sessions: by_hand.sessions.unwrap_or(settings.sessions),
+        admit: by_hand
+            .admit
+            .unwrap_or(settings.admit)
+            .unwrap_or(Rate::UNLIMITED),
+        idle: settings.idle,
+        claim: settings.claim,
+        opens: settings.opens.as_ref().map(|opens| opens.at),
+        is_paused: by_hand.is_paused,
+    }
+}
+
+/// How long a room may wait with what is due: nobody who waits asks more often.
+pub const MAX_DELAY: Duration = Duration::from_millis(250);

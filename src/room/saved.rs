@@ -1,0 +1,84 @@
+//! What of a room outlives its process.
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::{OriginRoom, lottery, signer};
+use crate::limit::{Moment, SavedRoom, WaitingRoom};
+
+/// What a room has that no other has.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Differs between two lives of a room that know nothing of each other, so that tickets of
+    /// one are none of the other.
+    pub life: u64,
+    /// Signs tickets and sessions if the file has no secret.
+    pub secret: [u8; 32],
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Identity");
+        shown.field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+impl Identity {
+    /// A new one. Without random numbers of the system the first request would fail, too: then
+    /// tickets are signed with what nobody else knows but this process's hasher.
+    pub(super) fn random() -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        let mut bytes = [0; 40];
+        if SystemRandom::new().fill(&mut bytes).is_err() {
+            for (nth, chunk) in bytes.chunks_mut(8).enumerate() {
+                chunk.copy_from_slice(&RandomState::new().hash_one(nth).to_be_bytes());
+            }
+        }
+        let (life, secret) = bytes.split_at(8);
+        Self {
+            life: u64::from_be_bytes(life.try_into().unwrap_or_default()),
+            secret: secret.try_into().unwrap_or_default(),
+        }
+    }
+}
+
+/// The state of a room, and what it signs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedOriginRoom {
+    /// The name of the origin.
+    pub origin: String,
+    /// What makes its tickets its own.
+    pub identity: Identity,
+    /// Its numbers.
+    pub room: SavedRoom,
+}
+
+impl OriginRoom {
+    /// What has to be kept of it at `now`. So many numbers more than were drawn are available from
+    /// now on, so it must be kept before they are used up.
+    #[must_use]
+    pub fn save(&self, more: u64, now: Moment) -> SavedOriginRoom {
+        let state = self.lock();
+        let mut room = state.room.save(now);
+        room.reserved = room.drawn.saturating_add(more);
+        SavedOriginRoom {
+            origin: self.origin.clone(),
+            identity: state.identity.clone(),
+            room,
+        }
+    }
+
+    /// Makes numbers up to this one available.
+    pub fn reserve(&self, number: u64) {
+        self.lock().room.reserve(number);
+    }
+
+    /// Goes on from a saved state. No request may have come yet.
+    pub fn restore(&self, saved: SavedOriginRoom, now: Moment) {
+        let mut state = self.lock();
+        let signer = signer(&state.settings, &self.origin, &saved.identity);
+        state.lottery = lottery(&signer, &state.settings);
+        state.signer = std::sync::Arc::new(signer);
+        state.identity = saved.identity;
+        state.room = WaitingRoom::restore(saved.room, *state.room.limits(), now);
+    }
+}
