@@ -1,5 +1,6 @@
 //! What differs between two settings, as texts for people.
 
+mod rooms;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     compare_pages(old, new, &mut found);
     compare_key_sets(old, new, &mut found);
     compare_origin_tls(old, new, &mut found);
+    rooms::compare(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
         let is_of = |setting: &String| {

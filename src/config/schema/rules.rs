@@ -24,6 +24,10 @@ pub(super) fn add(schema: &mut Value) {
             listen(),
         ),
         ("/properties/origins/additionalProperties", origin()),
+        (
+            "/properties/origins/additionalProperties/properties/room",
+            room(),
+        ),
         ("/properties/zones/additionalProperties", zone()),
         (
             "/properties/zones/additionalProperties/properties/plans/additionalProperties",
@@ -95,6 +99,14 @@ fn origin() -> Value {
             "then": { "properties": { "hold": { "not": { "pattern": LASTING } } } },
         },
     ])
+}
+
+fn room() -> Value {
+    json!([{ "anyOf": [
+        has("sessions", &json!({ "minimum": 1 })),
+        has("admit", &json!({ "not": { "const": "none" } })),
+        { "required": ["opens"] },
+    ] }])
 }
 
 fn zone() -> Value {

@@ -295,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn only_the_page_of_a_room_has_the_values_of_rooms() {
+        for (name, value) in PageValue::OF_ROOM {
+            let page = format!("{{{{{name}}}}}");
+            let parts = PageContent::parse_room(&page);
+            assert_eq!(parts.parts(), [PagePart::Value(value)]);
+            let parts = PageContent::parse(Media::Html, &page);
+            assert_eq!(parts.parts(), [PagePart::Text(page.into())]);
+        }
+        let parts = PageContent::parse_room("{{status}}{{x}}");
+        let text = PagePart::Text("{{x}}".into());
+        assert_eq!(parts.parts(), [PagePart::Value(PageValue::Status), text]);
+    }
+
+    #[test]
     fn a_value_stays_a_value_in_each_type() {
         let value = "<script>\"\\'`= \u{e9}\u{1f600}";
         assert_eq!(Media::Plain.escape(value), value);

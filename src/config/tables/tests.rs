@@ -8,13 +8,13 @@ use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{Effect, Form, Table};
 use crate::config::{
-    Backoff, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Route, Server, Tls, Zone,
+    Backoff, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route, Server, Tls, Zone,
 };
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// The titles of sections with a table of fields.
-const SECTIONS: [(&str, Table); 14] = [
+const SECTIONS: [(&str, Table); 15] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", LISTEN),
     ("## `[server.tls]`", Tls::TABLE),
@@ -22,6 +22,7 @@ const SECTIONS: [(&str, Table); 14] = [
     ("### Servers", OriginServer::TABLE),
     ("## `[origins.NAME.backoff]`", Backoff::TABLE),
     ("## `[origins.NAME.health]`", Health::TABLE),
+    ("## `[origins.NAME.room]`", Room::TABLE),
     ("## `[zones.NAME]`", Zone::TABLE),
     ("### Plans", Plan::TABLE),
     ("## `[jwt.NAME]`", Jwt::TABLE),
@@ -32,7 +33,7 @@ const SECTIONS: [(&str, Table); 14] = [
 ];
 
 /// The names of the fields of tables that the page describes without a table of fields.
-const IN_PROSE: [&[&str]; 6] = [
+const IN_PROSE: [&[&str]; 7] = [
     &[
         "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
     ],
@@ -41,6 +42,7 @@ const IN_PROSE: [&[&str]; 6] = [
     &["response_header", "max", "estimate"],
     &["file"],
     &["html", "json"],
+    &["zone", "burst"],
 ];
 
 /// Adds the tables that a value of this form may have.

@@ -314,6 +314,37 @@ mod tests {
     }
 
     #[test]
+    fn the_values_of_a_room_are_escaped_and_empty_without_one() {
+        let names = ["position", "ahead", "wait", "refresh", "opens", "word"];
+        let text = names.map(|name| format!("{{{{{name}}}}},")).concat();
+        let content = Arc::new(PageContent::parse_room(&text));
+        let room = RoomValues {
+            position: "7",
+            ahead: "6",
+            wait: "<1m",
+            refresh: "2",
+            opens: "10:00",
+            word: "a&b",
+        };
+        for (room, expected) in [
+            (Some(&room), "7,6,&#60;1m,2,10:00,a&#38;b,"),
+            (None, ",,,,,,"),
+        ] {
+            let values = PageValues {
+                status: 503,
+                retry_after: Some(2),
+                request_id: None,
+                room,
+            };
+            let mut body = PageBody::new(&content, &values);
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            assert!(!body.fill(&mut piece));
+            assert_eq!(str::from_utf8(piece.filled()), Ok(expected));
+        }
+    }
+
+    #[test]
     fn a_body_in_pieces_is_the_page_with_its_values() {
         let long = "é".repeat(READ_SIZE);
         let text = format!("{{{{status}}}} {long}{{{{request_id}}}}{{{{retry_after}}}}");

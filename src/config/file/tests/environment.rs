@@ -10,6 +10,7 @@ fn variable(name: &str) -> Result<String, VarError> {
         "REDIS_URL" => "redis://:hush-hush@cache:6379/1",
         "HOST" => "10.9.8.7",
         "PLAN_KEY" => "k-0123456789",
+        "ROOM_SECRET" => "room-0123456789-secret",
         "NOT_A_RATE" => "sesame-open",
         "EMPTY" => "",
         "LATIN" => return Err(VarError::NotUnicode("caf\u{e9}".into())),
@@ -106,6 +107,45 @@ fn a_key_beside_a_variable_is_masked_too() {
     let shown = show(&settings.without_secrets());
     assert!(shown.contains("\nkeys = [\"key-"), "{shown}");
     assert!(!shown.contains("alice"), "{shown}");
+}
+
+#[test]
+fn the_secret_of_a_room_is_shown_nowhere() {
+    const ROOM: &str = "[origins.app.room]\nsessions = 1\nbind = \"${remote_addr}\"\n";
+    let with_room = |secret: &str| {
+        let room = format!("{ROOM}secret = {secret}\n\n[zones.per_client]");
+        with(&WITH_SECRETS.replace("[zones.per_client]", &room))
+    };
+    for (secret, shown) in [
+        ("\"${ROOM_SECRET}\"", "\"${ROOM_SECRET}\""),
+        (
+            "[\"${ROOM_SECRET}\", \"plain-0123456789\"]",
+            "[\"${ROOM_SECRET}\", \"***\"]",
+        ),
+        ("\"plain-${ROOM_SECRET}\"", "\"***\""),
+        ("\"plain-0123456789-$${A}\"", "\"***\""),
+    ] {
+        let settings = with_room(secret).unwrap();
+        let whole = show(&settings);
+        assert_eq!(with(&whole).map(|again| show(&again)), Ok(whole));
+        let text = show(&settings.without_room_secrets());
+        assert!(text.contains(&format!("\nsecret = {shown}\n")), "{text}");
+        assert!(text.contains("\nbind = \"$remote_addr\"\n"), "{text}");
+        let others = changes(&settings, &with(WITH_SECRETS).unwrap(), &settings);
+        for text in [text, format!("{:?}", settings.origins), others.join(" ")] {
+            assert!(
+                !text.contains("plain-") && !text.contains("-secret"),
+                "{text}"
+            );
+        }
+    }
+    let told = with_room("[\"${EMPTY}\", \"plain\", 9]")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        !told.contains("plain") && told.contains("EMPTY is set and empty"),
+        "{told}"
+    );
 }
 
 #[test]

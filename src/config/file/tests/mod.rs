@@ -6,6 +6,7 @@ mod jwt;
 mod mistakes;
 mod origins;
 mod plans;
+mod room;
 mod routes;
 mod schema;
 mod server;
@@ -246,6 +247,7 @@ fn each_problem_is_told_with_its_place() {
         in_flight::CASES,
         plans::CASES,
         jwt::CASES,
+        room::CASES,
     ]
     .concat()
     {

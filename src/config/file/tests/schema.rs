@@ -44,6 +44,7 @@ fn all_cases() -> Vec<Case> {
         gate::CASES,
         in_flight::CASES,
         plans::CASES,
+        room::CASES,
         routes::CASES,
         warnings::CASES,
     ];
@@ -164,6 +165,14 @@ const UNSEEN: &[&str] = &[
     "class: the value does not fit here",
     "is there twice; remove one",
     "no entry of listen in [server] has the name",
+    // A room.
+    "it has no secret to sign tickets with",
+    "lets in at most 1000 visitors a second",
+    "a secret has at least 16 bytes",
+    "the same secret is there twice",
+    "from 1 to 4 secrets; found 5",
+    "without a variable all visitors",
+    "would not be limited",
 ];
 
 #[test]
@@ -215,6 +224,7 @@ tls = { cert = "a", key = "b" }
 servers = ["http://127.0.0.1:9000"]
 backoff = {}
 health = { path = "/" }
+room = { sessions = 1, secret = "0123456789abcdef" }
 [zones.z]
 key = "$host"
 rate = "9r/s"

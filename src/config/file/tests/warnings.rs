@@ -54,6 +54,10 @@ pub(super) const CASES: &[Case] = &[
     (KEY, "\"$host-a\"", ""),
     (KEY, "\"all\"", ""),
     (KEY, "\"everyone at the host\"", ""),
+    // A room that is not there.
+    ("origin = \"app\"", "origin = \"app\"\nroom = true",
+     "11:8: warning: room: origin app has no waiting room, so this does nothing; add [origins.app.room], or remove it"),
+    ("origin = \"app\"", "origin = \"app\"\nroom = false", ""),
     // A star that was meant to be a wildcard.
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),

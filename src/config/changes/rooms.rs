@@ -1,0 +1,35 @@
+//! What differs in waiting rooms beside their fields as they are shown.
+
+use crate::config::{Room, RoomSecret, Settings};
+
+/// Compares the secrets and the pages of rooms that are in both.
+pub(super) fn compare(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    // A route shows its `room` only where the origin has one, which is told already.
+    found.retain(|text| {
+        let is_shown_alone = [".room none -> true", ".room true -> none"];
+        !(text.starts_with("routes[") && is_shown_alone.iter().any(|it| text.ends_with(it)))
+    });
+    for origin in &new.origins {
+        let mut known = old.origins.iter();
+        let known = known.find(|known| known.name == origin.name);
+        let known = known.and_then(|known| known.room.as_ref());
+        let Some((before, after)) = known.zip(origin.room.as_ref()) else {
+            continue;
+        };
+        let path = format!("origins.{}.room", origin.name);
+        if shown(before) == shown(after) && before.secret != after.secret {
+            found.push(format!("{path}.secret has another value"));
+        }
+        if let Some((before, after)) = before.page.as_ref().zip(after.page.as_ref())
+            && before.file == after.file
+            && before.content != after.content
+        {
+            found.push(format!("{path}.page content changed"));
+        }
+    }
+}
+
+/// The secrets of a room as all outputs show them.
+fn shown(room: &Room) -> Vec<RoomSecret> {
+    room.secret.iter().map(RoomSecret::hidden).collect()
+}

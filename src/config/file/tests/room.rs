@@ -1,0 +1,283 @@
+//! `[origins.NAME.room]`, and `room` of a route.
+
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+use crate::config::{PagePart, PageValue, Room, StoreKind, changes, show};
+use crate::limit::{Delay, Moment};
+
+const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
+const ROUTE: &str = "origin = \"app\"";
+
+/// An origin with a secret, and one more line in its room.
+macro_rules! room {
+    ($line:literal) => {
+        concat!(
+            "[\"http://a\"]\n[origins.app.room]\nsecret = \"0123456789abcdef\"\n",
+            $line
+        )
+    };
+}
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    (SERVERS, "[\"http://a\"]\nroom = true",
+     "3:8: room: expected a table; found true"),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsize = 1",
+     r#"3:1: room: it has no secret to sign tickets with; add secret = "${ROOM_SECRET}", or state = "drip.state" in [server], where drip keeps one that it makes
+3:1: room: this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = "10r/s", or opens
+4:1: "size" is not a field of [origins.app.room], whose fields are sessions, admit, idle, claim, page, secret, store, opens, bind, draw"#),
+    (SERVERS, room!("sessions = 0\nadmit = \"none\""),
+     r#"3:1: room: this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = "10r/s", or opens"#),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1",
+     r#"3:1: room: it has no secret to sign tickets with; add secret = "${ROOM_SECRET}", or state = "drip.state" in [server], where drip keeps one that it makes"#),
+    // Each field.
+    (SERVERS, room!("sessions = 1000001"),
+     "5:12: sessions: expected a whole number from 0 to 1000000; found 1000001"),
+    (SERVERS, room!("sessions = -1"),
+     "5:12: sessions: expected a whole number from 0 to 1000000; found -1"),
+    (SERVERS, room!("sessions = 1000000"), ""),
+    (SERVERS, room!("admit = 10"),
+     r#"5:9: admit: expected "none", or a rate such as "10r/s"; found 10"#),
+    (SERVERS, room!("admit = \"1001r/s\""),
+     r#"5:9: admit: a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write "none" to let them in as fast as places come free; found "1001r/s""#),
+    (SERVERS, room!("admit = \"1r/1ms\""), ""),
+    (SERVERS, room!("sessions = 1\nidle = \"999ms\""),
+     r#"6:8: idle: expected a duration from 1s to 1d; found "999ms""#),
+    (SERVERS, room!("sessions = 1\nidle = \"25h\""),
+     r#"6:8: idle: expected a duration from 1s to 1d; found "25h""#),
+    (SERVERS, room!("sessions = 1\nidle = \"1 s\""),
+     r#"6:8: idle: write "1s", without blanks; found "1 s""#),
+    (SERVERS, room!("sessions = 1\nclaim = \"3999ms\""),
+     r#"6:9: claim: a visitor is told to ask again after 2s at the earliest, so a shorter time than 4s would take the turn of visitors who keep to that; raise it to at least 4s; found "3999ms""#),
+    (SERVERS, room!("sessions = 1\nclaim = \"61m\""),
+     r#"6:9: claim: expected a duration from 4s to 1h; found "61m""#),
+    (SERVERS, room!("sessions = 1\nidle = \"24h\"\nclaim = \"1h\""), ""),
+    (SERVERS, room!("sessions = 1\npage = 1"),
+     r#"6:8: page: expected the name of a file such as "wait.html"; found 1"#),
+    (SERVERS, room!("sessions = 1\npage = \"none.html\""),
+     "6:8: page: /etc/drip/none.html cannot be read: No such file or directory (os error 2); name a file of UTF-8 text of at most 256KB"),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = \"fifteen letters\"",
+     "5:10: secret: a secret has at least 16 bytes, so that nobody can guess it; make one with openssl rand -base64 32"),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = 1234567890123456789",
+     r#"5:10: secret: expected a text in quotes such as "${ROOM_SECRET}", or a list of them"#),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = []",
+     "5:10: secret: a list has from 1 to 4 secrets; found 0"),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = [\"0123456789abcdef\", \"short\", \"0123456789abcdef\"]",
+     r"5:31: secret: a secret has at least 16 bytes, so that nobody can guess it; make one with openssl rand -base64 32
+5:40: secret: the same secret is there twice; remove one"),
+    (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = [\"\", \"\", \"\", \"\", \"\"]",
+     "5:10: secret: a list has from 1 to 4 secrets; found 5"),
+    (SERVERS, room!("sessions = 1\nstore = \"disk\""),
+     r#"6:9: store: expected "memory" or "redis"; found "disk""#),
+    (SERVERS, room!("sessions = 1\nstore = \"redis\""), ""),
+    (SERVERS, room!("opens = true"),
+     r#"5:9: opens: expected a time such as "2026-12-01T10:00:00+01:00"; found true"#),
+    (SERVERS, room!("opens = \"tomorrow\""),
+     r#"5:9: opens: a time is written as "2026-12-01T10:00:00+01:00"; found "tomorrow""#),
+    (SERVERS, room!("opens = \"2026-12-01T10:00:00\""),
+     r#"5:9: opens: a time without an offset from UTC is another moment in each time zone; add one behind it, such as +01:00, or Z for UTC; found "2026-12-01T10:00:00""#),
+    (SERVERS, room!("opens = 2026-12-01T10:00:00"),
+     "5:9: opens: a time without an offset from UTC is another moment in each time zone; add one behind it, such as +01:00, or Z for UTC; found 2026-12-01T10:00:00"),
+    (SERVERS, room!("opens = \"2026-12-01T10:00:00Z\""), ""),
+    (SERVERS, room!("sessions = 1\nbind = \"remote_addr\""),
+     r#"6:8: bind: without a variable all visitors have one key; name one such as "$remote_addr", or remove bind; found "remote_addr""#),
+    (SERVERS, room!("sessions = 1\nbind = \"$remote_adr\""),
+     r#"6:8: bind: $remote_adr is not a variable here; the variables are <ALLOWED>; found "$remote_adr""#),
+    (SERVERS, room!("sessions = 1\nbind = \"$jwt_users_sub\""),
+     r#"6:8: bind: $jwt_users_sub is of [jwt.users], which is not there; the file has none; add [jwt.users] with jwks = "keys.json""#),
+    (SERVERS, room!("sessions = 1\nbind = \"${remote_addr}:$cookie_a\""), ""),
+    (SERVERS, room!("sessions = 1\ndraw = \"per_client\""),
+     r#"6:8: draw: expected a table; found "per_client""#),
+    (SERVERS, room!("sessions = 1\ndraw = { burst = 3 }"),
+     r#"6:8: draw has no zone; add one such as zone = "per_client""#),
+    (SERVERS, room!("sessions = 1\ndraw = { zone = \"per_clint\" }"),
+     r#"6:17: zone: there is no [zones.per_clint]; did you mean "per_client"?"#),
+    (SERVERS, room!("sessions = 1\ndraw = { zone = \"per_client\", burst = -1 }"),
+     "6:39: burst: expected a whole number from 0 to 4294967295; found -1"),
+    (SERVERS, room!("sessions = 1\ndraw = { zone = \"per_client\", delay = 1 }"),
+     r#"6:31: "delay" is not a field of draw, whose fields are zone, burst"#),
+    (SERVERS, room!("sessions = 1\ndraw = { zone = \"w\", burst = 3 }\n[zones.w]\nkey = \"$host\"\nrate = \"1r/s\"\nalgorithm = \"fixed_window\""),
+     "6:30: burst: the zone counts by fixed_window, which allows the 1 requests of its rate in each period and no burst; remove burst"),
+    (SERVERS, room!("sessions = 1\ndraw = { zone = \"w\" }\n[zones.w]\nkey = \"$host\"\nrate = \"none\""),
+     "6:8: draw: zone w has no rate, so drawing would not be limited; name a zone that has one, or remove draw"),
+    // The field of a route.
+    (ROUTE, "origin = \"app\"\nroom = \"no\"",
+     "11:8: room: expected true or false; found \"no\""),
+    (ROUTE, "refuse = 403\nroom = false\n#",
+     "11:8: room: a route with refuse answers all its requests itself; remove this field or refuse\n13:10: limits: a route with refuse answers all its requests itself; remove this field or refuse"),
+    (ROUTE, "origin = \"app\"\nroom = false", ""),
+];
+
+/// The room of the smallest file with these lines for it.
+fn room(lines: &str) -> Room {
+    let with_room = format!("{SERVERS}\n[origins.app.room]\n{lines}");
+    let settings = settings_with(SERVERS, &with_room);
+    settings.origins[0].room.clone().unwrap()
+}
+
+const SECRET: &str = "secret = \"0123456789abcdef\"\n";
+
+#[test]
+fn a_room_has_defaults_but_for_what_bounds_it() {
+    let seconds = Duration::from_secs;
+    let found = room(&format!("{SECRET}sessions = 500"));
+    assert_eq!(found.sessions.map(u32::from), Some(500));
+    assert_eq!((found.admit, found.opens, found.page), (None, None, None));
+    assert_eq!((found.idle, found.claim), (seconds(600), seconds(60)));
+    assert_eq!(found.store, StoreKind::Memory);
+    assert_eq!((found.bind, found.draw), (None, None));
+    let secrets: Vec<&[u8]> = found.secret.iter().map(|it| it.as_bytes()).collect();
+    assert_eq!(secrets, [b"0123456789abcdef"]);
+
+    let found = room(&format!(
+        "{SECRET}admit = \"10r/s\"\nopens = 2026-12-01T10:00:00+01:00\nbind = \"$remote_addr\"\n\
+         draw = {{ zone = \"per_client\", burst = 3 }}\n"
+    ));
+    assert_eq!(found.admit, Some("10r/s".parse().unwrap()));
+    let opens = found.opens.unwrap();
+    assert_eq!(opens.at, Moment::from_nanos(1_796_115_600_000_000_000));
+    assert_eq!(opens.to_string(), "2026-12-01T10:00:00+01:00");
+    assert_eq!(found.bind.unwrap().to_string(), "$remote_addr");
+    let draw = found.draw.unwrap();
+    let (burst, delay) = (draw.limit.burst, draw.limit.delay);
+    assert_eq!((draw.zone, burst, delay), (0, 3, Delay::Never));
+}
+
+#[test]
+fn a_state_file_keeps_the_secret_of_a_room_that_has_none() {
+    let text = SMALLEST.replace(
+        SERVERS,
+        &format!("{SERVERS}\nroom.sessions = 1\n[server]\nstate = \"/tmp/drip.state\""),
+    );
+    let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+    assert_eq!(settings.origins[0].room.as_ref().unwrap().secret, []);
+}
+
+#[test]
+fn a_draw_from_a_token_bucket_has_its_capacity_and_is_shown_so() {
+    let text = SMALLEST.replace(
+        SERVERS,
+        &format!(
+            "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", draw = {{ zone = \"t\", burst = 3 }} }}\n\
+             [zones.t]\nkey = \"$host\"\nrate = \"1r/s\"\nalgorithm = \"token_bucket\""
+        ),
+    );
+    let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+    let room = settings.origins[0].room.as_ref().unwrap();
+    assert_eq!(room.draw.unwrap().limit.burst, 2);
+    assert!(show(&settings).contains("\ndraw = { zone = \"t\", burst = 3 }\n"));
+    assert_eq!(settings.warnings, []);
+}
+
+#[test]
+fn a_route_asks_the_room_of_its_origin_unless_it_says_no() {
+    let asks = |servers: &str, route: &str| {
+        let text = SMALLEST.replace(SERVERS, servers).replace(ROUTE, route);
+        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        let route = &settings.routes[0];
+        let has_warning = !settings.warnings.is_empty();
+        (route.room, route.asks_room, has_warning)
+    };
+    let with_room =
+        format!("{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\" }}\n");
+    let (yes, no) = (
+        "origin = \"app\"\nroom = true",
+        "origin = \"app\"\nroom = false",
+    );
+    assert_eq!(asks(&with_room, ROUTE), (true, true, false));
+    assert_eq!(asks(&with_room, yes), (true, true, false));
+    assert_eq!(asks(&with_room, no), (false, false, false));
+    assert_eq!(asks(SERVERS, ROUTE), (true, false, false));
+    assert_eq!(asks(SERVERS, no), (false, false, false));
+    assert_eq!(asks(SERVERS, yes), (true, false, true));
+}
+
+#[test]
+fn a_request_has_what_binds_and_limits_its_draw_at_most_once() {
+    let with_room = format!(
+        "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", bind = \"$http_x_visitor\", draw = {{ zone = \"z\" }} }}\n\
+         [zones.z]\nkey = \"$cookie_a\"\nrate = \"1r/s\"\n"
+    );
+    let inputs = |route: &str| {
+        let text = SMALLEST.replace(SERVERS, &with_room).replace(ROUTE, route);
+        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        let inputs = &settings.routes[0].inputs;
+        let fields: Vec<String> = inputs.single_fields().map(str::to_owned).collect();
+        (fields, inputs.cookies().to_vec())
+    };
+    let asked = (vec!["x-visitor".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(inputs(ROUTE), asked);
+    assert_eq!(inputs("origin = \"app\"\nroom = false"), (vec![], vec![]));
+}
+
+#[test]
+fn the_page_of_a_room_has_its_values_and_is_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("wait.html");
+    fs::write(&page, "{{position}}{{status}}").unwrap();
+    let text = SMALLEST.replace(
+        SERVERS,
+        &format!(
+            "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", page = \"wait.html\" }}"
+        ),
+    );
+    let file = folder.path().join("gateway.toml");
+    let read = || parse(&text, &file, false).unwrap();
+    let old = read();
+    let room = old.origins[0].room.as_ref().unwrap();
+    assert_eq!(
+        room.page.as_ref().unwrap().content.parts(),
+        [PageValue::Position, PageValue::Status].map(PagePart::Value)
+    );
+    let named: Vec<&Path> = old.named.iter().map(|it| &*it.path).collect();
+    assert_eq!(named, [&page]);
+    let shown = format!("\npage = \"{}\"\n", page.display());
+    assert!(show(&old).contains(&shown));
+
+    fs::write(&page, "later").unwrap();
+    let found = changes(&old, &read(), &old);
+    assert_eq!(found, ["origins.app.room.page content changed"]);
+    fs::write(&page, vec![b'a'; (256 << 10) + 1]).unwrap();
+    let told = parse(&text, &file, false).unwrap_err().to_string();
+    assert!(told.contains("of at most 256KB"), "{told}");
+}
+
+#[test]
+fn no_change_shows_a_secret() {
+    let with = |room: &str| {
+        let text = format!("{SERVERS}\n{room}");
+        settings_with(SERVERS, &text)
+    };
+    let first = with("[origins.app.room]\nsessions = 1\nsecret = \"first secret of it\"");
+    let second = with("[origins.app.room]\nsessions = 1\nsecret = \"other secret of it\"");
+    let both = with(
+        "[origins.app.room]\nsessions = 2\nsecret = [\"other secret of it\", \"first secret of it\"]",
+    );
+    let told = |old, new| changes(old, new, old);
+    let has_another = "origins.app.room.secret has another value";
+    assert_eq!(told(&first, &second), [has_another]);
+    assert_eq!(told(&first, &first), [""; 0]);
+    assert_eq!(
+        told(&first, &both),
+        [
+            "origins.app.room.secret *** -> [\"***\", \"***\"]",
+            "origins.app.room.sessions 1 -> 2",
+        ]
+    );
+    let none = with("");
+    assert_eq!(told(&none, &first), ["origins.app.room added"]);
+    assert_eq!(told(&first, &none), ["origins.app.room removed"]);
+    assert!(show(&first).contains("first secret of it"));
+    for settings in [&first, &both] {
+        for without in [settings.without_secrets(), settings.without_room_secrets()] {
+            let shown = show(&without);
+            assert!(
+                shown.contains("\"***\"") && !shown.contains("of it"),
+                "{shown}"
+            );
+        }
+        assert!(!format!("{settings:?}").contains("of it"));
+    }
+}
