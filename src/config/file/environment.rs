@@ -92,7 +92,7 @@ impl Expansion<'_, '_> {
             }
             _ => {}
         }
-        if has_any {
+        if has_any && !has_room_secret(&path) {
             self.written.insert(path, written);
         }
         has_any
@@ -187,6 +187,15 @@ fn is_key(path: &[String]) -> bool {
         path[..],
         ["zones", _, "key"] | ["origins", _, "balance"] | ["origins", _, "room", "bind"]
     )
+}
+
+/// Whether a value is the secret of a room, a part of it, or a table with one.
+///
+/// Beside variables it may have a secret as text, and each secret keeps how it is written itself.
+fn has_room_secret(path: &[String]) -> bool {
+    let names = [Some("origins"), None, Some("room"), Some("secret")];
+    let mut both = path.iter().zip(names);
+    both.all(|(name, wanted)| wanted.is_none_or(|wanted| name == wanted))
 }
 
 /// Whether variables of the request stand beside those of the environment: in a field for origins.

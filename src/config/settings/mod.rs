@@ -169,16 +169,9 @@ impl Settings {
     #[must_use]
     pub fn without_room_secrets(&self) -> Self {
         let mut settings = self.clone();
-        for origin in &mut settings.origins {
-            let Some(room) = &mut origin.room else {
-                continue;
-            };
+        let rooms = settings.origins.iter_mut();
+        for room in rooms.filter_map(|origin| origin.room.as_mut()) {
             room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
-            // A secret may stand beside variables of the environment: in its list, and in tables
-            // that are written on one line.
-            let place = ["origins", &origin.name, "room", "secret"];
-            let written = &mut settings.from_environment;
-            written.retain(|path, _| !path.iter().zip(place).all(|(name, it)| name == it));
         }
         settings
     }

@@ -132,7 +132,7 @@ fn the_secret_of_a_room_is_shown_nowhere() {
         assert!(text.contains(&format!("\nsecret = {shown}\n")), "{text}");
         assert!(text.contains("\nbind = \"$remote_addr\"\n"), "{text}");
         let others = changes(&settings, &with(WITH_SECRETS).unwrap(), &settings);
-        for text in [text, format!("{:?}", settings.origins), others.join(" ")] {
+        for text in [text, format!("{settings:?}"), others.join(" ")] {
             assert!(
                 !text.contains("plain-") && !text.contains("-secret"),
                 "{text}"

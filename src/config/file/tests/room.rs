@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{PagePart, PageValue, Room, StoreKind, changes, show};
+use crate::config::{PagePart, PageValue, Room, RoomSecret, StoreKind, changes, show};
 use crate::limit::{Delay, Moment};
 
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
@@ -128,7 +128,7 @@ fn a_room_has_defaults_but_for_what_bounds_it() {
     assert_eq!((found.idle, found.claim), (seconds(600), seconds(60)));
     assert_eq!(found.store, StoreKind::Memory);
     assert_eq!((found.bind, found.draw), (None, None));
-    let secrets: Vec<&[u8]> = found.secret.iter().map(|it| it.as_bytes()).collect();
+    let secrets: Vec<&[u8]> = found.secret.iter().map(RoomSecret::as_bytes).collect();
     assert_eq!(secrets, [b"0123456789abcdef"]);
 
     let found = room(&format!(
