@@ -34,7 +34,7 @@ table! {
         /// The first one signs, all of them are accepted. Empty: the state file of the gateway
         /// keeps one.
         secret: Vec<RoomSecret> = SECRET.or_else(Vec::new), Now,
-            "Signs tickets and sessions: a text of at least 16 bytes such as \"${ROOM_SECRET}\", or a list of up to 4, of which the first one signs and all are accepted. Default: made at the first start and kept in state of [server].";
+            "Signs tickets and sessions: a text of at least 16 bytes such as \"${ROOM_SECRET}\", or a list of up to 4, of which the first one signs and all are accepted. Default: made at the first start and kept in the state file.";
         store: StoreKind = word().or("\"memory\""), Now,
             "Where the counters and the sessions are; with \"redis\" all gateways have one room.";
         /// `None`: it is open.
