@@ -12,8 +12,8 @@
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
-//! | [`room`] | the waiting room of an origin: its visitors, their tickets and sessions |
 //! | [`zone`] | zones: their supervisors, key actors and turns |
+//! | [`room`] | the waiting room of an origin: its visitors, their tickets and sessions |
 //! | [`gate`] | what paces an origin and limits the requests at it |
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
 //! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |

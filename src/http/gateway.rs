@@ -12,7 +12,7 @@ use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use crate::config::{self, RouteIndex, Settings};
+use crate::config::{self, RouteIndex, Settings, StoreKind};
 use crate::gate::OriginGate;
 use crate::http::message::buffer;
 use crate::limit::Moment;
@@ -99,13 +99,22 @@ fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option
 }
 
 /// The waiting rooms of these settings' origins. Known ones go on under the new settings.
-fn rooms(settings: &Settings, known: &[Option<Arc<OriginRoom>>]) -> Vec<Option<Arc<OriginRoom>>> {
+///
+/// `since`: when the file got new limits.
+fn rooms(
+    settings: &Settings,
+    known: &[Option<Arc<OriginRoom>>],
+    store: Option<&Arc<StoreHealth>>,
+    since: Moment,
+) -> Vec<Option<Arc<OriginRoom>>> {
     let now = clock::now();
     let room = |origin: &config::Origin| {
         let wanted = origin.room.as_ref()?;
-        let mut known = known.iter().flatten();
-        let Some(known) = known.find(|known| known.origin() == origin.name) else {
-            return Some(Arc::new(OriginRoom::new(&origin.name, wanted, now)));
+        let store = store.filter(|_| wanted.store == StoreKind::Redis);
+        let is_it = |it: &&Arc<OriginRoom>| it.origin() == origin.name && it.is_kept_in(store);
+        let Some(known) = known.iter().flatten().find(is_it) else {
+            let room = OriginRoom::new(&origin.name, wanted, store, (since, now));
+            return Some(Arc::new(room));
         };
         known.retune(wanted, now);
         Some(Arc::clone(known))
@@ -138,7 +147,7 @@ impl Gateway {
         });
         let origin = |origin: &config::Origin| Origin::new(origin.clone(), &lifecycle.dialer);
         let origins = settings.origins.iter().map(origin).collect();
-        let rooms = rooms(&settings, &[]);
+        let rooms = rooms(&settings, &[], store_health.as_ref(), since);
         let gateway = Self::new(
             settings,
             origins,
@@ -152,13 +161,16 @@ impl Gateway {
         gateway
     }
 
-    /// Shares the rates of the origins whose settings say so. `since`: when the file got new rates.
+    /// Shares the rates and the rooms of the origins whose settings say so. `since`: when the file got new rates.
     fn share_gates(&self, workers: &[ArbiterHandle], since: Moment) {
         let store = self.store_health.as_ref();
         let gated = self.origins.iter().filter_map(|it| Some((it, it.gate()?)));
         for (nth, (origin, gate)) in gated.enumerate() {
             let worker = workers.get(nth % workers.len().max(1));
             gate.share(origin.settings(), store, worker, since);
+        }
+        for (room, worker) in self.rooms().zip(workers.iter().cycle()) {
+            room.share(worker);
         }
     }
 

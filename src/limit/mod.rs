@@ -81,6 +81,6 @@ pub use saved::SavedAccount;
 pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};
 pub use waiting_room::{
-    Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, Polled, RoomCounts, RoomLimits, RoomState,
-    SavedRoom, Waiting, WaitingRoom,
+    Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
+    RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, Waiting, WaitingRoom,
 };

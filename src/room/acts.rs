@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use super::OriginRoom;
-use crate::limit::{Moment, Rate};
+use super::{Kept, OriginRoom};
+use crate::limit::{LotteryKeys, Moment, Rate, WaitingRoom};
+use crate::store::{RoomDone, RoomOp};
 
 /// Values in place of those of the file, for a while.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,17 +46,37 @@ impl OriginRoom {
     }
 
     /// Calls so many of those who wait, whatever the pace is, as far as there are places. Returns
-    /// how many.
-    pub fn call(&self, count: u64, now: Moment) -> u64 {
-        let mut state = self.lock();
-        let keys = state.lottery;
-        state.room.call(count, keys, now)
+    /// how many; `None`: the store does not answer.
+    pub async fn call(&self, count: u64, now: Moment) -> Option<u64> {
+        if let Some(called) = self.here(|room, keys| room.call(count, keys, now)) {
+            return Some(called);
+        }
+        self.count(RoomOp::Call(count)).await
     }
 
-    /// Sends all away who wait or are called. Those inside stay. Returns how many.
-    pub fn empty(&self, now: Moment) -> u64 {
+    /// Sends all away who wait or are called. Those inside stay. Returns how many; `None`: the store
+    /// does not answer.
+    pub async fn empty(&self, now: Moment) -> Option<u64> {
+        if let Some(count) = self.here(|room, keys| room.empty(keys, now)) {
+            return Some(count);
+        }
+        self.count(RoomOp::Empty).await
+    }
+
+    /// Does something with a room in memory; `None`: it is in the store.
+    fn here<T>(&self, act: impl FnOnce(&mut WaitingRoom, LotteryKeys) -> T) -> Option<T> {
         let mut state = self.lock();
         let keys = state.lottery;
-        state.room.empty(keys, now)
+        match &mut state.kept {
+            Kept::Here(room) => Some(act(room, keys)),
+            Kept::Shared(_) => None,
+        }
+    }
+
+    async fn count(&self, op: RoomOp) -> Option<u64> {
+        match self.ask(op).await? {
+            RoomDone::Count(count) => count,
+            RoomDone::Drawn(..) | RoomDone::Came(_) => None,
+        }
     }
 }

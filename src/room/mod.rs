@@ -6,6 +6,7 @@
 
 mod acts;
 mod saved;
+mod shared;
 mod ticket;
 mod visitor;
 
@@ -13,12 +14,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::config;
-use crate::limit::{LotteryKeys, Moment, Rate, RoomCounts, RoomLimits, RoomState, WaitingRoom};
+use crate::limit::{
+    LotteryKeys, Moment, Rate, RoomCounts, RoomLimits, RoomMirror, RoomState, WaitingRoom,
+};
 use crate::observe::metrics::RoomMetrics;
+use crate::time::clock;
+use crate::zone::StoreHealth;
 pub use acts::{RoomOverride, RoomWord};
 pub use saved::{Identity, SavedOriginRoom};
+use shared::{Asking, SharedRoom};
 use ticket::Signer;
-pub use ticket::{Kept, Ticket};
+pub use ticket::{Signed, Ticket};
 pub use visitor::{Answered, Presented, SessionText, TicketText};
 
 /// The waiting room of an origin, shared by all workers. It stays through reloads.
@@ -32,11 +38,24 @@ pub struct OriginRoom {
     ticket_cookie: String,
     state: Mutex<State>,
     metrics: RoomMetrics,
+    /// `None`: the room is this gateway's own.
+    asking: Option<Asking>,
+}
+
+/// Where the room is.
+#[derive(Debug)]
+enum Kept {
+    /// In memory.
+    Here(Box<WaitingRoom>),
+    /// In the store.
+    Shared(Box<SharedRoom>),
 }
 
 #[derive(Debug)]
 struct State {
-    room: WaitingRoom,
+    kept: Kept,
+    /// Since when the limits are as they are, by the wall clock: gateways may differ.
+    since: Moment,
     settings: Arc<config::Room>,
     identity: Identity,
     signer: Arc<Signer>,
@@ -61,17 +80,30 @@ pub struct RoomStatus {
 }
 
 impl OriginRoom {
-    /// An empty room.
+    /// An empty room. `store`: where it is, if it is shared; `since`: when the file got its limits.
     #[must_use]
-    pub fn new(origin: &str, settings: &config::Room, now: Moment) -> Self {
+    pub fn new(
+        origin: &str,
+        settings: &config::Room,
+        store: Option<&Arc<StoreHealth>>,
+        (since, now): (Moment, Moment),
+    ) -> Self {
         let identity = Identity::random();
         let signer = signer(settings, origin, &identity);
+        let limits = limits(settings, None);
         Self {
             origin: origin.to_owned(),
             session_cookie: format!("drip_room_{origin}"),
             ticket_cookie: format!("drip_ticket_{origin}"),
+            asking: store.map(Asking::new),
             state: Mutex::new(State {
-                room: WaitingRoom::new(limits(settings, None), now),
+                kept: if store.is_some() {
+                    let mirror = RoomMirror::new(limits, now);
+                    Kept::Shared(Box::new(SharedRoom::new(mirror)))
+                } else {
+                    Kept::Here(Box::new(WaitingRoom::new(limits, now)))
+                },
+                since,
                 lottery: lottery(&signer, settings),
                 settings: Arc::new(settings.clone()),
                 signer: Arc::new(signer),
@@ -119,8 +151,20 @@ impl OriginRoom {
         let signer = signer(settings, &self.origin, &state.identity);
         state.lottery = lottery(&signer, settings);
         state.signer = Arc::new(signer);
+        let before = limits(&state.settings, None);
         state.settings = Arc::new(settings.clone());
-        state.apply(now);
+        if before != limits(settings, None) {
+            state.apply(now);
+        }
+    }
+
+    /// Whether it goes on in this store; `None`: in memory.
+    #[must_use]
+    pub fn is_kept_in(&self, store: Option<&Arc<StoreHealth>>) -> bool {
+        match &self.asking {
+            None => store.is_none(),
+            Some(asking) => asking.is_of(store),
+        }
     }
 
     /// Ends what is over, and calls those whose turn it is. Returns when there is something to do
@@ -128,7 +172,10 @@ impl OriginRoom {
     pub fn advance(&self, now: Moment) -> Option<Moment> {
         let mut state = self.lock();
         state.advance(now);
-        state.room.next_event()
+        match &state.kept {
+            Kept::Here(room) => room.next_event(),
+            Kept::Shared(_) => None,
+        }
     }
 
     /// What is shown of it.
@@ -137,9 +184,15 @@ impl OriginRoom {
         let mut state = self.lock();
         state.advance(now);
         RoomStatus {
-            state: state.room.state(),
-            counts: state.room.counts(),
-            limits: *state.room.limits(),
+            state: match &state.kept {
+                Kept::Here(room) => room.state(),
+                Kept::Shared(shared) => shared.mirror.state(),
+            },
+            counts: match &state.kept {
+                Kept::Here(room) => room.counts(),
+                Kept::Shared(shared) => shared.mirror.counts(),
+            },
+            limits: state.limits(),
             overridden: state.overridden.clone(),
             word: state.word.clone(),
         }
@@ -158,13 +211,24 @@ impl State {
             self.apply(now);
         }
         self.word.take_if(|word| word.until <= now);
-        self.room.advance(self.lottery, now);
+        if let Kept::Here(room) = &mut self.kept {
+            room.advance(self.lottery, now);
+        }
     }
 
-    /// Puts the limits into force that the file and the override say.
+    /// The limits in force: what the file and the override say.
+    fn limits(&self) -> RoomLimits {
+        limits(&self.settings, self.overridden.as_ref())
+    }
+
+    /// Puts the limits into force.
     fn apply(&mut self, now: Moment) {
-        let limits = limits(&self.settings, self.overridden.as_ref());
-        self.room.retune(limits, self.lottery, now);
+        let limits = self.limits();
+        self.since = clock::wall();
+        match &mut self.kept {
+            Kept::Here(room) => room.retune(limits, self.lottery, now),
+            Kept::Shared(shared) => shared.mirror.retune(limits, now),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{OriginRoom, lottery, signer};
+use super::{Kept, OriginRoom, lottery, signer};
 use crate::limit::{Moment, SavedRoom, WaitingRoom};
 
 /// What a room has that no other has.
@@ -53,32 +53,41 @@ pub struct SavedOriginRoom {
 }
 
 impl OriginRoom {
-    /// What has to be kept of it at `now`. So many numbers more than were drawn are available from
-    /// now on, so it must be kept before they are used up.
+    /// What has to be kept of it at `now`; `None`: it is in the store. So many numbers more than were
+    /// drawn are to be available from now on, so it must be kept before they are used up.
     #[must_use]
-    pub fn save(&self, more: u64, now: Moment) -> SavedOriginRoom {
+    pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
-        let mut room = state.room.save(now);
+        let Kept::Here(room) = &state.kept else {
+            return None;
+        };
+        let mut room = room.save(now);
         room.reserved = room.drawn.saturating_add(more);
-        SavedOriginRoom {
+        Some(SavedOriginRoom {
             origin: self.origin.clone(),
             identity: state.identity.clone(),
             room,
-        }
+        })
     }
 
     /// Makes numbers up to this one available.
     pub fn reserve(&self, number: u64) {
-        self.lock().room.reserve(number);
+        if let Kept::Here(room) = &mut self.lock().kept {
+            room.reserve(number);
+        }
     }
 
     /// Goes on from a saved state. No request may have come yet.
     pub fn restore(&self, saved: SavedOriginRoom, now: Moment) {
         let mut state = self.lock();
+        if let Kept::Shared(_) = &state.kept {
+            return;
+        }
         let signer = signer(&state.settings, &self.origin, &saved.identity);
         state.lottery = lottery(&signer, &state.settings);
         state.signer = std::sync::Arc::new(signer);
         state.identity = saved.identity;
-        state.room = WaitingRoom::restore(saved.room, *state.room.limits(), now);
+        let room = WaitingRoom::restore(saved.room, state.limits(), now);
+        state.kept = Kept::Here(Box::new(room));
     }
 }

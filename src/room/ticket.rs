@@ -19,16 +19,16 @@ pub struct Ticket {
     pub told: Option<Duration>,
 }
 
-/// What visitors keep.
+/// What a visitor presents, and which secret signed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept<T> {
+pub enum Signed<T> {
     /// It is signed with the secret in force.
     Current(T),
     /// It is signed with an older secret: its visitor should get a new one.
     Older(T),
 }
 
-impl<T> Kept<T> {
+impl<T> Signed<T> {
     /// What it says.
     pub fn into_inner(self) -> T {
         match self {
@@ -93,7 +93,7 @@ impl Signer {
     }
 
     /// Reads a ticket; `None` if this room did not sign it for such a visitor.
-    pub(super) fn read_ticket(&self, text: &[u8], bind: &[u8]) -> Option<Kept<Ticket>> {
+    pub(super) fn read_ticket(&self, text: &[u8], bind: &[u8]) -> Option<Signed<Ticket>> {
         let read = self.read::<TICKET>(Purpose::Ticket, text, bind)?;
         let ticket = |body: [u8; TICKET]| {
             let (number, rest) = body.split_first_chunk()?;
@@ -106,8 +106,8 @@ impl Signer {
             })
         };
         Some(match read {
-            Kept::Current(body) => Kept::Current(ticket(body)?),
-            Kept::Older(body) => Kept::Older(ticket(body)?),
+            Signed::Current(body) => Signed::Current(ticket(body)?),
+            Signed::Older(body) => Signed::Older(ticket(body)?),
         })
     }
 
@@ -117,11 +117,11 @@ impl Signer {
     }
 
     /// Reads the number of a session; `None` if this room did not sign it for such a visitor.
-    pub(super) fn read_session(&self, text: &[u8], bind: &[u8]) -> Option<Kept<u64>> {
+    pub(super) fn read_session(&self, text: &[u8], bind: &[u8]) -> Option<Signed<u64>> {
         let read = self.read::<SESSION>(Purpose::Session, text, bind)?;
         Some(match read {
-            Kept::Current(body) => Kept::Current(u64::from_be_bytes(body)),
-            Kept::Older(body) => Kept::Older(u64::from_be_bytes(body)),
+            Signed::Current(body) => Signed::Current(u64::from_be_bytes(body)),
+            Signed::Older(body) => Signed::Older(u64::from_be_bytes(body)),
         })
     }
 
@@ -166,7 +166,7 @@ impl Signer {
         purpose: Purpose,
         text: &[u8],
         bind: &[u8],
-    ) -> Option<Kept<[u8; SIZE]>> {
+    ) -> Option<Signed<[u8; SIZE]>> {
         if text.len() > MAX_TEXT {
             return None;
         }
@@ -184,9 +184,9 @@ impl Signer {
             ))
         })?;
         Some(if nth == 0 {
-            Kept::Current(*body)
+            Signed::Current(*body)
         } else {
-            Kept::Older(*body)
+            Signed::Older(*body)
         })
     }
 }
@@ -220,7 +220,7 @@ mod tests {
         let text = signer.ticket(&TICKET, b"192.0.2.1");
         assert_eq!(text.len(), 43);
         let read = signer.read_ticket(text.as_bytes(), b"192.0.2.1");
-        assert_eq!(read, Some(Kept::Current(TICKET)));
+        assert_eq!(read, Some(Signed::Current(TICKET)));
         let silent = Ticket {
             told: None,
             ..TICKET
@@ -228,12 +228,12 @@ mod tests {
         let text = signer.ticket(&silent, b"");
         assert_eq!(
             signer.read_ticket(text.as_bytes(), b""),
-            Some(Kept::Current(silent))
+            Some(Signed::Current(silent))
         );
         let text = signer.session(99, b"x");
         assert_eq!(
             signer.read_session(text.as_bytes(), b"x"),
-            Some(Kept::Current(99))
+            Some(Signed::Current(99))
         );
     }
 
@@ -297,7 +297,7 @@ mod tests {
         assert!(read.is_older());
         let again = both.ticket(&read.into_inner(), b"");
         let read = signer(&[new], "shop", 7).read_ticket(again.as_bytes(), b"");
-        assert_eq!(read, Some(Kept::Current(TICKET)));
+        assert_eq!(read, Some(Signed::Current(TICKET)));
     }
 
     #[test]

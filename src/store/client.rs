@@ -14,7 +14,10 @@ use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::SentScripts;
 use super::unanswered::UnansweredKey;
-use super::{Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
+use super::{
+    Claim, Error, Grant, Join, Refund, Retune, Retuned, RoomCall, RoomReply, StoreAnswer, Url,
+    answer, script,
+};
 use crate::limit::Moment;
 
 /// One thread's connection to the Redis that all gateways share.
@@ -162,6 +165,22 @@ impl Store {
             Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
             None => Err(Error::InvalidReply),
         }
+    }
+
+    /// Asks a waiting room for all that happened since the last time.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if Redis was not reached in time or refused.
+    pub async fn room(&self, call: &RoomCall<'_>) -> Result<RoomReply, Error> {
+        let command = |_, sent: Option<&_>| script::room(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(text) => RoomReply::read(&text, call.ops),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        read.ok_or(Error::InvalidReply)
     }
 
     /// Connects if there is no connection, and tests whether a write succeeds in time.

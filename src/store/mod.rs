@@ -39,6 +39,9 @@
 //! **The grid of an origin** is one more key, with a script of its own: gateways [claim](Claim) the
 //! slots of one stream of departures, in turns by the weight of what waits at each.
 //!
+//! **A waiting room** is four keys with a script of its own, which a gateway asks for all that its
+//! visitors did since the last time ([`RoomCall`]).
+//!
 //! **The rate in force** is the rate of the gateway whose file changed last ([`Pace::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
 //! force, and the answer says so. The answer also says since when, in Redis's time. Waiters from
@@ -58,6 +61,7 @@ mod pace;
 mod refusal;
 mod reply;
 mod reply_scan;
+mod room;
 mod script;
 #[cfg(test)]
 pub(crate) mod simulated;
@@ -72,6 +76,7 @@ pub use clock::{StoreClock, Trip};
 pub use grid::{Claim, Grant};
 pub use link::{Link, LinkUser, StoreWatch};
 pub use pace::{Pace, UnsupportedRate};
+pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
 pub use script::{GRID_FORM, form};
 pub use url::{BadUrl, Url};
 

@@ -3,8 +3,8 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
 
-use super::Claim;
 use super::calls::Call;
+use super::{Claim, RoomCall};
 use crate::limit::Algorithm;
 
 /// A script's source code, and the hash by which it is called.
@@ -32,6 +32,8 @@ impl Source {
 
 /// Which of [`SOURCES`] is the grid's.
 const GRID: usize = 4;
+/// As [`GRID`], for waiting rooms.
+const ROOM: usize = 5;
 
 /// Which of [`SOURCES`] decides by an algorithm.
 fn index_of(algorithm: Algorithm) -> usize {
@@ -43,13 +45,14 @@ fn index_of(algorithm: Algorithm) -> usize {
     }
 }
 
-static SOURCES: LazyLock<[Source; 5]> = LazyLock::new(|| {
+static SOURCES: LazyLock<[Source; 6]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
         source!("scripts/sliding_window_log.lua"),
         source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
         Source::new(include_str!("scripts/grid.lua")),
+        Source::new(include_str!("scripts/room.lua")),
     ]
 });
 
@@ -71,13 +74,24 @@ pub const GRID_FORM: u8 = 1;
 ///
 /// A server does what comes over a connection in order, so it then knows their hashes.
 #[derive(Debug, Default)]
-pub(super) struct SentScripts([Cell<bool>; 5]);
+pub(super) struct SentScripts([Cell<bool>; 6]);
 
 /// The command that makes a claim; `sent` as for a [`command`].
 pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
     let mut command = called(GRID, sent);
     command.arg(1).arg([prefix, claim.grid].concat());
     command.arg(claim.packed());
+    command
+}
+
+/// The command that asks a waiting room; `sent` as for a [`command`].
+pub(super) fn room(call: &RoomCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let (mut command, keys) = (called(ROOM, sent), call.keys());
+    command.arg(keys.len());
+    for key in keys {
+        command.arg([prefix, key.as_bytes()].concat());
+    }
+    command.arg(call.packed());
     command
 }
 

@@ -6,6 +6,7 @@ mod grid;
 mod leases;
 mod live;
 mod replay;
+mod room;
 mod schedule;
 mod server;
 mod settling;

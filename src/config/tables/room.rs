@@ -211,7 +211,9 @@ fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
     {
         node.tell("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
     }
-    if room.secret.is_empty() && !has_state && !fields.is_wrong("secret") {
+    if room.secret.is_empty() && room.store == StoreKind::Redis && !fields.is_wrong("secret") {
+        node.missing("gateways that share a room sign with one secret; add the same secret = \"${ROOM_SECRET}\" at each, or remove store");
+    } else if room.secret.is_empty() && !has_state && !fields.is_wrong("secret") {
         node.missing("it has no secret to sign tickets with; add secret = \"${ROOM_SECRET}\", or state = \"drip.state\" in [server], where drip keeps one that it makes");
     }
 }

@@ -319,12 +319,12 @@ mod tests {
         let text = names.map(|name| format!("{{{{{name}}}}},")).concat();
         let content = Arc::new(PageContent::parse_room(&text));
         let room = RoomValues {
-            position: "7",
-            ahead: "6",
-            wait: "<1m",
-            refresh: "2",
-            opens: "10:00",
-            word: "a&b",
+            position: "7".to_owned(),
+            ahead: "6".to_owned(),
+            wait: "<1m".to_owned(),
+            refresh: "2".to_owned(),
+            opens: "10:00".to_owned(),
+            word: "a&b".to_owned(),
         };
         for (room, expected) in [
             (Some(&room), "7,6,&#60;1m,2,10:00,a&#38;b,"),

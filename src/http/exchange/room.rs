@@ -1,6 +1,7 @@
 //! A request at the waiting room of its origin.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -89,10 +90,10 @@ pub(super) async fn enter<'a>(
     let ticket = [named(info, "drip-ticket"), cookie(room.ticket_cookie())];
     let presented = room.read(texts_of(&session), texts_of(&ticket), &visit.bind);
     let has_ticket = ticket[1].is_some();
-    let mut answered = room.answer(presented, &visit.bind, record.began);
+    let mut answered = room.answer(presented, &visit.bind, record.began).await;
     if answered == Answered::MustDraw {
         visit.may_draw(gateway).await?;
-        answered = room.draw(&visit.bind, record.began);
+        answered = room.draw(&visit.bind, record.began).await;
     }
     match answered {
         Answered::Inside(session) => {
@@ -104,7 +105,7 @@ pub(super) async fn enter<'a>(
         Answered::Waits(waiting, text) => {
             let kept = ticket.iter().flatten().next();
             let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
-            Err(visit.waits(&waiting, text, kept))
+            Err(visit.waits(&waiting, text.as_ref(), kept))
         }
         Answered::TooOften(waiting) => Err(visit.too_often(&waiting)),
         Answered::SentAway => Err(visit.sent_away()),
@@ -171,7 +172,8 @@ impl<'a> Visit<'a> {
     fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
         let mut cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax");
         if let Some(age) = age {
-            cookie.push_str(&format!("; Max-Age={}", age.as_secs()));
+            // Writing to a string does not fail.
+            let _ = write!(cookie, "; Max-Age={}", age.as_secs());
         }
         if self.info.is_over_tls() {
             cookie.push_str("; Secure");
@@ -179,8 +181,8 @@ impl<'a> Visit<'a> {
         cookie
     }
 
-    fn waits(&self, waiting: &Waiting, text: Option<TicketText>, kept: Option<&str>) -> Reply<'a> {
-        let new = text.as_ref().map(|TicketText(text)| text.as_str());
+    fn waits(&self, waiting: &Waiting, text: Option<&TicketText>, kept: Option<&str>) -> Reply<'a> {
+        let new = text.map(|TicketText(text)| text.as_str());
         let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
         let fields = RoomFields {
             cookies: cookies.into_iter().collect(),
@@ -284,7 +286,7 @@ fn text(waiting: &Waiting) -> String {
         None => "Waiting".to_owned(),
     };
     if let Some(wait) = waiting.wait {
-        text.push_str(&format!(", {}", about(wait)));
+        let _ = write!(text, ", {}", about(wait));
     }
     text.push('\n');
     text

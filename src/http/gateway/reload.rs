@@ -43,7 +43,7 @@ impl Gateway {
         let origins = settings.origins.iter().map(|it| self.reload_origin(it));
         let origins = origins.collect();
         let retired_gates = self.retire_origins(&settings);
-        let rooms = rooms(&settings, &self.rooms);
+        let rooms = rooms(&settings, &self.rooms, store_health.as_ref(), now);
         let lifecycle = Arc::clone(&self.lifecycle);
         let mut gateway = Self::new(
             settings,

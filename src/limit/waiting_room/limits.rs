@@ -1,6 +1,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use super::MAX_SESSIONS;
 use crate::limit::{Moment, Rate};
 
 /// What bounds a waiting room.
@@ -21,8 +22,15 @@ pub struct RoomLimits {
 }
 
 impl RoomLimits {
-    /// The time between two calls.
-    pub(super) fn interval(&self) -> Duration {
+    /// Most visitors inside at once.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        self.sessions.map_or(MAX_SESSIONS, NonZeroU32::get).into()
+    }
+
+    /// The time between two calls; zero if only places bound them.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
         if self.admit.is_unlimited() {
             return Duration::ZERO;
         }

@@ -8,6 +8,7 @@ mod calls;
 mod gaps;
 mod limits;
 mod lottery;
+mod mirror;
 mod pace;
 mod polls;
 mod saved;
@@ -19,12 +20,12 @@ mod scenarios;
 #[cfg(test)]
 mod tests;
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 pub use calls::Call;
 pub use limits::RoomLimits;
 pub use lottery::{Lottery, LotteryKeys};
+pub use mirror::{MirrorPoll, MirrorTouch, RoomMirror, RoomSnapshot};
 pub use saved::SavedRoom;
 pub use wait::Waiting;
 
@@ -356,9 +357,8 @@ impl WaitingRoom {
     }
 
     fn has_place(&self) -> bool {
-        let most = self.limits.sessions.map_or(MAX_SESSIONS, NonZeroU32::get);
-        let taken = self.sessions.len() + self.calls.len();
-        self.calls.len() < MAX_CALLED && taken < usize::try_from(most).unwrap_or(usize::MAX)
+        let taken = (self.sessions.len() + self.calls.len()) as u64;
+        self.calls.len() < MAX_CALLED && taken < self.limits.places()
     }
 
     /// Whether one more may be let in now.

@@ -34,6 +34,13 @@ impl WaitingRoom {
         waiting
     }
 
+    /// What a visitor is told who is the `nth` behind all who wait, and has no place yet.
+    pub(super) fn behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
+        let mut waiting = self.waiting_at(self.called + self.waiting() + nth, now);
+        waiting.retry_after = retry_after(self.time_left(&waiting, now), number);
+        waiting
+    }
+
     /// What a visitor is told who was told before to ask again at `due`.
     pub(super) fn waiting_until(&self, place: u64, due: Moment, now: Moment) -> Waiting {
         let left = due.since(now).as_secs_f64().ceil();

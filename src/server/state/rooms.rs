@@ -186,16 +186,19 @@ impl RoomsFile {
     /// there were.
     fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
         let now = clock::now();
-        let rooms: Vec<_> = gateway.rooms().collect();
-        let saved: Vec<_> = rooms.iter().map(|room| room.save(ahead, now)).collect();
-        let reserved: Vec<u64> = saved.iter().map(|it| it.room.reserved).collect();
-        let rooms_of = saved.into_iter().map(RoomRecord::of).collect();
-        self.put(&Content { rooms: rooms_of }, nth)?;
-        if ahead > 0 {
-            rooms
-                .iter()
-                .zip(reserved)
-                .for_each(|(room, reserved)| room.reserve(reserved));
+        let saved = gateway
+            .rooms()
+            .filter_map(|room| Some((room, room.save(ahead, now)?)));
+        let saved: Vec<_> = saved.collect();
+        let reserved = saved
+            .iter()
+            .map(|(room, saved)| (*room, saved.room.reserved));
+        let reserved: Vec<_> = reserved.collect();
+        let rooms = saved.into_iter().map(|(_, saved)| RoomRecord::of(saved));
+        let rooms = rooms.collect();
+        self.put(&Content { rooms }, nth)?;
+        for (room, reserved) in reserved.into_iter().filter(|_| ahead > 0) {
+            room.reserve(reserved);
         }
         Ok(())
     }
