@@ -160,6 +160,18 @@ impl OriginRoom {
         });
     }
 
+    /// Waits until the gateway knows what the room is called, so that it can read what visitors have.
+    pub async fn known(&self) {
+        let is_unknown = match &self.lock().kept {
+            Kept::Here(_) => false,
+            Kept::Shared(shared) => !shared.mirror.is_known() && !shared.mirror.is_out(),
+        };
+        if is_unknown {
+            // Whatever comes of it: in an outage nobody knows.
+            let _done = self.ask(RoomOp::Call(0)).await;
+        }
+    }
+
     /// Asks the store; `None` if it does not answer.
     pub(super) async fn ask(&self, op: RoomOp) -> Option<RoomDone> {
         let (reply, done) = oneshot::channel();
@@ -249,7 +261,9 @@ impl OriginRoom {
     fn pause(&self) -> Duration {
         let state = self.lock();
         match &state.kept {
-            Kept::Shared(shared) if shared.mirror.is_out() => Duration::ZERO,
+            Kept::Shared(shared) if shared.mirror.is_out() || !shared.mirror.is_known() => {
+                Duration::ZERO
+            }
             Kept::Shared(shared) if shared.mirror.state().waiting > 0 => ASKS,
             Kept::Shared(_) | Kept::Here(_) => ASKS_IDLE,
         }

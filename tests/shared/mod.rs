@@ -14,6 +14,7 @@ mod plans;
 mod refused;
 mod relay;
 mod retune;
+mod room;
 mod stream;
 mod ten_gateways;
 mod verdicts;

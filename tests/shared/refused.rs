@@ -249,7 +249,10 @@ fn the_commands_that_are_documented_are_enough() {
     let zones: String = algorithms.into_iter().map(zone).collect();
     let url = redis.url().replace("redis://", "redis://drip:secret@");
     let gateway = Gateway::start(&format!(
-        "[origins.app]\nservers = [\"http://{}\"]\nrate = \"50r/s\"\nstore = \"redis\"\n\
+        "[origins.app]\nservers = [\"http://{0}\"]\nrate = \"50r/s\"\nstore = \"redis\"\n\
+         [origins.shop]\nservers = [\"http://{0}\"]\n\
+         [origins.shop.room]\nsessions = 1\nstore = \"redis\"\nsecret = \"0123456789abcdef\"\n\
+         [[routes]]\npath = \"/shop\"\norigin = \"shop\"\n\
          [redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n{zones}",
         origin.address,
     ));
@@ -260,6 +263,9 @@ fn the_commands_that_are_documented_are_enough() {
         }
         let key = format!("/api/zones/{name}/keys/a");
         assert_eq!(operator_ask(&gateway, "DELETE", &key, "").status, 200);
+    }
+    for status in [200, 429] {
+        assert_eq!(fetch(gateway.address(), "/shop").status, status);
     }
     thread::sleep(Duration::from_millis(500));
     let log = gateway.log();

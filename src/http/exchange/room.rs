@@ -88,6 +88,7 @@ pub(super) async fn enter<'a>(
     let cookie = |name| cookies::value(info.fields().all(FieldName::Cookie), name);
     let session = [named(info, "drip-session"), cookie(room.session_cookie())];
     let ticket = [named(info, "drip-ticket"), cookie(room.ticket_cookie())];
+    room.known().await;
     let presented = room.read(texts_of(&session), texts_of(&ticket), &visit.bind);
     let has_ticket = ticket[1].is_some();
     let mut answered = room.answer(presented, &visit.bind, record.began).await;

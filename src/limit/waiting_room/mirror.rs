@@ -117,6 +117,12 @@ impl RoomMirror {
         &self.room.lotteries
     }
 
+    /// Whether the store was ever reached.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
+
     /// Whether the store does not answer.
     #[must_use]
     pub fn is_out(&self) -> bool {

@@ -1,0 +1,234 @@
+//! A waiting room that gateways share: one order, one number of places, and a store that fails.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::process::Signal;
+
+use crate::support::redis::Redis;
+use crate::support::rng::Rng;
+use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone};
+
+const PLACES: u64 = 5;
+
+/// A room of five places, from which visitors are gone 2 s after their last request.
+fn file(origin: &Origin, redis: &Redis) -> String {
+    format!(
+        r#"
+[redis]
+url = "{}"
+timeout = "1s"
+
+[origins.shop]
+servers = ["http://{}"]
+
+[origins.shop.room]
+sessions = {PLACES}
+idle = "2s"
+claim = "10s"
+store = "redis"
+secret = "a secret that both have"
+
+[[routes]]
+path = "/"
+origin = "shop"
+"#,
+        redis.url(),
+        origin.address
+    )
+}
+
+/// A visitor, who keeps what the gateways give it.
+#[derive(Default)]
+struct Visitor {
+    ticket: Option<String>,
+    session: Option<String>,
+    again: Option<Instant>,
+    asked: u32,
+}
+
+/// The number in a ticket or a session.
+fn number(text: &str) -> u64 {
+    let bytes = URL_SAFE_NO_PAD.decode(text).expect("base64");
+    u64::from_be_bytes(bytes[..8].try_into().expect("a number"))
+}
+
+impl Visitor {
+    /// Asks a gateway as soon as it may. Returns whether it is inside.
+    fn ask(&mut self, gateway: &Gateway) -> bool {
+        if self.again.is_some_and(|again| now() < again) {
+            return false;
+        }
+        self.asked += 1;
+        let field = match (&self.session, &self.ticket) {
+            (Some(session), _) => format!("Drip-Session: {session}\r\n"),
+            (None, Some(ticket)) => format!("Drip-Ticket: {ticket}\r\n"),
+            (None, None) => String::new(),
+        };
+        let answer = fetch_with(gateway.address(), "/", &field);
+        if let Some(session) = answer.field("drip-session") {
+            assert_eq!(answer.status, 200);
+            self.session = Some(session.to_owned());
+        }
+        if answer.status == 200 {
+            assert!(self.session.is_some(), "nobody passes without a session");
+            return true;
+        }
+        assert_eq!(answer.status, 429, "{answer:?}");
+        if let Some(ticket) = answer.field("drip-ticket") {
+            self.ticket = Some(ticket.to_owned());
+        }
+        let after = answer.field("retry-after").and_then(|it| it.parse().ok());
+        self.again = Some(now() + Duration::from_secs(after.expect("Retry-After")));
+        false
+    }
+
+    fn number(&self) -> u64 {
+        number(
+            self.session
+                .as_ref()
+                .or(self.ticket.as_ref())
+                .expect("it has one"),
+        )
+    }
+}
+
+fn count(redis: &Redis, command: &str) -> u64 {
+    let line = redis.ask(command);
+    let digits = line.trim_start_matches(':').trim();
+    digits
+        .parse()
+        .unwrap_or_else(|_| panic!("{command}: {line}"))
+}
+
+/// Who is inside and who is called, at Redis.
+fn taken(redis: &Redis) -> u64 {
+    let parts = ["inside", "called"];
+    let counts = parts.map(|part| count(redis, &format!("ZCARD drip:room:{{shop}}.1:{part}")));
+    counts.iter().sum()
+}
+
+#[test]
+fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
+    let _alone = quarter_alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis);
+    let gateways = [Gateway::start(&text), Gateway::start(&text)];
+    let mut rng = Rng::of(1, 0);
+    let mut visitors: Vec<Visitor> = (0..40).map(|_| Visitor::default()).collect();
+    for (nth, visitor) in visitors.iter_mut().enumerate() {
+        let inside = visitor.ask(&gateways[nth % 2]);
+        assert_eq!(
+            inside,
+            nth < 5,
+            "the first ones walk in, whichever gateway they ask"
+        );
+        assert_eq!(visitor.number(), 1 + nth as u64, "one order for both");
+    }
+    let mut entered = 5;
+    let deadline = now() + Duration::from_secs(90);
+    while entered < 40 {
+        assert!(now() < deadline, "only {entered} of 40 are in");
+        for visitor in visitors.iter_mut().filter(|it| it.session.is_none()) {
+            // They change the gateway as they like.
+            if visitor.ask(&gateways[usize::from(rng.percent(50))]) {
+                entered += 1;
+                // Its session is good at both.
+                let others = gateways.iter().map(|gateway| visitor.ask(gateway));
+                assert!(others.collect::<Vec<_>>().iter().all(|inside| *inside));
+            }
+        }
+        let taken = taken(&redis);
+        assert!(taken <= PLACES, "{taken}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let numbers: BTreeSet<u64> = visitors.iter().map(Visitor::number).collect();
+    assert!(numbers.into_iter().eq(1..=40), "nobody lost its number");
+    let mut asked: Vec<u32> = visitors.iter().map(|it| it.asked).collect();
+    asked.sort_unstable();
+    assert!(
+        asked[20] < 20,
+        "who keeps to Retry-After asks seldom: {asked:?}"
+    );
+}
+
+#[test]
+fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
+    let _alone = quarter_alone();
+    let (origin, mut redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis);
+    let gateways = [Gateway::start(&text), Gateway::start(&text)];
+    let mut early: Vec<Visitor> = (0..8).map(|_| Visitor::default()).collect();
+    for (nth, visitor) in early.iter_mut().enumerate() {
+        visitor.ask(&gateways[nth % 2]);
+    }
+    redis.kill();
+    let mut late: Vec<Visitor> = (0..4).map(|_| Visitor::default()).collect();
+    let until = now() + Duration::from_secs(4);
+    while now() < until {
+        for gateway in &gateways {
+            assert!(early[0].ask(gateway), "who is inside stays");
+            assert!(early[..5].iter().all(|it| it.session.is_some()));
+            for waiting in early[5..].iter_mut().chain(&mut late) {
+                assert!(!waiting.ask(gateway), "nobody is called");
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    // It comes back without what it knew: the gateways know how far the numbers were.
+    redis.restart();
+    let mut order = Vec::new();
+    let deadline = now() + Duration::from_secs(90);
+    let mut all: Vec<&mut Visitor> = early[5..].iter_mut().chain(&mut late).collect();
+    while order.len() < 7 {
+        assert!(now() < deadline, "only {order:?} are in");
+        for visitor in all.iter_mut().filter(|it| it.session.is_none()) {
+            if visitor.ask(&gateways[order.len() % 2]) {
+                order.push(visitor.number());
+            }
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let numbers: BTreeSet<u64> = order.iter().copied().collect();
+    assert_eq!(numbers.len(), 7, "no number is given twice: {order:?}");
+    assert!(
+        numbers.iter().take(3).eq(&[6, 7, 8]),
+        "those who waited are before: {numbers:?}"
+    );
+    for gateway in &gateways {
+        let log = gateway.log();
+        assert!(log.contains("waiting rooms call nobody"), "{log}");
+        assert!(log.contains("the waiting room calls again"), "{log}");
+    }
+}
+
+#[test]
+fn a_gateway_that_is_killed_takes_nobodys_place_with_it() {
+    let _alone = quarter_alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis);
+    let [mut dying, staying] = [Gateway::start(&text), Gateway::start(&text)];
+    let mut visitors: Vec<Visitor> = (0..7).map(|_| Visitor::default()).collect();
+    for visitor in &mut visitors {
+        visitor.ask(&dying);
+    }
+    dying.signal(Signal::KILL);
+    dying.wait(Duration::from_secs(10));
+    for visitor in &mut visitors[..5] {
+        assert!(visitor.ask(&staying), "a session is good at each gateway");
+    }
+    eventually("those who waited are let in", || {
+        thread::sleep(Duration::from_millis(100));
+        visitors[5..].iter_mut().for_each(|it| {
+            if it.session.is_none() {
+                it.ask(&staying);
+            }
+        });
+        visitors[5..].iter().all(|it| it.session.is_some())
+    });
+    let numbers: Vec<u64> = visitors.iter().map(Visitor::number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+}
