@@ -268,6 +268,14 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The response to a request that only asks whether its visitor is let in, and is.
+    pub(super) fn of_new_session(fields: RoomFields) -> Self {
+        Self {
+            more: MoreFields::Room(Box::new(fields)),
+            ..Self::plain(204, "")
+        }
+    }
+
     /// The same response, which says when to come again.
     pub(super) fn after(self, span: Duration) -> Self {
         Self {
@@ -359,6 +367,8 @@ impl<'a> Reply<'a> {
         client: &mut C,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
+        // A response of this status has no body, and nothing that describes one (RFC 9110, 15.3.5).
+        let is_empty = self.status == 204;
         let to_head = record.is_head();
         record.answer_began(self.status);
         if record.is_grpc() {
@@ -396,7 +406,9 @@ impl<'a> Reply<'a> {
         let limited = record.limited_route();
         let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
             request_id::put(record, put);
-            put(b"Content-Type", media.content_type().as_bytes());
+            if !is_empty {
+                put(b"Content-Type", media.content_type().as_bytes());
+            }
             if varies {
                 put(b"Vary", b"Accept");
             }
@@ -423,12 +435,12 @@ impl<'a> Reply<'a> {
         client.begin(&Response {
             status: self.status,
             reason: reason(self.status).unwrap_or_default().as_bytes(),
-            length: if to_head {
+            length: if to_head || is_empty {
                 BodyLength::None
             } else {
                 BodyLength::Length(length)
             },
-            announced_length: Some(length),
+            announced_length: (!is_empty).then_some(length),
             date: Some(record.answered_at()),
             upgrade: None,
             fields: &fields,

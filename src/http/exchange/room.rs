@@ -21,6 +21,10 @@ use crate::room::{Answered, OriginRoom, SessionText, TicketText};
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// The field of a request that only asks whether its visitor is let in: the page sends it, and
+/// loads what was wanted once it is. So the origin gets one request, and not two.
+const POLL: &str = "drip-poll";
+
 /// The gateway's own page.
 static PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
     Arc::new(PageContent::parse_room(include_str!(
@@ -97,10 +101,13 @@ pub(super) async fn enter<'a>(
         answered = room.draw(&visit.bind, record.began).await;
     }
     match answered {
-        Answered::Inside(session) => {
-            if let Some(session) = session {
-                record.begin_session(visit.session_fields(session, has_ticket));
+        Answered::Inside(None) => Ok(()),
+        Answered::Inside(Some(session)) => {
+            let fields = visit.session_fields(session, has_ticket);
+            if info.fields().named(POLL).next().is_some() {
+                return Err(Reply::of_new_session(fields));
             }
+            record.begin_session(fields);
             Ok(())
         }
         Answered::Waits(waiting, text) => {
