@@ -25,6 +25,8 @@ pub struct Presented {
     pub session: Option<Signed<u64>>,
     /// A ticket, which may be used.
     pub ticket: Option<Signed<Ticket>>,
+    /// Index of the text that the ticket was read from.
+    pub ticket_text: usize,
 }
 
 /// What a visitor gets.
@@ -60,9 +62,14 @@ impl OriginRoom {
             return Presented::default();
         }
         let signer = Arc::clone(&self.lock().signer);
+        let session = sessions.find_map(|text| signer.read_session(text, bind));
+        let mut tickets = tickets.enumerate();
+        let ticket = tickets.find_map(|(nth, text)| Some((nth, signer.read_ticket(text, bind)?)));
+        let (ticket_text, ticket) = ticket.unzip();
         let presented = Presented {
-            session: sessions.find_map(|text| signer.read_session(text, bind)),
-            ticket: tickets.find_map(|text| signer.read_ticket(text, bind)),
+            session,
+            ticket,
+            ticket_text: ticket_text.unwrap_or_default(),
         };
         if presented == Presented::default() {
             self.metrics.count(RoomRequest::Foreign);

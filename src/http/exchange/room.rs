@@ -111,7 +111,7 @@ pub(super) async fn enter<'a>(
             Ok(())
         }
         Answered::Waits(waiting, text) => {
-            let kept = ticket.iter().flatten().next();
+            let kept = ticket.iter().flatten().nth(presented.ticket_text);
             let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
             Err(visit.waits(&waiting, text.as_ref(), kept))
         }
