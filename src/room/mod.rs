@@ -62,6 +62,8 @@ struct State {
     lottery: LotteryKeys,
     overridden: Option<RoomOverride>,
     word: Option<RoomWord>,
+    /// Whether the next process goes on with the room.
+    is_handed_over: bool,
 }
 
 /// What is shown of a room.
@@ -110,6 +112,7 @@ impl OriginRoom {
                 identity,
                 overridden: None,
                 word: None,
+                is_handed_over: false,
             }),
             metrics: RoomMetrics::of(origin),
         }

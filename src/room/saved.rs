@@ -70,6 +70,13 @@ impl OriginRoom {
         })
     }
 
+    /// From now on nobody gets a number or a session of a room in memory here: the next process would
+    /// not know of it.
+    pub fn hand_over(&self) {
+        let mut state = self.lock();
+        state.is_handed_over = matches!(state.kept, Kept::Here(_));
+    }
+
     /// Makes numbers up to this one available.
     pub fn reserve(&self, number: u64) {
         if let Kept::Here(room) = &mut self.lock().kept {

@@ -79,7 +79,9 @@ impl OriginRoom {
 
     /// Answers a request by what it presents.
     pub async fn answer(&self, presented: Presented, bind: &[u8], now: Moment) -> Answered {
-        let Presented { session, ticket } = presented;
+        let Presented {
+            session, ticket, ..
+        } = presented;
         if let Some(session) = session
             && self.is_inside(session.into_inner(), now).await
         {
@@ -91,10 +93,36 @@ impl OriginRoom {
         if let Some(ticket) = ticket {
             return self.poll(ticket, bind, now).await;
         }
-        if session.is_some() {
-            self.metrics.count(RoomRequest::Ended);
+        match session {
+            Some(session) => self.resume(session.into_inner(), bind, now),
+            None => Answered::MustDraw,
         }
-        Answered::MustDraw
+    }
+
+    /// Answers a visitor with a session that is not inside: it has ended, or it began in the second
+    /// before the process was killed, so that its number is still called, or waits.
+    fn resume(&self, number: u64, bind: &[u8], now: Moment) -> Answered {
+        let mut state = self.lock();
+        let keys = state.lottery;
+        let polled = match &mut state.kept {
+            Kept::Here(room) => room.poll(number, keys, now),
+            Kept::Shared(_) => Polled::Void,
+        };
+        let (answered, counted) = match polled {
+            Polled::Inside(_) => {
+                let session = state.session(number, bind);
+                (Answered::Inside(Some(session)), RoomRequest::Came)
+            }
+            Polled::Waits(waiting) => {
+                let text = state.ticket(number, &waiting, bind, now);
+                (Answered::Waits(waiting, Some(text)), RoomRequest::Poll)
+            }
+            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
+            Polled::SentAway | Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
+        };
+        drop(state);
+        self.metrics.count(counted);
+        answered
     }
 
     /// Records that a visitor with a session asks. Returns whether it is inside.
@@ -147,6 +175,9 @@ impl OriginRoom {
         };
         is_new |= number != ticket.number;
         ticket.number = number;
+        if self.lock().is_handed_over {
+            return Answered::NoNumber;
+        }
         let polled = self.polled(ticket.number, now).await;
         let state = self.lock();
         let (answered, counted) = match polled {
@@ -234,6 +265,9 @@ impl OriginRoom {
 
     /// Lets a visitor in who has no ticket, or gives it a number.
     pub async fn draw(&self, bind: &[u8], now: Moment) -> Answered {
+        if self.lock().is_handed_over {
+            return Answered::NoNumber;
+        }
         let drawn = self.drawn(now).await;
         let state = self.lock();
         let (answered, counted) = match drawn {
@@ -242,12 +276,7 @@ impl OriginRoom {
                 (Answered::Inside(Some(session)), RoomRequest::WalkedIn)
             }
             Drawn::Waits(number, waiting) => {
-                let ticket = Ticket {
-                    number,
-                    drawn: now,
-                    told: waiting.wait,
-                };
-                let text = TicketText(state.signer.ticket(&ticket, bind));
+                let text = state.ticket(number, &waiting, bind, now);
                 (Answered::Waits(waiting, Some(text)), RoomRequest::Drew)
             }
             Drawn::NoNumber => (Answered::NoNumber, RoomRequest::NoNumber),
@@ -297,6 +326,15 @@ impl SharedRoom {
 }
 
 impl State {
+    fn ticket(&self, number: u64, waiting: &Waiting, bind: &[u8], now: Moment) -> TicketText {
+        let ticket = Ticket {
+            number,
+            drawn: now,
+            told: waiting.wait,
+        };
+        TicketText(self.signer.ticket(&ticket, bind))
+    }
+
     fn session(&self, number: u64, bind: &[u8]) -> SessionText {
         SessionText(self.signer.session(number, bind))
     }

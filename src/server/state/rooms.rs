@@ -223,6 +223,7 @@ impl RoomsFile {
 
     /// Writes the rooms for the last time: the next process begins right behind the last number.
     pub(super) fn finish(&self, gateway: &Gateway) {
+        gateway.rooms().for_each(|room| room.hand_over());
         if gateway.rooms().next().is_some()
             && let Err(error) = self.write(gateway, 0, u64::MAX)
         {
