@@ -5,6 +5,7 @@
 //! requests.
 
 mod acts;
+mod marks;
 mod saved;
 mod shared;
 mod ticket;

@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::marks::Marks;
 use super::{Kept, OriginRoom, State};
 use crate::limit::{Lottery, Moment, RoomMirror, RoomSnapshot};
 use crate::store::{Error, Link, RoomCall, RoomDone, RoomOp, RoomReply};
@@ -28,12 +29,6 @@ const ASKS_IDLE: Duration = Duration::from_secs(2);
 const MAX_ASKED: usize = 10_000;
 /// Most of it in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
-/// Most outages whose numbers are known.
-const MAX_OUTAGES: usize = 1000;
-
-/// Numbers that were drawn while the store was out have this bit.
-const MARK: u64 = 1 << 63;
-
 /// The part of a room that is shared.
 #[derive(Debug)]
 pub(super) struct SharedRoom {
@@ -41,60 +36,6 @@ pub(super) struct SharedRoom {
     pub(super) marks: Marks,
     /// Visitors who came, of whom the store did not say what became.
     lost: HashMap<u64, Moment>,
-}
-
-/// Numbers that were drawn while the store was out: they are behind all that were drawn before it
-/// was back.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    /// The present outage, and how many numbers were drawn in it.
-    present: Option<(u32, u64)>,
-    /// Those whose numbers the store has to take.
-    ended: Vec<(u32, u64)>,
-    /// The numbers before the first one, by outage.
-    known: HashMap<u32, u64>,
-}
-
-impl Marks {
-    /// The next number of the present outage.
-    pub(super) fn draw(&mut self) -> (u64, u64) {
-        let (outage, count) = self.present.get_or_insert_with(|| (outage(), 0));
-        *count += 1;
-        (
-            MARK | u64::from(*outage) << 32 | *count & 0xffff_ffff,
-            *count,
-        )
-    }
-
-    /// What the store has to take: what is drawn from now on is of another outage.
-    fn end_present(&mut self) -> &[(u32, u64)] {
-        self.ended.extend(self.present.take());
-        &self.ended
-    }
-
-    fn know(&mut self, outage: u32, first: u64) {
-        self.ended.retain(|(ended, _)| *ended != outage);
-        if self.known.len() < MAX_OUTAGES {
-            self.known.insert(outage, first);
-        }
-    }
-
-    /// What a number is; `Err` with the outage if that is not known.
-    pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
-        if number & MARK == 0 {
-            return Ok(number);
-        }
-        let outage = u32::try_from((number ^ MARK) >> 32).unwrap_or_default();
-        let first = self.known.get(&outage).ok_or(outage)?;
-        Ok(first + (number & 0xffff_ffff))
-    }
-}
-
-/// A name of an outage that no other one has, in 31 bits.
-fn outage() -> u32 {
-    use std::hash::{BuildHasher, RandomState};
-    let random = RandomState::new().hash_one(clock::wall().as_nanos());
-    u32::try_from(random >> 33).unwrap_or_default()
 }
 
 impl SharedRoom {
@@ -108,7 +49,7 @@ impl SharedRoom {
 }
 
 /// What a visitor asks of the store.
-pub(super) struct Asked {
+pub(super) struct PendingOp {
     op: RoomOp,
     /// `None`: nobody waits for it.
     reply: Option<oneshot::Sender<RoomDone>>,
@@ -118,9 +59,9 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub(super) struct Asking {
     store: Arc<StoreHealth>,
-    send: mpsc::Sender<Asked>,
+    send: mpsc::Sender<PendingOp>,
     /// Until the task has begun.
-    receive: std::sync::Mutex<Option<mpsc::Receiver<Asked>>>,
+    receive: std::sync::Mutex<Option<mpsc::Receiver<PendingOp>>>,
 }
 
 impl Asking {
@@ -179,7 +120,7 @@ impl OriginRoom {
         self.asking
             .as_ref()?
             .send
-            .try_send(Asked { op, reply })
+            .try_send(PendingOp { op, reply })
             .ok()?;
         done.await.ok()
     }
@@ -188,13 +129,13 @@ impl OriginRoom {
     pub(super) fn tell(&self, op: RoomOp) {
         if let Some(asking) = &self.asking {
             // What the store misses so is told again with the next request.
-            let _full = asking.send.try_send(Asked { op, reply: None });
+            let _full = asking.send.try_send(PendingOp { op, reply: None });
         }
     }
 }
 
 /// Asks the store for a room, as long as there is one.
-async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver<Asked>) {
+async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver<PendingOp>) {
     loop {
         let Some(pause) = room.upgrade().map(|room| room.pause()) else {
             return;
@@ -233,7 +174,7 @@ async fn wait_until_back(
     room: &Weak<OriginRoom>,
     link: &Rc<Link>,
     error: &Error,
-    asked: &mut mpsc::Receiver<Asked>,
+    asked: &mut mpsc::Receiver<PendingOp>,
 ) -> bool {
     if error.is_outage() {
         link.lose(error);

@@ -14,8 +14,8 @@ use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone
 
 const PLACES: u64 = 5;
 
-/// A room of five places, from which visitors are gone 2 s after their last request.
-fn file(origin: &Origin, redis: &Redis) -> String {
+/// A room of five places, from which visitors are gone this long after their last request.
+fn file(origin: &Origin, redis: &Redis, idle: &str) -> String {
     format!(
         r#"
 [redis]
@@ -27,7 +27,7 @@ servers = ["http://{}"]
 
 [origins.shop.room]
 sessions = {PLACES}
-idle = "2s"
+idle = "{idle}"
 claim = "10s"
 store = "redis"
 secret = "a secret that both have"
@@ -115,7 +115,7 @@ fn taken(redis: &Redis) -> u64 {
 fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
     let _alone = quarter_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
-    let text = file(&origin, &redis);
+    let text = file(&origin, &redis, "2s");
     let gateways = [Gateway::start(&text), Gateway::start(&text)];
     let mut rng = Rng::of(1, 0);
     let mut visitors: Vec<Visitor> = (0..40).map(|_| Visitor::default()).collect();
@@ -159,7 +159,7 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
 fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
     let _alone = quarter_alone();
     let (origin, mut redis) = (Origin::start(), Redis::start());
-    let text = file(&origin, &redis);
+    let text = file(&origin, &redis, "4s");
     let gateways = [Gateway::start(&text), Gateway::start(&text)];
     let mut early: Vec<Visitor> = (0..8).map(|_| Visitor::default()).collect();
     for (nth, visitor) in early.iter_mut().enumerate() {
@@ -209,7 +209,7 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
 fn a_gateway_that_is_killed_takes_nobodys_place_with_it() {
     let _alone = quarter_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
-    let text = file(&origin, &redis);
+    let text = file(&origin, &redis, "8s");
     let [mut dying, staying] = [Gateway::start(&text), Gateway::start(&text)];
     let mut visitors: Vec<Visitor> = (0..7).map(|_| Visitor::default()).collect();
     for visitor in &mut visitors {

@@ -28,6 +28,7 @@ mod request_info;
 mod retry_after;
 mod rewrite;
 mod room;
+mod room_fields;
 mod tunnel;
 mod upload;
 mod worker;

@@ -15,7 +15,7 @@ use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
 use super::retry_after::RetryAfter;
-use super::room::RoomFields;
+use super::room_fields::RoomFields;
 use super::{request_id, rewrite};
 use crate::config::{Media, Page, PageContent, RejectBody, Route};
 use crate::gate::GateRejection;

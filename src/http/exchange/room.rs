@@ -11,6 +11,7 @@ use super::page::{self, RoomValues};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
+use super::room_fields::RoomFields;
 use crate::config::{self, PageContent, Route};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
@@ -31,25 +32,6 @@ static PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
         "../../room/wait.html"
     )))
 });
-
-/// The fields of a response that has a new session or ticket.
-#[derive(Debug)]
-pub(super) struct RoomFields {
-    cookies: Vec<String>,
-    /// For programs, which may keep no cookies: the name of a field, and its value.
-    own: Option<(&'static str, String)>,
-}
-
-impl RoomFields {
-    pub(super) fn put(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
-        for cookie in &self.cookies {
-            put(b"Set-Cookie", cookie.as_bytes());
-        }
-        if let Some((name, value)) = &self.own {
-            put(name.as_bytes(), value.as_bytes());
-        }
-    }
-}
 
 /// A visitor's request.
 struct Visit<'a> {

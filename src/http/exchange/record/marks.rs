@@ -1,7 +1,7 @@
 //! What ties a request to the records of other programs: its trace and its id.
 
 use super::super::request_id::RequestId;
-use super::super::room::RoomFields;
+use super::super::room_fields::RoomFields;
 use super::RequestRecord;
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;

@@ -1,0 +1,245 @@
+//! Crowds of visitors before a room, on a virtual clock.
+#![expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+
+mod crowd;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::*;
+use crowd::{Crowd, KEYS, Run, at, limits};
+
+const SALE: Crowd = Crowd {
+    seed: 7,
+    visitors: 20_000,
+    come_within: 600.0,
+    has_waves: false,
+    stay: 30.0,
+    swing: 0.0,
+    vanish: 30,
+    latency: 1.0,
+};
+
+#[test]
+fn twenty_thousand_visitors_enter_in_their_order_and_never_more_than_there_are_places() {
+    let mut run = Run::new(limits(500, "none", 10, 5), SALE);
+    run.run();
+    let called = run.called_in_order();
+    assert!(called.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    assert!(run.most <= 500, "{}", run.most);
+    for visit in &run.visits {
+        assert!(!visit.voided, "who keeps to Retry-After loses no turn");
+        assert_eq!(
+            visit.entered.is_some(),
+            !visit.vanishes || visit.drew.is_none()
+        );
+    }
+    let counts = run.room.counts();
+    let vanished = run.visits.iter().filter(|it| it.entered.is_none()).count() as u64;
+    assert_eq!(
+        (counts.lost, counts.came + vanished),
+        (vanished, counts.drew)
+    );
+    assert_eq!(
+        counts.walked_in + counts.came,
+        counts.left,
+        "all have left in the end"
+    );
+    assert_eq!(run.room.state().waiting, 0);
+    // A place is free for no time while somebody waits.
+    assert!(
+        run.wasted < run.offered * 0.001,
+        "{} of {}",
+        run.wasted,
+        run.offered
+    );
+    // For one who never comes it is kept for 5 s, for others until they ask: 2 s and the latency.
+    let allowed = counts.lost as f64 * 5.0 + counts.came as f64 * 1.5;
+    assert!(run.kept < allowed * 1.01, "{} of {allowed}", run.kept);
+}
+
+#[test]
+fn new_visitors_come_at_the_pace_of_admit() {
+    let mut run = Run::new(
+        limits(0, "10r/s", 60, 10),
+        Crowd {
+            visitors: 3000,
+            come_within: 100.0,
+            ..SALE
+        },
+    );
+    run.run();
+    for pair in run.calls.windows(2) {
+        let apart = pair[1].since(pair[0]);
+        assert!(apart >= Duration::from_millis(100), "{apart:?}");
+    }
+    let took = run.calls[2999].since(run.calls[0]);
+    let ideal = Duration::from_millis(299_900);
+    assert!(
+        took >= ideal && took < ideal + Duration::from_secs(5),
+        "{took:?}"
+    );
+}
+
+/// The load changes: visits get longer and shorter by 10 %, and visitors come in two waves.
+#[test]
+fn most_are_told_how_long_they_will_wait() {
+    let (mut errors, mut longest) = (Vec::new(), 0.0);
+    for seed in 0..4 {
+        let crowd = Crowd {
+            seed,
+            visitors: 12_000,
+            come_within: 1800.0,
+            vanish: 20,
+            has_waves: true,
+            swing: 0.1,
+            ..SALE
+        };
+        let mut run = Run::new(limits(100, "none", 10, 5), crowd);
+        run.run();
+        for (told, happened) in run.waits(600.0) {
+            errors.push((told - happened).abs() / happened.max(2.0));
+            longest = happened.max(longest);
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let share =
+        |most: f64| errors.iter().filter(|it| **it <= most).count() as f64 / errors.len() as f64;
+    let shares = [0.1, 0.25].map(share);
+    println!(
+        "of {}, up to {longest:.0} s: {shares:.3?} within 10 % and 25 %",
+        errors.len()
+    );
+    assert!(shares[0] >= 0.5 && shares[1] >= 0.9, "{shares:?}");
+}
+
+#[test]
+fn a_crowd_before_the_opening_has_a_random_order_and_those_behind_their_own() {
+    let opening = RoomLimits {
+        opens: Some(at(300.0)),
+        ..limits(50, "none", 10, 10)
+    };
+    let mut run = Run::new(
+        opening,
+        Crowd {
+            visitors: 2000,
+            come_within: 400.0,
+            stay: 5.0,
+            ..SALE
+        },
+    );
+    run.run();
+    let count = run.room.lotteries()[0].count;
+    assert_eq!(run.room.lotteries().len(), 1);
+    let (mut early, late): (Vec<_>, Vec<_>) = run
+        .called_in_order()
+        .into_iter()
+        .partition(|(number, _)| *number <= count);
+    assert!(early.iter().all(|(_, called)| *called >= at(300.0)));
+    assert!(late.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    let last = early.iter().map(|it| it.1).max();
+    assert!(late.first().is_none_or(|it| Some(it.1) >= last));
+    let ordered: Vec<_> = early.clone();
+    early.sort_by_key(|it| it.1);
+    let moved = early
+        .iter()
+        .zip(&ordered)
+        .filter(|(a, b)| a.0 != b.0)
+        .count();
+    assert!(moved > early.len() * 9 / 10, "the order is random");
+    assert!(run.visits.iter().all(|it| !it.voided));
+}
+
+#[test]
+fn a_restart_changes_nobodys_place() {
+    let crowd = Crowd {
+        visitors: 4000,
+        come_within: 60.0,
+        stay: 5.0,
+        ..SALE
+    };
+    let mut run = Run::new(limits(100, "none", 10, 5), crowd);
+    let mut numbers = HashMap::new();
+    for round in 1..=20 {
+        // A run that is cut at the end of each round.
+        let until = at(f64::from(round) * 10.0);
+        let mut later = Vec::new();
+        let mut now = std::mem::take(&mut run.agenda);
+        while let Some(Reverse((moment, happening))) = now.pop() {
+            if moment < until {
+                run.agenda.push(Reverse((moment, happening)));
+            } else {
+                later.push(Reverse((moment, happening)));
+            }
+        }
+        while let Some(Reverse((moment, happening))) = run.agenda.pop() {
+            if moment >= until {
+                later.push(Reverse((moment, happening)));
+                continue;
+            }
+            run.now = run.now.max(moment);
+            run.step(happening);
+        }
+        run.agenda.extend(later);
+        let saved = run.room.save(run.now);
+        run.room = WaitingRoom::restore(saved, *run.room.limits(), run.now);
+        for (id, visit) in run
+            .visits
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.number > 0)
+        {
+            assert_eq!(*numbers.entry(visit.number).or_insert(id), id, "given once");
+        }
+    }
+    run.run();
+    let called = run.called_in_order();
+    assert!(called.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    assert!(run.most <= 100);
+    assert!(run.visits.iter().all(|it| !it.voided));
+}
+
+/// A kill: numbers that were drawn since the last save are given to nobody else, and who keeps to
+/// Retry-After keeps its place.
+#[test]
+fn after_a_kill_no_number_is_given_twice() {
+    let mut room = WaitingRoom::new(limits(1, "none", 60, 5), at(0.0));
+    assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(1));
+    let draw = |room: &mut WaitingRoom, now| match room.draw(KEYS, now) {
+        Drawn::Waits(number, waiting) => (number, waiting),
+        other => panic!("{other:?}"),
+    };
+    for number in 2..=5 {
+        assert_eq!(draw(&mut room, at(1.0)).0, number);
+    }
+    let mut saved = room.save(at(1.0));
+    saved.reserved = 1000;
+    for number in 6..=9 {
+        assert_eq!(draw(&mut room, at(1.5)).0, number);
+    }
+    let mut room = WaitingRoom::restore(saved, *room.limits(), at(2.0));
+    let (number, waiting) = draw(&mut room, at(3.0));
+    assert_eq!((number, waiting.position), (1001, Some(5)));
+    // Number 7 still asks, the others of its time do not.
+    for number in [2, 3, 4, 5, 7, 1001] {
+        assert!(
+            matches!(room.poll(number, KEYS, at(4.0)), Polled::Waits(_)),
+            "{number}"
+        );
+    }
+    // The one inside leaves after a minute. Each visitor comes as told and leaves at once.
+    let mut entered = Vec::new();
+    let mut now = at(4.0);
+    while entered.len() < 6 && now < at(1000.0) {
+        now = now + Duration::from_secs(1);
+        for number in [2, 3, 4, 5, 7, 1001] {
+            if !entered.contains(&number)
+                && matches!(room.poll(number, KEYS, now), Polled::Inside(_))
+            {
+                entered.push(number);
+            }
+        }
+    }
+    assert_eq!(entered, [2, 3, 4, 5, 7, 1001]);
+}
