@@ -2,6 +2,8 @@
 //!
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
+pub(crate) mod rooms;
+
 use std::collections::HashSet;
 use std::fmt::{Display, Write as _};
 use std::time::Duration;
@@ -34,6 +36,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     text.push_str(&info.text);
     write_zones(&mut text, gateway).await;
     write_gates(&mut text, gateway);
+    rooms::write(&mut text, gateway);
     text
 }
 
@@ -228,7 +231,7 @@ impl Family {
     }
 }
 
-/// The first labels of the series that are in force.
+/// The first labels of the series that are in force; those of waiting rooms begin with `room:`.
 ///
 /// The recorder never forgets a series. The series of something that left the file are left out
 /// here. If it comes back, they continue from their last values.
@@ -251,6 +254,9 @@ impl CurrentNames {
                 for class in &origin.settings().classes {
                     labels.insert(format!("origin=\"{name}\",class=\"{}\"", class.name));
                 }
+            }
+            if origin.settings().room.is_some() {
+                labels.insert(format!("room:origin=\"{name}\""));
             }
             for server in &origin.settings().servers {
                 let server = sanitize_label_value(&server.to_string());
@@ -281,6 +287,11 @@ impl CurrentNames {
         // Zones and origins share the counts of the store.
         if !is_named || line.starts_with("drip_store_") {
             return true;
+        }
+        // An origin may have a room and no gate.
+        if line.starts_with("drip_room_") {
+            let end = labels_end(labels, 1);
+            return end.is_none_or(|end| self.0.contains(&format!("room:{}", &labels[..end])));
         }
         let first = labels_end(labels, 1).unwrap_or_default();
         let second = labels.get(first + 1..).unwrap_or_default();
@@ -330,16 +341,20 @@ mod tests {
             "route=\"/\"",
             "zone=\"a\",plan=\"p\"",
             "origin=\"o\",class=\"c\"",
+            "room:origin=\"r\"",
         ];
         let in_force = CurrentNames(labels.map(str::to_owned).into());
         let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"unix:/\\\"}\"} 1\ndrip_requests_total{route=\"/\",code=\"200\"} 1\n\
                     drip_plan_requests_total{zone=\"a\",plan=\"p\",status=\"passed\"} 1\n\
                     drip_origin_class_requests_total{origin=\"o\",class=\"c\"} 1\n\
+                    drip_room_requests_total{origin=\"r\",request=\"poll\"} 1\n\
                     drip_build_info{version=\"1\"} 1\nprocess_threads 3\n";
         let gone = "drip_zone_rate{zone=\"b\"} 1\ndrip_zone_keys{zone=\"b\",state=\"a\"} 1\n\
                     drip_plan_requests_total{zone=\"a\",plan=\"q\",status=\"passed\"} 1\n\
                     drip_origin_class_requests_total{origin=\"o\",class=\"d\"} 1\n\
+                    drip_origin_queue_depth{origin=\"r\"} 1\n\
+                    drip_room_requests_total{origin=\"o\",request=\"poll\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"x\"} 1\ndrip_requests_total{route=\"/b\",code=\"200\"} 1\n";
         assert_eq!(in_force.select(&format!("{kept}{gone}")), kept);
     }

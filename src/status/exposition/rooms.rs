@@ -1,0 +1,73 @@
+//! The metrics of waiting rooms that are collected when Prometheus asks.
+
+use super::Family;
+use crate::http::gateway::Gateway;
+use crate::limit::RoomCounts;
+use crate::time::clock;
+
+/// What visitors did, as the label `event` says it, and how many did.
+pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
+    [
+        ("walked_in", counts.walked_in),
+        ("drew", counts.drew),
+        ("called", counts.called),
+        ("came", counts.came),
+        ("lost", counts.lost),
+        ("left", counts.left),
+        ("sent_away", counts.sent_away),
+    ]
+}
+
+pub(super) fn write(out: &mut String, gateway: &Gateway) {
+    let now = clock::now();
+    let rooms: Vec<_> = gateway.rooms().map(|it| (it, it.status(now))).collect();
+    if rooms.is_empty() {
+        return;
+    }
+    let mut visitors = Family::gauge(
+        "drip_room_visitors",
+        "Visitors of the waiting room of an origin, by where they are.",
+    );
+    let mut events_total = Family::counter(
+        "drip_room_visitors_total",
+        "Visitors of the waiting room of an origin, by what they did or what was done.",
+    );
+    let mut paces = Family::gauge(
+        "drip_room_pace",
+        "Calls of the waiting room in calls a second, as they are measured.",
+    );
+    let mut places = Family::gauge(
+        "drip_room_places",
+        "Most visitors inside the origin at once, as it is now in force.",
+    );
+    let mut open = Family::gauge("drip_room_open", "1 once the waiting room has opened, else 0.");
+    let mut paused = Family::gauge(
+        "drip_room_paused",
+        "1 while calling is paused in the waiting room, else 0.",
+    );
+    for (room, status) in &rooms {
+        let name = ("origin", room.origin());
+        let state = &status.state;
+        for (place, count) in [
+            ("waiting", state.waiting),
+            ("called", state.called),
+            ("inside", state.inside),
+        ] {
+            visitors.add(&[name, ("where", place)], count);
+        }
+        for (event, count) in events(&status.counts) {
+            events_total.add(&[name, ("event", event)], count);
+        }
+        if state.pace.is_finite() {
+            paces.add(&[name], state.pace);
+        }
+        if let Some(sessions) = status.limits.sessions {
+            places.add(&[name], sessions);
+        }
+        open.add(&[name], u8::from(state.is_open));
+        paused.add(&[name], u8::from(status.limits.is_paused));
+    }
+    for family in [visitors, events_total, paces, places, open, paused] {
+        out.push_str(&family.text);
+    }
+}
