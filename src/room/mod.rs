@@ -65,6 +65,8 @@ struct State {
     word: Option<RoomWord>,
     /// Whether the next process goes on with the room.
     is_handed_over: bool,
+    /// How long the visitor waited who came last after a call.
+    front_wait: Option<Duration>,
 }
 
 /// What is shown of a room.
@@ -80,6 +82,8 @@ pub struct RoomStatus {
     pub overridden: Option<RoomOverride>,
     /// What those who wait are told.
     pub word: Option<RoomWord>,
+    /// How long the visitor waited for its call who came last after one.
+    pub front_wait: Option<Duration>,
 }
 
 impl OriginRoom {
@@ -114,6 +118,7 @@ impl OriginRoom {
                 overridden: None,
                 word: None,
                 is_handed_over: false,
+                front_wait: None,
             }),
             metrics: RoomMetrics::of(origin),
         }
@@ -199,6 +204,7 @@ impl OriginRoom {
             limits: state.limits(),
             overridden: state.overridden.clone(),
             word: state.word.clone(),
+            front_wait: state.front_wait,
         }
     }
 

@@ -182,8 +182,9 @@ impl OriginRoom {
         let state = self.lock();
         let (answered, counted) = match polled {
             Polled::Inside(call) => {
-                self.metrics
-                    .waited(call.at.since(ticket.drawn), ticket.told);
+                let waited = call.at.since(ticket.drawn);
+                self.metrics.waited(waited, ticket.told);
+                state.front_wait = Some(waited);
                 let session = state.session(ticket.number, bind);
                 (Answered::Inside(Some(session)), RoomRequest::Came)
             }

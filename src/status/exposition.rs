@@ -2,7 +2,7 @@
 //!
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
-pub(crate) mod rooms;
+mod rooms;
 
 use std::collections::HashSet;
 use std::fmt::{Display, Write as _};

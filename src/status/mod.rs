@@ -13,7 +13,7 @@
 //! | `outcomes` | what became of the requests of zones in the last ten minutes |
 //! | `steps` | counts at several moments, for `minute` and `outcomes` |
 //! | `counts` | counts by label |
-//! | `gates` | what samples and views say alike of the gates of origins |
+//! | `gates`, `rooms` | what samples and views say alike of the gates and the waiting rooms of origins |
 //! | `overridden` | overrides, as both show them |
 //! | `timestamp` | times as text |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
@@ -28,6 +28,7 @@ pub(crate) mod minute;
 pub(crate) mod outcomes;
 pub(crate) mod overridden;
 mod recorder;
+pub(crate) mod rooms;
 pub(crate) mod sampler;
 mod steps;
 pub(crate) mod timestamp;

@@ -5,6 +5,7 @@ mod growth;
 mod lefts;
 mod origins;
 mod process;
+mod rooms;
 mod routes;
 pub(crate) mod shared_key;
 mod store;

@@ -51,6 +51,7 @@ mod queue;
 mod request_id;
 mod resolve;
 mod retune;
+mod room_operator;
 mod rotation;
 mod servers;
 #[cfg(feature = "otlp")]

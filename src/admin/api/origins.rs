@@ -11,7 +11,7 @@ use crate::status::counts::Labelled;
 use crate::status::minute::{Minute, Of, latency};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
-use crate::status::{counts, gates, views};
+use crate::status::{counts, gates, rooms, views};
 use crate::time::clock;
 use crate::zone::StoreRefusal;
 
@@ -21,11 +21,13 @@ const DEEPEST: usize = 10;
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let now = clock::now();
-    let origins = gateway.origins().iter();
+    let origins = gateway.origins().iter().enumerate();
+    let view = |(index, origin): (usize, &Origin)| views::Origin {
+        room: room(&gateway, index, now),
+        ..view(&gateway, origin, &admin.recent.minute, now)
+    };
     Ok(reply::ok(&Origins {
-        origins: origins
-            .map(|it| view(&gateway, it, &admin.recent.minute, now))
-            .collect(),
+        origins: origins.map(view).collect(),
     }))
 }
 
@@ -52,7 +54,14 @@ fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> vie
         errors,
         latency: latency(&latencies),
         servers,
+        room: None,
     }
+}
+
+fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
+    let room = gateway.room(origin)?;
+    let file = gateway.settings().origins.get(origin)?.room.as_ref()?;
+    Some(rooms::view(room, file, &room.status(now)))
 }
 
 fn server(state: ServerState<'_>, recent: &Counts) -> Server {

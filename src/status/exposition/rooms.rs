@@ -2,21 +2,8 @@
 
 use super::Family;
 use crate::http::gateway::Gateway;
-use crate::limit::RoomCounts;
+use crate::status::rooms::events;
 use crate::time::clock;
-
-/// What visitors did, as the label `event` says it, and how many did.
-pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
-    [
-        ("walked_in", counts.walked_in),
-        ("drew", counts.drew),
-        ("called", counts.called),
-        ("came", counts.came),
-        ("lost", counts.lost),
-        ("left", counts.left),
-        ("sent_away", counts.sent_away),
-    ]
-}
 
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
@@ -40,7 +27,10 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         "drip_room_places",
         "Most visitors inside the origin at once, as it is now in force.",
     );
-    let mut open = Family::gauge("drip_room_open", "1 once the waiting room has opened, else 0.");
+    let mut open = Family::gauge(
+        "drip_room_open",
+        "1 once the waiting room has opened, else 0.",
+    );
     let mut paused = Family::gauge(
         "drip_room_paused",
         "1 while calling is paused in the waiting room, else 0.",

@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::gate::Gates;
 use super::growth::Before;
 use super::lefts::Lefts;
+use super::rooms::Rooms;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
@@ -15,12 +16,13 @@ use crate::time::clock;
 /// How long a failure is told of.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// The counts of each server one second ago, and those of the gates.
+/// The counts of each server one second ago, and those of the gates and the waiting rooms.
 #[derive(Default)]
 pub(super) struct Origins {
     /// Answers, errors and latencies.
     servers: Before<Of, (Codes, Labelled, Counts)>,
     gates: Gates,
+    rooms: Rooms,
     /// Clients that left before each origin answered.
     lefts: Before<String, Counts>,
 }
@@ -30,10 +32,18 @@ impl Origins {
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
         let now = clock::now();
         self.gates.begin();
+        self.rooms.begin();
         self.servers.begin();
         self.lefts.begin();
-        let origins = gateway.origins().iter();
-        origins.map(|it| self.origin(gateway, it, now)).collect()
+        let origins = gateway.origins().iter().enumerate();
+        let sample = |(index, origin): (usize, &Origin)| OriginSample {
+            room: gateway
+                .room(index)
+                .zip(origin.settings().room.as_ref())
+                .map(|(room, file)| self.rooms.sample(room, file, now)),
+            ..self.origin(gateway, origin, now)
+        };
+        origins.map(sample).collect()
     }
 
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {

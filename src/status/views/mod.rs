@@ -9,6 +9,7 @@ mod gate;
 mod headline;
 mod origin;
 mod plain;
+mod room;
 mod route;
 mod sample;
 mod store;
@@ -23,6 +24,7 @@ pub use gate::{
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
 pub use plain::Plain;
+pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, Route, RouteSample, Routes};
 pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Codes, Gate, GateSample, Latency, Plain};
+use super::{Codes, Gate, GateSample, Latency, Plain, Room, RoomSample};
 
 /// `/api/origins`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Origin {
     pub max_in_flight: Option<u64>,
     /// `None` if the file limits neither its rate nor its places.
     pub gate: Option<Gate>,
+    /// Left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
     /// Answers since the start, by class of their status.
     pub codes: Codes,
     /// Requests without an answer since the start: `unreachable`, `timeout`, `broken`.
@@ -125,4 +128,7 @@ pub struct OriginSample {
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     pub gate: Option<GateSample>,
+    /// Left out if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomSample>,
 }
