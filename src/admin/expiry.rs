@@ -1,4 +1,4 @@
-//! Ends overrides and maintenance whose time is over.
+//! Ends overrides, maintenance and words to those who wait whose time is over.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use super::Admin;
 use super::api::maintenance::place as place_of;
+use super::api::rooms::place as place_of_room;
 use crate::config::{ChangedBy, History};
 use crate::http::gateway::Gateway;
 use crate::status::overridden::place;
@@ -21,6 +22,7 @@ pub(super) async fn run(admin: Data<Admin>) {
         sleep(EVERY).await;
         if let Some(gateway) = admin.gateway() {
             end_expired(&gateway, &admin.history);
+            end_in_rooms(&gateway, &admin.history);
             end_maintenance(&gateway, &admin).await;
         }
     }
@@ -38,6 +40,18 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
         tracing::info!(place, "maintenance expired");
         let text = format!("{place}: maintenance expired");
         admin.history.add(now, ChangedBy::Expiry, vec![text]);
+    }
+}
+
+fn end_in_rooms(gateway: &Gateway, history: &History) {
+    let now = clock::now();
+    for room in gateway.rooms() {
+        for expired in room.take_expired(now) {
+            let (place, what) = (place_of_room(room), expired.label());
+            tracing::info!(place, "{what} expired");
+            let text = format!("{place}: {what} expired");
+            history.add(now, ChangedBy::Expiry, vec![text]);
+        }
     }
 }
 

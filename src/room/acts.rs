@@ -30,7 +30,34 @@ pub struct RoomWord {
     pub until: Moment,
 }
 
+/// What is set by hand and ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// Values in place of those of the file.
+    Override,
+    /// The message to those who wait.
+    Word,
+}
+
+impl Expired {
+    /// Its name in the log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Override => "override",
+            Self::Word => "word",
+        }
+    }
+}
+
 impl OriginRoom {
+    /// What has ended by itself since this was asked last.
+    pub fn take_expired(&self, now: Moment) -> Vec<Expired> {
+        let mut state = self.lock();
+        state.advance(now);
+        std::mem::take(&mut state.expired)
+    }
+
     /// Sets values in place of those of the file; `None`: the file's are in force again. Returns
     /// the override before.
     pub fn set_override(&self, new: Option<RoomOverride>, now: Moment) -> Option<RoomOverride> {

@@ -21,7 +21,7 @@ use crate::limit::{
 use crate::observe::metrics::RoomMetrics;
 use crate::time::clock;
 use crate::zone::StoreHealth;
-pub use acts::{RoomOverride, RoomWord};
+pub use acts::{Expired, RoomOverride, RoomWord};
 pub use saved::{Identity, SavedOriginRoom};
 use shared::{Asking, SharedRoom};
 use ticket::Signer;
@@ -65,6 +65,8 @@ struct State {
     word: Option<RoomWord>,
     /// Whether the next process goes on with the room.
     is_handed_over: bool,
+    /// What has ended by itself, until that is taken note of.
+    expired: Vec<Expired>,
     /// How long the visitor waited who came last after a call.
     front_wait: Option<Duration>,
 }
@@ -118,6 +120,7 @@ impl OriginRoom {
                 overridden: None,
                 word: None,
                 is_handed_over: false,
+                expired: Vec::new(),
                 front_wait: None,
             }),
             metrics: RoomMetrics::of(origin),
@@ -218,9 +221,12 @@ impl State {
     fn advance(&mut self, now: Moment) {
         if self.overridden.as_ref().is_some_and(|it| it.until <= now) {
             self.overridden = None;
+            self.expired.push(Expired::Override);
             self.apply(now);
         }
-        self.word.take_if(|word| word.until <= now);
+        if self.word.take_if(|word| word.until <= now).is_some() {
+            self.expired.push(Expired::Word);
+        }
         if let Kept::Here(room) = &mut self.kept {
             room.advance(self.lottery, now);
         }

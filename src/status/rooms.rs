@@ -9,7 +9,7 @@ use super::views::{self, FileAndNow, Plain};
 use crate::config;
 use crate::limit::{Rate, RoomCounts};
 use crate::observe::metrics::RoomRequest;
-use crate::room::{OriginRoom, RoomOverride, RoomStatus};
+use crate::room::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
 
 /// What visitors did or what was done, by name.
 pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
@@ -53,10 +53,7 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
         events: counted(events(&status.counts)),
         requests: requests(room),
         overridden: status.overridden.as_ref().map(overridden),
-        word: status.word.as_ref().map(|word| views::RoomWord {
-            text: Plain::new(&word.text),
-            until: timestamp(word.until),
-        }),
+        word: status.word.as_ref().map(word),
     }
 }
 
@@ -71,6 +68,14 @@ pub(crate) fn overridden(it: &RoomOverride) -> views::RoomOverride {
         pause: it.is_paused,
         until: timestamp(it.until),
         by: Plain::new(&it.by),
+    }
+}
+
+/// The view of a word to those who wait.
+pub(crate) fn word(it: &RoomWord) -> views::RoomWord {
+    views::RoomWord {
+        word: Plain::new(&it.text),
+        until: timestamp(it.until),
     }
 }
 

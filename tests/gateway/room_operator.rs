@@ -3,8 +3,13 @@
 use serde_json::Value;
 
 use crate::gateway::live::Listener;
-use crate::gateway::operator::json;
-use crate::support::{Gateway, Origin, fetch, one_origin};
+use crate::gateway::operator::{ask, delete, json, parse, post};
+use crate::support::{Answer, Client, Gateway, Origin, eventually, fetch, fetch_with, one_origin};
+
+const OVERRIDE: &str = "/api/rooms/app/override";
+const WORD: &str = "/api/rooms/app/word";
+const CALL: &str = "/api/rooms/app/call";
+const EMPTY: &str = "/api/rooms/app/empty";
 
 /// A gateway whose origin `app` has a room with these fields.
 fn start(origin: &Origin, fields: &str) -> Gateway {
@@ -74,4 +79,218 @@ fn an_origin_without_a_room_says_nothing_of_one() {
     assert_eq!(room(&gateway), Value::Null);
     let text = gateway.admin("/metrics").expect("an admin port").text();
     assert!(!text.contains("drip_room_visitors"), "{text}");
+}
+
+fn put(gateway: &Gateway, path: &str, body: &str) -> Answer {
+    let (admin, length) = (gateway.site.admin, body.len());
+    let mut client = Client::connect(admin);
+    client.send(
+        format!("PUT {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .as_bytes(),
+    );
+    client.answer()
+}
+
+fn set(gateway: &Gateway, path: &str, body: &str) -> Value {
+    let answer = put(gateway, path, body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    parse(&answer)
+}
+
+/// The tickets of visitors who come with nothing and must wait.
+fn tickets<const COUNT: usize>(gateway: &Gateway) -> [String; COUNT] {
+    [(); COUNT].map(|()| {
+        let answer = fetch(gateway.address(), "/");
+        assert_eq!(answer.status, 429, "{}", answer.text());
+        answer.field("drip-ticket").expect("a ticket").to_owned()
+    })
+}
+
+fn poll(gateway: &Gateway, ticket: &str) -> u16 {
+    let ticket = format!("Drip-Ticket: {ticket}\r\n");
+    fetch_with(gateway.address(), "/", &ticket).status
+}
+
+/// The texts of the last changes, the newest first.
+fn changes(gateway: &Gateway) -> Vec<String> {
+    let changes = json(gateway, "/api/config")["changes"].clone();
+    let changes = changes.as_array().expect("a list").iter();
+    let text = |change: &Value| change["what"][0].as_str().expect("a text").to_owned();
+    changes.map(text).collect()
+}
+
+#[test]
+fn a_pause_calls_nobody_until_it_is_undone() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "sessions = 2");
+    let body = r#"{"pause": true, "for": "1h"}"#;
+    let told = set(&gateway, OVERRIDE, body);
+    assert_eq!(told["pause"], true, "{told}");
+    assert_eq!(told["by"], "127.0.0.1");
+    let [first, _] = tickets(&gateway);
+    let paused = room(&gateway);
+    assert_eq!(paused["override"], told, "{paused}");
+    assert_eq!(
+        (&paused["waiting"], &paused["called"]),
+        (&2.into(), &0.into())
+    );
+    assert_eq!(paused["wait"], Value::Null, "{paused}");
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.count("drip_room_paused", &[("origin", "app")]), 1);
+    eventually("the headline", || {
+        let headline = json(&gateway, "/api/headline")["headline"].clone();
+        headline["cause"] == "room_paused" && headline["about"] == "app"
+    });
+    assert_eq!(delete(&gateway, OVERRIDE).0, 200);
+    assert_eq!(room(&gateway)["called"], 2, "both places are free");
+    assert_eq!(poll(&gateway, &first), 200);
+    assert_eq!(delete(&gateway, OVERRIDE).0, 404);
+    let changes = changes(&gateway);
+    assert_eq!(changes[0], "origins.app.room: override undone");
+    assert!(
+        changes[1].starts_with("origins.app.room: paused until 20")
+            && changes[1].ends_with(", by 127.0.0.1"),
+        "{changes:?}"
+    );
+    let line = gateway.wait_for_line("override set");
+    for part in [
+        "by=\"admin\"",
+        "peer=\"127.0.0.1\"",
+        "what=\"origins.app.room\"",
+        "from=\"the file: sessions 2, admit none\"",
+        "to=\"paused\"",
+        "until=20",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    let line = gateway.wait_for_line("override undone");
+    assert!(line.contains("from=\"paused\""), "{line}");
+}
+
+#[test]
+fn another_size_counts_at_once_and_expires() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "sessions = 1");
+    assert_eq!(visit(&gateway), [200]);
+    let [first, second] = tickets(&gateway);
+    let body = r#"{"sessions": 2, "admit": "100r/s", "for": "1s"}"#;
+    set(&gateway, OVERRIDE, body);
+    eventually("the next one is called", || room(&gateway)["called"] == 1);
+    assert_eq!(poll(&gateway, &first), 200);
+    let larger = room(&gateway);
+    assert_eq!(larger["sessions"], serde_json::json!({"file": 1, "now": 2}));
+    assert_eq!(
+        larger["admit"],
+        serde_json::json!({"file": null, "now": "100r/s"})
+    );
+    gateway.wait_for_line("override expired");
+    let after = room(&gateway);
+    assert_eq!(after["sessions"]["now"], 1, "{after}");
+    assert_eq!(after["inside"], 2, "nobody is sent away");
+    assert_eq!(poll(&gateway, &second), 429);
+    assert_eq!(changes(&gateway)[0], "origins.app.room: override expired");
+}
+
+#[test]
+fn visitors_are_called_by_hand() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "sessions = 4\nadmit = \"1r/h\"");
+    assert_eq!(visit(&gateway), [200]);
+    let [first, second, third] = tickets(&gateway);
+    let (status, told) = post(&gateway, CALL, r#"{"count": 2}"#);
+    assert_eq!((status, &told["called"]), (200, &2.into()), "{told}");
+    let statuses = [&first, &second, &third].map(|ticket| poll(&gateway, ticket));
+    assert_eq!(statuses, [200, 200, 429]);
+    let told = changes(&gateway)[0].clone();
+    let expected = "origins.app.room: 2 of 2 visitors called, by 127.0.0.1";
+    assert_eq!(told, expected);
+    let line = gateway.wait_for_line("visitors called");
+    assert!(line.contains("from=\"3 waiting\""), "{line}");
+    // One place is free, and one visitor waits.
+    let told = post(&gateway, CALL, r#"{"count": 9}"#).1;
+    assert_eq!(told["called"], 1, "{told}");
+    let told = post(&gateway, CALL, r#"{"count": 9}"#).1;
+    assert_eq!(told["called"], 0, "{told}");
+}
+
+#[test]
+fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "sessions = 1");
+    assert_eq!(visit(&gateway), [200]);
+    let [ticket] = tickets(&gateway);
+    let page = |ticket: &str| {
+        let fields = format!("Accept: text/html\r\nCookie: drip_ticket_app={ticket}\r\n");
+        let page = fetch_with(gateway.address(), "/", &fields);
+        assert!([429, 503].contains(&page.status), "{}", page.text());
+        page.text()
+    };
+    let told = set(&gateway, WORD, r#"{"word": "Tea & <cake>", "for": "1h"}"#);
+    assert_eq!(told["word"], "Tea & <cake>", "{told}");
+    assert_eq!(room(&gateway)["word"], told);
+    let shown = page(&ticket);
+    assert!(shown.contains("&#60;cake&#62;"), "{shown}");
+    assert_eq!(delete(&gateway, WORD).0, 200);
+    assert!(!page(&ticket).contains("cake"));
+    assert_eq!(delete(&gateway, WORD).0, 404);
+    let (status, told) = post(&gateway, EMPTY, r#"{"word": "Sold out", "for": "3s"}"#);
+    assert_eq!((status, &told["sent_away"]), (200, &1.into()), "{told}");
+    assert!(page(&ticket).contains("Sold&#32;out"));
+    let after = room(&gateway);
+    assert_eq!(
+        (&after["waiting"], &after["inside"]),
+        (&0.into(), &1.into())
+    );
+    assert_eq!(after["events"]["sent_away"], 1, "{after}");
+    gateway.wait_for_line("word expired");
+    let changes = changes(&gateway);
+    assert_eq!(changes[0], "origins.app.room: word expired");
+    let emptied = "origins.app.room: emptied, 1 visitor sent away, by 127.0.0.1";
+    assert_eq!(changes[1], emptied);
+    let line = gateway.wait_for_line("room emptied");
+    assert!(line.contains("from=\"1 waiting, 0 called\""), "{line}");
+    let (status, told) = post(&gateway, EMPTY, "");
+    assert_eq!((status, &told["sent_away"]), (200, &0.into()), "{told}");
+}
+
+#[test]
+fn each_wrong_request_is_told_so() {
+    let origin = Origin::start();
+    let gateway = start(&origin, "sessions = 1");
+    for (path, body, status, says) in [
+        (OVERRIDE, "{}", 400, "nothing differs"),
+        (OVERRIDE, r#"{"pause": true}"#, 400, "for is missing"),
+        (WORD, r#"{"word": "", "for": "1h"}"#, 400, "1 to 500"),
+        (WORD, r#"{"word": "Tea"}"#, 400, "for is missing"),
+        (
+            "/api/rooms/shop/override",
+            r#"{"pause": true, "for": "1h"}"#,
+            404,
+            "these have one: app",
+        ),
+        (CALL, "{}", 405, "POST"),
+        (EMPTY, "{}", 405, "POST"),
+    ] {
+        let answer = put(&gateway, path, body);
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
+        assert!(answer.text().contains(says), "{}", answer.text());
+    }
+    for (path, body, says) in [
+        (CALL, "", "count"),
+        (CALL, r#"{"count": 0}"#, "from 1 to"),
+        (EMPTY, r#"{"for": "1h"}"#, "1 to 500"),
+        (EMPTY, r#"{"word": "Sold out"}"#, "for is missing"),
+    ] {
+        let (status, told) = post(&gateway, path, body);
+        assert_eq!(status, 400, "{path} {body}: {told}");
+        assert!(told.to_string().contains(says), "{told}");
+    }
+    for path in [OVERRIDE, WORD, CALL, EMPTY] {
+        assert_eq!(ask(&gateway, "GET", path, "").status, 405, "{path}");
+    }
+    let closed = start(&origin, "opens = \"2100-01-01T00:00:00Z\"");
+    let (status, told) = post(&closed, CALL, r#"{"count": 1}"#);
+    assert_eq!(status, 409, "{told}");
+    assert_eq!(room(&closed)["open"], false);
+    assert_eq!(room(&closed)["opens"], "2100-01-01T00:00:00.000Z");
 }

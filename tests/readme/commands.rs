@@ -17,7 +17,7 @@ use crate::support::{Origin, eventually, fetch};
 use crate::tls::secure::write_pair;
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 12] = [
+const BLOCKS: [(&str, &str); 13] = [
     ("cargo run -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -35,6 +35,7 @@ const BLOCKS: [(&str, &str); 12] = [
     ("keys/192.0.2.1", "a_key_is_forgotten"),
     ("per_client/override", "a_zone_is_paused_and_goes_on"),
     ("/api/maintenance", "a_route_is_in_maintenance"),
+    ("rooms/shop/override", "a_room_is_acted_in"),
     ("per_client/what-if", "other_numbers_are_tried"),
     (
         "docker build",
@@ -288,6 +289,35 @@ fn a_route_is_in_maintenance() {
         let output = sandbox.run(&command.replace("curl", "curl -sf"));
         let told = String::from_utf8(output.stdout).expect("text");
         assert!(told.contains("\"until\":"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_room_is_acted_in() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let settings = sandbox.read("gateway.toml");
+    let room = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\n\
+                [origins.shop.room]\nsessions = 5\nsecret = \"0123456789abcdef\"\n\
+                [[routes]]\npath = \"/shop/\"\norigin = \"shop\"\n";
+    let settings = format!("{settings}\n{room}");
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    let commands = commands_with("rooms/shop/override");
+    let told = [
+        "\"until\":",
+        "\"until\":",
+        "\"word\":",
+        "\"called\":0",
+        "\"sent_away\":0",
+    ];
+    assert_eq!(commands.lines().count(), told.len());
+    for (command, expected) in commands.lines().zip(told) {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains(expected), "{command}: {told}");
     }
 }
 

@@ -6,6 +6,7 @@ mod keys;
 pub(super) mod maintenance;
 mod origins;
 mod overrides;
+pub(super) mod rooms;
 mod routes;
 mod span;
 mod store;
@@ -40,6 +41,20 @@ pub(super) fn routes(app: &mut ServiceConfig) {
             .route(web::delete().to(maintenance::end))
             .default_service(web::to(async || reply::not_allowed("PUT, DELETE")))
     };
+    let of_room = web::resource("/api/rooms/{origin}/override")
+        .route(web::put().to(rooms::set))
+        .route(web::delete().to(rooms::end))
+        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
+    let word = web::resource("/api/rooms/{origin}/word")
+        .route(web::put().to(rooms::set_word))
+        .route(web::delete().to(rooms::end_word))
+        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
+    let call = web::resource("/api/rooms/{origin}/call")
+        .route(web::post().to(rooms::call))
+        .default_service(web::to(async || reply::not_allowed("POST")));
+    let empty = web::resource("/api/rooms/{origin}/empty")
+        .route(web::post().to(rooms::empty))
+        .default_service(web::to(async || reply::not_allowed("POST")));
     app.service(reading("/api/zones", zones::all))
         .service(reading("/api/zones/{zone}", zones::one))
         .service(reading("/api/zones/{zone}/keys", keys::list))
@@ -53,6 +68,10 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(maintained("/api/maintenance"))
         .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
+        .service(of_room)
+        .service(word)
+        .service(call)
+        .service(empty)
         .service(reading("/api/headline", headline::now))
         .service(reading("/api/routes", routes::all))
         .service(reading("/api/store", store::show));

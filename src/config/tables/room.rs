@@ -51,12 +51,10 @@ table! {
     }
 }
 
-const MAX_ADMIT: f64 = 1000.0;
-
 const ADMIT: Kind<Option<Rate>> = Kind {
     read: |node| {
         let rate = (RATE_OR_NONE.read)(node)?;
-        if rate.is_some_and(|rate| rate.per_second() > MAX_ADMIT) {
+        if rate.is_some_and(|rate| rate.per_second() > Room::MAX_ADMIT) {
             node.wrong(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as places come free; found {}", node.found()));
             return None;
         }
@@ -220,6 +218,9 @@ fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
 
 impl Room {
     /// Whether nobody would ever wait.
+    /// Most new visitors a second.
+    pub const MAX_ADMIT: f64 = 1000.0;
+
     fn admits_all(&self) -> bool {
         self.sessions.is_none() && self.admit.is_none() && self.opens.is_none()
     }

@@ -40,21 +40,6 @@ pub struct Room {
     pub word: Option<RoomWord>,
 }
 
-impl Room {
-    /// Whether nobody is called for now, because an operator wants it so.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
-        self.overridden.as_ref().is_some_and(|it| it.pause)
-    }
-
-    /// How many visitors did this.
-    #[must_use]
-    pub fn event(&self, name: &str) -> u64 {
-        let count = self.events.get(&Plain::from(name));
-        count.copied().unwrap_or_default()
-    }
-}
-
 /// What of a room is not as in the file, for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -74,7 +59,7 @@ pub struct RoomOverride {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoomWord {
-    pub text: Plain,
+    pub word: Plain,
     /// In UTC.
     pub until: Plain,
 }
