@@ -7,6 +7,7 @@ mod gates;
 mod leaving;
 mod maintenance;
 mod origins;
+mod rooms;
 mod store;
 mod time;
 mod zones;

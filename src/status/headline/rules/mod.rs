@@ -11,6 +11,7 @@ mod maintenance;
 mod no_key;
 mod origins;
 mod process;
+mod rooms;
 mod shared_key;
 mod untrusted_proxy;
 mod zones;
@@ -21,6 +22,7 @@ use self::maintenance::maintenance;
 use self::no_key::no_key;
 use self::origins::{errors, failing, server_out};
 use self::process::{connections_full, log_lost, no_descriptors};
+use self::rooms::{long_wait, overridden_room, paused_room, polls, stuck, turns_lost};
 use self::untrusted_proxy::untrusted_proxy;
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
@@ -61,6 +63,12 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             leaving_gate,
             rejecting_at_gate,
             waiting_at_gate,
+            stuck,
+            paused_room,
+            turns_lost,
+            long_wait,
+            polls,
+            overridden_room,
         ];
         found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));
     }
@@ -89,8 +97,11 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let headline = match found.next() {
         Some(mut first) => {
             if let Some(slow) = slow(now)
-                && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
-                && ["`rate`", "`max_in_flight`"]
+                && matches!(
+                    first.cause,
+                    Cause::Rejecting | Cause::RoomLongWait | Cause::Waiting
+                )
+                && ["`rate`", "`max_in_flight`", "`sessions`", "`admit`"]
                     .iter()
                     .any(|more| first.remedy.contains(more))
             {

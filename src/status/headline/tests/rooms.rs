@@ -1,0 +1,202 @@
+//! Waiting rooms: nobody is called, or those who are do not come.
+
+use super::*;
+use crate::status::views::{FileAndNow, Room, RoomOverride, RoomSample};
+
+/// A room of five places, of which three are taken, and twelve who wait.
+fn room() -> RoomSample {
+    RoomSample {
+        room: Room {
+            waiting: 12,
+            called: 1,
+            inside: 2,
+            sessions: FileAndNow {
+                file: Some(5),
+                now: Some(5),
+            },
+            pace: Some(0.5),
+            wait: Some(26.0),
+            open: true,
+            ..Room::default()
+        },
+        ..RoomSample::default()
+    }
+}
+
+fn with(it: &mut Sample, change: impl FnOnce(&mut RoomSample)) {
+    let room = it.origins[0].room.insert(room());
+    change(room);
+}
+
+fn paused() -> RoomOverride {
+    RoomOverride {
+        pause: true,
+        until: "2026-12-01T10:00:00Z".into(),
+        by: "ops".into(),
+        ..RoomOverride::default()
+    }
+}
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| with(it, |room| room.stuck = 8.0),
+        cause: "room_stuck",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "The waiting room of api calls nobody, though places are free",
+            "12 visitors wait, 3 of 5 places are taken, and nobody has been called for 8.0 s",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| with(it, |room| room.room.overridden = Some(paused())),
+        cause: "room_paused",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "Calling is paused in the waiting room of api while 12 visitors wait",
+            "ops paused it until 2026-12-01T10:00:00Z",
+        ],
+        says_not: &["is not as in the file"],
+    },
+    Situation {
+        change: |it| {
+            with(it, |room| {
+                room.room.overridden = Some(paused());
+                room.room.waiting = 0;
+            });
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "The waiting room of api is not as in the file",
+            "calling is paused, until 2026-12-01T10:00:00Z, set by ops",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            with(it, |room| {
+                room.room.overridden = Some(RoomOverride {
+                    sessions: Some(0),
+                    admit: Some("5r/s".into()),
+                    pause: false,
+                    ..paused()
+                });
+            });
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("api"),
+        says: &["its places are not bounded and its pace is 5r/s, until"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| with(it, |room| (room.came_lately, room.lost_lately) = (4, 6)),
+        cause: "room_turns_lost",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "60 % of those called to api lose their turn",
+            "6 of 10 calls that ended in the last 5 min",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| with(it, |room| room.room.wait = Some(9000.0)),
+        cause: "room_long_wait",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "A visitor who comes to api now waits 2.5 h",
+            "12 visitors wait, 3 of 5 places are taken, and 0.5 a second are called",
+            "raise `admit`",
+        ],
+        says_not: &["`sessions`"],
+    },
+    Situation {
+        change: |it| {
+            with(it, |room| {
+                room.room.wait = Some(9000.0);
+                room.room.inside = 4;
+            });
+        },
+        cause: "room_long_wait",
+        severity: "warn",
+        about: Some("api"),
+        says: &["raise `sessions`"],
+        says_not: &["`admit`"],
+    },
+    Situation {
+        // What the origin suffers from is no reason to let more in.
+        change: |it| {
+            with(it, |room| room.room.wait = Some(9000.0));
+            it.origins[0].codes = counts(&[("5xx", 10)]);
+        },
+        cause: "origin_errors",
+        severity: "bad",
+        about: Some("api"),
+        says: &["Also: A visitor who comes to api now waits 2.5 h"],
+        says_not: &["raise `admit`"],
+    },
+    Situation {
+        change: |it| {
+            with(it, |room| {
+                room.room.requests = counts(&[("poll", 90), ("session", 9), ("drew", 1)]);
+            });
+        },
+        cause: "room_polls",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "89 % of the requests for api only ask whether it is their turn",
+            "900 of 1,010 requests in the last 10 s, 90 a second",
+            "it is the length of the line",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            with(it, |room| {
+                room.room.requests = counts(&[("poll", 70), ("too_often", 30)]);
+            });
+        },
+        cause: "room_polls",
+        severity: "warn",
+        about: Some("api"),
+        says: &["30 % of them come earlier than they were told to"],
+        says_not: MORE,
+    },
+];
+
+#[test]
+fn a_room_has_its_headlines() {
+    check_all(SITUATIONS);
+}
+
+#[test]
+fn a_room_that_does_its_work_is_no_headline() {
+    let calm: [fn(&mut RoomSample); 6] = [
+        |_| {},
+        |room| room.stuck = 4.0,
+        |room| (room.came_lately, room.lost_lately) = (5, 5),
+        |room| (room.came_lately, room.lost_lately) = (1, 8),
+        |room| room.room.wait = Some(7200.0),
+        |room| room.room.requests = counts(&[("poll", 50)]),
+    ];
+    for (nth, change) in calm.into_iter().enumerate() {
+        let mut second = fine();
+        with(&mut second, change);
+        let told = after(&second);
+        assert_eq!(told.cause.as_str(), "fine", "situation {nth}: {told:?}");
+    }
+    // There are many polls, and as many requests that the origin answers.
+    let mut second = fine();
+    with(&mut second, |room| {
+        room.room.requests = counts(&[("poll", 90)])
+    });
+    second.origins[0].codes = counts(&[("2xx", 90)]);
+    assert_eq!(after(&second).cause.as_str(), "fine");
+}
