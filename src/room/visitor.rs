@@ -179,7 +179,7 @@ impl OriginRoom {
             return Answered::NoNumber;
         }
         let polled = self.polled(ticket.number, now).await;
-        let state = self.lock();
+        let mut state = self.lock();
         let (answered, counted) = match polled {
             Polled::Inside(call) => {
                 let waited = call.at.since(ticket.drawn);
