@@ -26,6 +26,12 @@ fn the_commands_of_the_public_api_print_what_the_page_says() {
 }
 
 #[test]
+fn the_commands_of_the_ticket_sale_print_what_the_page_says() {
+    let origin = Origin::start();
+    best_of_three(|| Example::start("ticket-sale", &origin, &[]));
+}
+
+#[test]
 fn keys_of_a_plan_of_the_public_api_get_its_rate() {
     let origin = Origin::start();
     let example = Example::start("public-api", &origin, &[]);

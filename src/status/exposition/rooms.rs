@@ -19,7 +19,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         "drip_room_visitors_total",
         "Visitors of the waiting room of an origin, by what they did or what was done.",
     );
-    let mut paces = Family::gauge(
+    let mut calls_a_second = Family::gauge(
         "drip_room_pace",
         "Calls of the waiting room in calls a second, as they are measured.",
     );
@@ -49,7 +49,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
             events_total.add(&[name, ("event", event)], count);
         }
         if state.pace.is_finite() {
-            paces.add(&[name], state.pace);
+            calls_a_second.add(&[name], state.pace);
         }
         if let Some(sessions) = status.limits.sessions {
             places.add(&[name], sessions);
@@ -57,7 +57,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         open.add(&[name], u8::from(state.is_open));
         paused.add(&[name], u8::from(status.limits.is_paused));
     }
-    for family in [visitors, events_total, paces, places, open, paused] {
+    for family in [visitors, events_total, calls_a_second, places, open, paused] {
         out.push_str(&family.text);
     }
 }

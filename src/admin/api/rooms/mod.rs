@@ -235,21 +235,28 @@ pub(in crate::admin) fn place(room: &OriginRoom) -> String {
 
 /// What the file says where nothing is overridden, as text.
 fn in_file(file: &config::Room) -> String {
-    let values = values(Some(file.sessions), Some(file.admit));
+    let values = values(&RoomOverride {
+        sessions: Some(file.sessions),
+        admit: Some(file.admit),
+        ..RoomOverride::default()
+    });
     format!("the file: {}", values.join(", "))
 }
 
 /// What an override says, as text.
 fn what(it: &RoomOverride) -> String {
-    let mut parts = values(it.sessions, it.admit);
+    let mut parts = values(it);
     if it.is_paused {
         parts.push("paused".to_owned());
     }
     parts.join(", ")
 }
 
-fn values(sessions: Option<Option<NonZeroU32>>, admit: Option<Option<Rate>>) -> Vec<String> {
+fn values(it: &RoomOverride) -> Vec<String> {
+    let sessions = it.sessions;
     let sessions = sessions.map(|it| format!("sessions {}", it.map_or(0, NonZeroU32::get)));
-    let admit = admit.map(|it| format!("admit {}", it.unwrap_or(Rate::UNLIMITED)));
+    let admit = it
+        .admit
+        .map(|it| format!("admit {}", it.unwrap_or(Rate::UNLIMITED)));
     [sessions, admit].into_iter().flatten().collect()
 }
