@@ -9,7 +9,7 @@ use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd}
 use crate::support::{Client, Gateway, Origin, fetch, one_zone};
 
 /// Chooses an action in the open dialog.
-fn choose(browser: &Browser, action: &str) {
+pub fn choose(browser: &Browser, action: &str) {
     let script = format!(
         "const it = document.querySelector('#act-what input[value={action}]');
          it.checked = true;
@@ -18,7 +18,7 @@ fn choose(browser: &Browser, action: &str) {
     browser.run(&script);
 }
 
-fn enter(browser: &Browser, field: &str, text: &str) {
+pub fn enter(browser: &Browser, field: &str, text: &str) {
     let script = format!(
         "const it = document.querySelector('{field}');
          it.value = '{text}';
@@ -28,11 +28,11 @@ fn enter(browser: &Browser, field: &str, text: &str) {
     browser.run(&script);
 }
 
-fn click(browser: &Browser, what: &str) {
+pub fn click(browser: &Browser, what: &str) {
     browser.run(&format!("document.querySelector('{what}').click()"));
 }
 
-fn wait_until_closed(browser: &Browser) {
+pub fn wait_until_closed(browser: &Browser) {
     browser.wait_for(
         "the dialog closes",
         "return !document.querySelector('#act-dialog').open",

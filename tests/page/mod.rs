@@ -5,6 +5,7 @@ mod cors;
 mod gate;
 mod layout;
 mod plans;
+mod room;
 mod truth;
 pub mod webdriver;
 
@@ -21,7 +22,7 @@ const PHONE_IN_THE_DARK: Look = Look {
 };
 
 /// The scripts of the page, without `.js`.
-const SCRIPTS: [&str; 30] = [
+const SCRIPTS: [&str; 31] = [
     "page",
     "state",
     "link",
@@ -44,6 +45,7 @@ const SCRIPTS: [&str; 30] = [
     "servers",
     "gatepanel",
     "gates",
+    "rooms",
     "routes",
     "store",
     "file",

@@ -10,9 +10,10 @@ import { compare, hideComparison } from "./whatif.js";
 let target = null;
 let actions = [];
 let done = () => {};
+let shownFor = null; // the action whose fields are shown
 
 const chosen = () => actions.find(({ id }) => id === $("act-what").querySelector("input:checked")?.value) ?? actions[0];
-const fields = () => ({ rate: $("act-rate").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
+const fields = () => ({ rate: $("act-rate").value.trim(), text: $("act-text").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
 
 function open(title, of, first, rate = "") {
   target = of;
@@ -37,9 +38,16 @@ function open(title, of, first, rate = "") {
 /** Shows what the chosen action does. */
 function change() {
   const action = chosen();
+  const { field } = action;
+  $("act-text-line").hidden = !field;
+  if (field && shownFor !== action) {
+    setText($("act-text-label"), field.label);
+    $("act-text").value = field.value;
+  }
+  shownFor = action;
   $("act-rate-line").hidden = !action.hasRate;
   $("act-for-line").hidden = !action.isTimed;
-  $("act-compare").hidden = !(action.hasRate && target.key === undefined);
+  $("act-compare").hidden = !(action.hasRate && target.zone !== undefined && target.key === undefined);
   hideComparison();
   setText($("act-will"), action.will(fields()));
   setText($("act-do"), action.verb);
@@ -78,6 +86,11 @@ async function act() {
     $("act-rate").focus();
     return;
   }
+  if (action.field && !action.field.isOptional && !fields().text) {
+    complain(`${action.field.label} is empty.`);
+    $("act-text").focus();
+    return;
+  }
   const { method, path, body } = action.request(fields());
   if (!(await attempt($("act-do"), () => send(method, path, body)))) return;
   $("act-dialog").close();
@@ -96,6 +109,12 @@ export function actOnZone(zone, first, rate) {
 export function actOnRoutes(name, maintenance) {
   if (name === undefined) open("All routes", { routes: true, maintenance });
   else open(`Route ${visible(name)}`, { route: name, maintenance });
+}
+
+/** Opens the dialog for the waiting room of an origin. */
+export function actOnRoom(origin, first) {
+  const { override, word } = last()?.origin.get(origin)?.room ?? {};
+  open(`Waiting room of ${visible(origin)}`, { room: origin, override, word }, first);
 }
 
 export function actOnKey(zone, { key, override }) {

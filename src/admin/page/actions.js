@@ -94,6 +94,82 @@ function maintenances(path, who, maintenance) {
   return maintenance ? [undo, set] : [set];
 }
 
+/** Acts in the waiting room of an origin: `who` is the origin. */
+function roomActs(path, who, { override, word }) {
+  const put = (body) => (fields) => ({ method: "PUT", path: `${path}/override`, body: { ...body(fields), for: fields.span } });
+  const acts = [
+    {
+      id: "pause",
+      label: "Pause calling",
+      verb: "Pause",
+      isHarsh: true,
+      isTimed: true,
+      will: ({ words }) => `Nobody is called for ${words}. Those inside stay, those who are called may come. ${BACK}`,
+      request: put(() => ({ pause: true })),
+    },
+    {
+      id: "admit",
+      label: "Another pace",
+      verb: "Set the pace",
+      hasRate: true,
+      isTimed: true,
+      will: ({ rate, words }) => `Visitors are let in at ${rate || "the rate above"} for ${words}. ${BACK}`,
+      request: put(({ rate }) => ({ admit: rate })),
+    },
+    {
+      id: "sessions",
+      label: "Other places",
+      verb: "Set the places",
+      field: { label: "Places", value: "" },
+      isTimed: true,
+      will: ({ text, words }) => `At most ${text || "so many"} visitors are inside for ${words}; 0 does not bound them. Nobody is sent away. ${BACK}`,
+      request: put(({ text }) => ({ sessions: Number(text) })),
+    },
+    {
+      id: "call",
+      label: "Call some now",
+      verb: "Call",
+      field: { label: "Visitors", value: "10" },
+      will: ({ text }) => `The next ${text || "so many"} visitors are called, whatever the pace is, as far as places are free.`,
+      request: ({ text }) => ({ method: "POST", path: `${path}/call`, body: { count: Number(text) } }),
+    },
+    {
+      id: "word",
+      label: "Tell those who wait something",
+      verb: "Tell them",
+      field: { label: "Word", value: "" },
+      isTimed: true,
+      will: ({ words }) => `The page of those who wait shows it for ${words}, from when it asks again.`,
+      request: ({ text, span }) => ({ method: "PUT", path: `${path}/word`, body: { word: text, for: span } }),
+    },
+    {
+      id: "empty",
+      label: "Empty the room",
+      verb: "Empty the room",
+      field: { label: "Word", value: "", isOptional: true },
+      isHarsh: true,
+      isTimed: true,
+      will: ({ words }) => `All who wait or are called before ${who} lose their place. Those inside stay. The word, if you give one, is shown for ${words}.`,
+      request: ({ text, span }) => ({ method: "POST", path: `${path}/empty`, body: text ? { word: text, for: span } : {} }),
+    },
+  ];
+  const undo = override && {
+    id: "undo",
+    label: override.pause ? "Resume: follow the file again" : "Undo: follow the file again",
+    verb: override.pause ? "Resume" : "Undo",
+    will: () => `What differs from the file in the waiting room of ${who} ends now.`,
+    request: () => ({ method: "DELETE", path: `${path}/override` }),
+  };
+  const endWord = word && {
+    id: "end-word",
+    label: "End the word",
+    verb: "End the word",
+    will: () => "Those who wait read it no more.",
+    request: () => ({ method: "DELETE", path: `${path}/word` }),
+  };
+  return [undo, ...acts, endWord].filter(Boolean);
+}
+
 const RELOAD = {
   id: "reload",
   label: "Reload",
@@ -103,13 +179,14 @@ const RELOAD = {
 };
 
 /**
- * The actions for `{gateway}`, `{routes}`, `{route}`, `{zone}` or `{zone, key}`, each
+ * The actions for `{gateway}`, `{routes}`, `{route}`, `{room}`, `{zone}` or `{zone, key}`, each
  * {id, label, verb, will(fields), request(fields)}.
  */
-export function actionsOf({ gateway, routes, route, maintenance, zone, key, rate, override }) {
+export function actionsOf({ gateway, routes, route, maintenance, room, word, zone, key, rate, override }) {
   if (gateway) return [RELOAD];
   if (routes) return maintenances("api/maintenance", "all routes", maintenance);
   if (route !== undefined) return maintenances(`api/routes/${encodeURIComponent(route)}/maintenance`, visible(route), maintenance);
+  if (room !== undefined) return roomActs(`api/rooms/${encodeURIComponent(room)}`, visible(room), { override, word });
   const path = `api/zones/${encodeURIComponent(zone)}`;
   if (key === undefined) {
     return overrides(`${path}/override`, { each: `Each key of ${visible(zone)}`, all: visible(zone) }, rate, override);

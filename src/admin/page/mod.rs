@@ -11,7 +11,7 @@
 //! | `headline`, `totals` | what matters most, as the gateway says it; the totals |
 //! | `zones`, `overrides` | the cards of zones, and what differs from the file |
 //! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
-//! | `origins`, `servers`, `gatepanel`, `gates` | the panels of origins, their servers and gates |
+//! | `origins`, `servers`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, gates and waiting rooms |
 //! | `routes`, `store` | routes; the store of shared zones |
 //! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
@@ -29,7 +29,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 33] = [
+const ASSETS: [Asset; 34] = [
     asset("/", "text/html; charset=utf-8", include_str!("page.html")),
     asset(
         "/page.css",
@@ -58,6 +58,7 @@ const ASSETS: [Asset; 33] = [
     script("/servers.js", include_str!("servers.js")),
     script("/gatepanel.js", include_str!("gatepanel.js")),
     script("/gates.js", include_str!("gates.js")),
+    script("/rooms.js", include_str!("rooms.js")),
     script("/routes.js", include_str!("routes.js")),
     script("/store.js", include_str!("store.js")),
     script("/file.js", include_str!("file.js")),
@@ -103,12 +104,19 @@ impl Asset {
         EntityTag::new_strong(format!("{:016x}", hasher.finish()))
     }
 
-    /// The text without the blanks at the beginning of lines, which mean nothing in these files.
+    /// The text without what means nothing in these files: the blanks at the beginning of lines,
+    /// and lines of scripts that are comments.
     fn served(&self) -> String {
+        let is_script = self.content_type.starts_with("text/javascript");
         let mut text = String::with_capacity(self.text.len());
-        for line in self.text.lines() {
-            text.push_str(line.trim_start());
-            text.push('\n');
+        let mut in_comment = false;
+        for line in self.text.lines().map(str::trim_start) {
+            in_comment |= is_script && line.starts_with("/**");
+            if !in_comment && !(is_script && line.starts_with("//")) {
+                text.push_str(line);
+                text.push('\n');
+            }
+            in_comment &= !line.ends_with("*/");
         }
         text
     }
@@ -134,5 +142,19 @@ impl Asset {
         answer
             .insert_header((CONTENT_TYPE, self.content_type))
             .body(self.served())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_served_without_its_comments() {
+        let text = "// A.\n/** B\n * c.\n */\nf(\n  1, // d\n  * 2,\n);\n/** E. */\ng();\n";
+        let served = script("/a.js", text).served();
+        assert_eq!(served, "f(\n1, // d\n* 2,\n);\ng();\n");
+        let style = asset("/a.css", "text/css", "/** A. */\n* {\n  b: c;\n}\n");
+        assert_eq!(style.served(), "/** A. */\n* {\nb: c;\n}\n");
     }
 }

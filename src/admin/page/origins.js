@@ -1,8 +1,9 @@
-// The origins: how each answers, its gate, and its servers.
+// The origins: how each answers, its gate, its waiting room, and its servers.
 
 import { GatePanel } from "./gatepanel.js";
 import { gateNow } from "./gates.js";
 import { Plot, seen } from "./plot.js";
+import { RoomPanel } from "./rooms.js";
 import { showServers } from "./servers.js";
 import { drawSoon, known, last, recent, total } from "./state.js";
 import { $, axisSeconds, clone, count, listOf, pace, seconds, setState, setText, stats, visible, whole } from "./text.js";
@@ -84,6 +85,7 @@ class OriginPanel {
     this.history.open = known.origins.length <= FEW && innerWidth >= 620;
     this.history.addEventListener("toggle", drawSoon);
     this.gate = null;
+    this.room = null;
     seen.observe(this.root);
   }
 
@@ -97,7 +99,18 @@ class OriginPanel {
       if (gate) this.servers.before(this.gate.root);
     }
     this.gate?.show(gate);
+    this.showRoom(now?.room);
     showServers(this.servers, origin, state);
+  }
+
+  showRoom(room) {
+    if (!room !== !this.room) {
+      if (this.room) seen.unobserve(this.room.root);
+      this.room?.root.remove();
+      this.room = room ? new RoomPanel(this.name) : null;
+      if (room) this.servers.before(this.room.root);
+    }
+    this.room?.show(room);
   }
 
   showNow(now, gate) {
@@ -123,6 +136,7 @@ class OriginPanel {
   draw() {
     if (this.onScreen && this.history.open) this.plots.forEach((plot) => plot.draw());
     this.gate?.draw();
+    this.room?.draw();
   }
 }
 

@@ -1,4 +1,4 @@
-// What differs from the file for a zone or a key, and until when.
+// What differs from the file for a zone, a key or a waiting room, and until when.
 
 import { last } from "./state.js";
 import { clock, make, say, seconds, visible } from "./text.js";
@@ -30,11 +30,29 @@ export function overrideLine(undo) {
   return line;
 }
 
+/** What an override of a waiting room changes, such as `places 100 instead of 500`. */
+function whatDiffersInRoom(override, { sessions, admit }) {
+  const places = (n) => (n ? String(n) : "not bounded");
+  return [
+    override.pause && ["paused: nobody is called"],
+    override.sessions !== null && ["places ", { bold: places(override.sessions) }, ` instead of ${places(sessions.file)}`],
+    override.admit !== null && ["admit ", { bold: override.admit }, ` instead of ${visible(admit.file ?? "none")}`],
+  ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
+}
+
+export function showRoomOverride(line, override, room) {
+  showLine(line, override, () => whatDiffersInRoom(override, room));
+}
+
 export function showOverride(line, override, fileRate) {
+  showLine(line, override, () => whatDiffers(override, fileRate));
+}
+
+function showLine(line, override, what) {
   line.hidden = !override;
   if (!override) return;
   const until = Date.parse(override.until) / 1000;
   const left = Math.max(0, until - (last()?.time ?? until));
   const end = `, until ${clock(until)} (${left >= 90 ? `${Math.round(left / 60)} min` : seconds(Math.round(left))} left), by `;
-  say(line.firstElementChild, { bold: "Not as in the file" }, ": ", ...whatDiffers(override, fileRate), end, { code: override.by }, ".");
+  say(line.firstElementChild, { bold: "Not as in the file" }, ": ", ...what(), end, { code: override.by }, ".");
 }

@@ -6,9 +6,9 @@ use super::address::Address;
 use super::model::{Model, Sort};
 use super::view::file;
 use super::view::numbers::wait;
-use super::view::overridden;
 use super::view::trouble::{headline, of_server, store};
 use super::view::zones::COLUMNS;
+use super::view::{overridden, room};
 use crate::status::views::Plain;
 
 /// The whole text. It ends with a line feed.
@@ -32,6 +32,7 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     lines.push(String::new());
     lines.extend(servers(model));
     lines.extend(gates(model));
+    lines.extend(rooms(model));
     lines.extend(deepest(model));
     lines.join("\n") + "\n"
 }
@@ -160,6 +161,34 @@ fn gates(model: &Model) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.extend(columns(&rows, &[0, 1, 6]));
     lines.extend(keys(deepest));
+    lines
+}
+
+/// The waiting rooms of origins; nothing without one.
+fn rooms(model: &Model) -> Vec<String> {
+    let titles = "room, waiting, called, inside, wait, pace, came, lost, state";
+    let mut rows = vec![heading(titles)];
+    for origin in model.origins() {
+        let Some(of) = model.room(origin) else {
+            continue;
+        };
+        rows.push(vec![
+            origin.name.to_string(),
+            of.room.waiting.to_string(),
+            of.room.called.to_string(),
+            room::inside(&of.room),
+            of.room.wait.map_or("-".to_owned(), wait),
+            room::pace(&of.room).unwrap_or("-".to_owned()),
+            of.came_lately.to_string(),
+            of.lost_lately.to_string(),
+            room::special(&of.room).unwrap_or("open".to_owned()),
+        ]);
+    }
+    if rows.len() == 1 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(columns(&rows, &[0, 8]));
     lines
 }
 

@@ -1,5 +1,7 @@
 use super::Model;
-use crate::status::views::{Gate, GateKey, GateSample, Origin, OriginSample, Sample, Server};
+use crate::status::views::{
+    Gate, GateKey, GateSample, Origin, OriginSample, RoomSample, Sample, Server,
+};
 
 /// How many of a gate's deepest keys are shown.
 const KEYS: usize = 5;
@@ -14,6 +16,10 @@ pub(in crate::tools::top) enum OriginLine<'a> {
     Waiting(GateNow<'a>),
     /// What the gate lets through.
     Limits(GateNow<'a>),
+    /// Who is where in the origin's waiting room.
+    Room(&'a RoomSample),
+    /// What became of those who were called.
+    Calls(&'a RoomSample),
     Server(&'a Server),
     /// Why a server is out or failing.
     Trouble(&'a Server),
@@ -29,7 +35,7 @@ pub(in crate::tools::top) struct GateNow<'a> {
 }
 
 impl Model {
-    /// The origins, with their gates, servers and the deepest keys of their gates.
+    /// The origins, with their gates, waiting rooms, servers and the deepest keys of their gates.
     pub(in crate::tools::top) fn origin_lines(&self) -> Vec<OriginLine<'_>> {
         let mut lines = Vec::new();
         for origin in self.origins() {
@@ -42,6 +48,9 @@ impl Model {
             lines.extend(
                 gate.and_then(|gate| gate.is_limited().then_some(OriginLine::Limits(gate))),
             );
+            let room = self.room(origin);
+            lines.extend(room.map(OriginLine::Room));
+            lines.extend(room.map(OriginLine::Calls));
             for server in &origin.servers {
                 lines.push(OriginLine::Server(server));
                 if has_trouble(server) {
@@ -60,6 +69,11 @@ impl Model {
             gate: origin.gate.as_ref()?,
             second: self.now().and_then(second),
         })
+    }
+
+    /// The waiting room of an origin in the last second.
+    pub(in crate::tools::top) fn room(&self, origin: &Origin) -> Option<&RoomSample> {
+        self.now()?.origin(&origin.name)?.room.as_ref()
     }
 }
 

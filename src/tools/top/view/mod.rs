@@ -9,6 +9,7 @@ mod origins;
 pub(super) mod overridden;
 mod paint;
 mod question;
+pub(super) mod room;
 mod settings;
 pub(super) mod trouble;
 mod wrap;

@@ -1,4 +1,4 @@
-//! The origins: their gates, and the state of their servers.
+//! The origins: their gates, their waiting rooms, and the state of their servers.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,8 +7,9 @@ use ratatui::widgets::Paragraph;
 
 use super::View;
 use super::numbers::wait;
+use super::room;
 use super::trouble::{latency, of_server};
-use crate::status::views::{GateKey, Origin, OriginSample, Server};
+use crate::status::views::{GateKey, Origin, OriginSample, RoomSample, Server};
 use crate::tools::top::model::{GateNow, OriginLine};
 use crate::tools::top::page::Panel;
 
@@ -33,6 +34,8 @@ fn line(view: &View, line: OriginLine) -> Line<'static> {
         OriginLine::Waiting(gate) => waiting(view, gate),
         OriginLine::Limits(gate) => limits(view, gate),
         OriginLine::Answers(second) => answers(view, second),
+        OriginLine::Room(of) => Line::raw(format!("  room: {}", room::visitors(&of.room))),
+        OriginLine::Calls(of) => calls(view, of),
         OriginLine::Server(at) => server(view, at),
         OriginLine::Trouble(at) => {
             let text = of_server(at).unwrap_or_default();
@@ -84,6 +87,13 @@ fn limits(view: &View, gate: GateNow) -> Line<'static> {
             view.paint.bad(),
         ));
     }
+    Line::from(spans)
+}
+
+fn calls(view: &View, of: &RoomSample) -> Line<'static> {
+    let mut spans = vec![Span::raw(format!("  {}", room::calls(of)))];
+    let special = room::special(&of.room).map(|text| format!("; {text}"));
+    spans.extend(special.map(|text| Span::styled(text, view.paint.bad())));
     Line::from(spans)
 }
 

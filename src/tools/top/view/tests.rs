@@ -369,6 +369,24 @@ fn an_outage_is_in_the_panel_of_its_origin() {
 }
 
 #[test]
+fn a_room_is_in_the_panel_of_its_origin() {
+    let mut model = model();
+    let sample = json!({"seq": 62, "time": 1062, "origins": [{"name": "app", "room": {
+        "waiting": 12, "called": 1, "inside": 2, "sessions": {"file": 5, "now": 5}, "wait": 26.0,
+        "pace": 0.5, "open": true, "came_lately": 4, "lost_lately": 1,
+        "override": {"pause": true, "until": "2026-12-01T09:00:00.000Z", "by": "ops"},
+    }}]});
+    model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(2));
+    let shown = page(&model, &after(&model, &[Action::Back]), (120, 30));
+    for line in [
+        "  room: 12 waiting, 1 called, 2 of 5 inside, wait 26.0s",
+        "  0.50/s called, 4 came and 1 lost the turn in 5 min; paused until 2026-12-01 09:00:00",
+    ] {
+        assert!(shown.contains(&line[..48]), "{line}\n{shown}");
+    }
+}
+
+#[test]
 fn a_gate_is_in_the_panel_of_its_origin() {
     let model = gated();
     let origins = after(&model, &[Action::Back]);
