@@ -47,7 +47,8 @@ enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Replay a trace or access log against the file: which requests would wait or be rejected
+    /// Replay a trace or access log against the file: which requests would wait or be rejected; or
+    /// simulate visitors before a waiting room (--visitors)
     Simulate {
         /// The configuration file
         #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `drip simulate`, run as a user runs it.
 
 mod gate;
+mod room;
 
 use std::fs;
 use std::io::{Read, Write};

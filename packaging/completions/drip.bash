@@ -467,7 +467,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --summary --rows --plot --format --help"
+            opts="-c -h --config --against --summary --rows --plot --format --visitors --within --stay --leave --early --room --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -491,6 +491,30 @@ _drip() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "csv combined json haproxy caddy traefik alb" -- "${cur}"))
+                    return 0
+                    ;;
+                --visitors)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --within)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --leave)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --early)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --room)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

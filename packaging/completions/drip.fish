@@ -33,7 +33,7 @@ complete -c drip -n "__fish_drip_needs_command" -f -a "init" -d 'Write a comment
 complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_needs_command" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_needs_command" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
+complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
 complete -c drip -n "__fish_drip_needs_command" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_needs_command" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
@@ -53,8 +53,8 @@ complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print 
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; of visitors, show both summaries; may be given several times' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on; or the visitors' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
 combined\t''
 json\t''
@@ -62,8 +62,14 @@ haproxy\t''
 caddy\t''
 traefik\t''
 alb\t''"
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys [default on a terminal]'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request [default into a pipe or file]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l visitors -d 'Instead of a trace: simulate so many visitors before the waiting room of an origin; or visitors at a rate such as 80r/s, for the time of --within' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l within -d 'The time in which the visitors come, evenly and at random [default: 0, all at once]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l stay -d 'How long a visitor is inside on average, from the first to the last request [default: 5m]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l leave -d 'How many of those who wait never come back, such as 30% [default: 0%]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l early -d 'How long before the room opens the first visitors come [default: it is open]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l room -d 'The origin whose room is simulated, if several have one' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys; or how long visitors wait [default on a terminal]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request or visitor [default into a pipe or file]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l zone -d 'For drip\'s own log: use the keys that this zone logged, and only the requests on which it decided' -r
@@ -90,7 +96,7 @@ complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subc
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'

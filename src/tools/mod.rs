@@ -5,6 +5,7 @@ pub(crate) mod complain;
 pub mod demo;
 pub mod import;
 pub mod plot;
+pub(crate) mod random;
 pub(crate) mod shown;
 pub mod simulate;
 pub(crate) mod starter;

@@ -466,8 +466,12 @@ fn fill(folder: &Path) {
                    spec: {defaultBackend: {service: {name: app, port: {number: 80}}}}\n";
     // The good hours are in the rotated logs, but not all commands name these.
     let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
+    let shop = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\n\
+                [origins.shop.room]\nsessions = 500\nidle = \"1m\"\nsecret = \"0123456789abcdef\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"shop\"\n";
     let files = [
         ("gateway.toml", file.into()),
+        ("shop.toml", shop.into()),
         ("other.toml", file.replace("1r/s", "2r/s").into_bytes()),
         ("trace.csv", b"0,a\n0,a\n".to_vec()),
         ("nginx.conf", nginx.into()),

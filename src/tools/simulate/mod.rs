@@ -1,8 +1,9 @@
-//! `drip simulate`: what would these settings do to this traffic?
+//! `drip simulate`: what would these settings do to this traffic, or to these visitors?
 
 mod compare;
 mod flow;
 mod named_request;
+mod room;
 mod rows;
 mod run;
 
@@ -15,6 +16,7 @@ use clap::Args;
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
 use self::named_request::{Name, NamedRequest, Pending};
+use self::room::VisitorArguments;
 use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, form, length, open, progress, svg};
@@ -26,16 +28,17 @@ use crate::tools::complain::complain;
 #[derive(Debug, Args)]
 pub struct SimulateArguments {
     /// Compare with other settings: instead of each request, show which keys are better and worse
-    /// off under these; may be given several times
+    /// off under these; of visitors, show both summaries; may be given several times
     #[arg(long, value_name = "OTHER.toml")]
     against: Vec<PathBuf>,
-    /// Print how many requests are delayed and rejected, and of which keys [default on a terminal]
+    /// Print how many requests are delayed and rejected, and of which keys; or how long visitors
+    /// wait [default on a terminal]
     #[arg(long)]
     summary: bool,
-    /// Print a line of CSV for each request [default into a pipe or file]
+    /// Print a line of CSV for each request or visitor [default into a pipe or file]
     #[arg(long, conflicts_with_all = ["summary", "against"])]
     rows: bool,
-    /// Draw over time the requests that arrive, wait and go on
+    /// Draw over time the requests that arrive, wait and go on; or the visitors
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
@@ -44,20 +47,23 @@ pub struct SimulateArguments {
     format: Option<Form>,
     /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
     /// HAProxy, Caddy, Traefik or an ALB; plain or compressed by gzip; - for standard input
-    trace: PathBuf,
+    #[arg(required_unless_present = "visitors")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    visitors: VisitorArguments,
 }
 
 impl SimulateArguments {
-    /// Whether to print each request, and not a summary.
+    /// Whether to print each request or visitor, and not a summary.
     fn has_rows(&self) -> bool {
         let is_summed = self.summary || !self.against.is_empty();
         self.rows || !(is_summed || io::stdout().is_terminal())
     }
 }
 
-/// Replays a trace against `file`.
+/// Replays a trace against `file`, or simulates visitors before its waiting room.
 ///
-/// Prints a line for each request, or a summary, which compares `file` with others.
+/// Prints a line for each request or visitor, or a summary, which compares `file` with others.
 #[must_use]
 pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let mut all = Vec::new();
@@ -71,6 +77,9 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         }
     }
     let names = names(&all);
+    let Some(trace) = wanted.trace.as_deref() else {
+        return room::simulate(&all, &names, wanted);
+    };
     let runs: Vec<Run> = all.iter().map(|(_, settings)| Run::new(settings)).collect();
     let has_gate = runs.iter().any(Run::has_gate);
     let is_eventual = runs.iter().any(Run::is_eventual);
@@ -85,7 +94,6 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         late: 0,
         is_cut: false,
     };
-    let trace = &wanted.trace;
     let progress = progress(length(trace));
     let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, wanted.format));
     let name = trace.display().to_string();
