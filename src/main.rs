@@ -27,8 +27,8 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(Named),
-    /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
-    /// clients in one process
+    /// Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene
+    /// sale): the gateway, a sample origin and clients in one process
     Demo(demo::DemoArguments),
     /// Write a commented gateway.toml to start from; one that is there is not overwritten
     Init(init::InitArguments),

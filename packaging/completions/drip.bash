@@ -194,7 +194,7 @@ _drip() {
                     return 0
                     ;;
                 --scene)
-                    COMPREPLY=($(compgen -W "smooth fair" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "smooth fair sale" -- "${cur}"))
                     return 0
                     ;;
                 *)

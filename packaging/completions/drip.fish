@@ -28,7 +28,7 @@ complete -c drip -n "__fish_drip_needs_command" -s c -l config -d 'The configura
 complete -c drip -n "__fish_drip_needs_command" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_needs_command" -s V -l version -d 'Print version'
 complete -c drip -n "__fish_drip_needs_command" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_needs_command" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
 complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_needs_command" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
@@ -42,7 +42,8 @@ complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The co
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the demo writes one]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
-fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'"
+fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'
+sale\t'3,000 visitors come in ten seconds to the waiting room of a shop of 50 places, which can be opened in a browser meanwhile; some minutes, or until Ctrl-C'"
 complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The backend, such as `http://127.0.0.1:9000`' -r
 complete -c drip -n "__fish_drip_using_subcommand init" -l from -d 'An nginx.conf to translate, or an access log to take the numbers from' -r -F
@@ -91,7 +92,7 @@ complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print he
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::dev::Server;
 use actix_web::http::header::USER_AGENT;
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpRequest, HttpServer};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 
 use super::tally::Tally;
 use crate::config::{OriginServer, Scheme, ServerUrl};
@@ -16,12 +16,45 @@ use crate::time::clock;
 /// The origin uses it to tell them from those of other clients that call the gateway meanwhile.
 pub(super) const CROWD: &str = "drip-demo";
 
+/// What the sample origin answers, and its type.
+#[derive(Clone, Copy, Debug)]
+struct Content(&'static str, &'static str);
+
 /// Serves the sample origin `name`, on its own thread, at the addresses that the file names.
 pub(super) fn listen(name: &str, servers: &[OriginServer], tally: Tally) -> io::Result<Server> {
+    let content = Content(
+        "Hello from the sample origin\n",
+        "text/plain; charset=utf-8",
+    );
+    serve(name, servers, tally, content)
+}
+
+/// The same with a page of HTML.
+pub(super) fn listen_with(
+    name: &str,
+    servers: &[OriginServer],
+    tally: Tally,
+    page: &'static str,
+) -> io::Result<Server> {
+    serve(
+        name,
+        servers,
+        tally,
+        Content(page, "text/html; charset=utf-8"),
+    )
+}
+
+fn serve(
+    name: &str,
+    servers: &[OriginServer],
+    tally: Tally,
+    content: Content,
+) -> io::Result<Server> {
     let tally = Data::new(tally);
     let mut http = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&tally))
+            .app_data(Data::new(content))
             .default_service(web::to(answer))
     })
     .workers(1)
@@ -53,11 +86,12 @@ pub(super) fn listen(name: &str, servers: &[OriginServer], tally: Tally) -> io::
     Ok(http.run())
 }
 
-async fn answer(request: HttpRequest, tally: Data<Tally>) -> &'static str {
+async fn answer(request: HttpRequest, tally: Data<Tally>, content: Data<Content>) -> HttpResponse {
     let now = clock::now();
     let agent = request.headers().get(USER_AGENT);
     tally.with(|counts| counts.left(now, agent.is_some_and(|agent| agent == CROWD)));
-    "Hello from the sample origin\n"
+    let Content(text, kind) = **content;
+    HttpResponse::Ok().content_type(kind).body(text)
 }
 
 fn explain(error: &io::Error, server: &ServerUrl, origin: &str) -> io::Error {
