@@ -25,6 +25,9 @@ const BLOCK: u64 = 1 << 20;
 /// Largest file that is read: a million sessions in each of a few rooms.
 const MAX_SIZE: u64 = 256 << 20;
 
+/// Highest number that is read: far more than are ever drawn.
+const MAX_NUMBER: u64 = u64::MAX >> 1;
+
 /// The file of the waiting rooms of this process.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct RoomsFile {
@@ -86,8 +89,22 @@ impl RoomRecord {
         }
     }
 
-    /// The room; `None` if its secret is none.
+    /// Whether no arithmetic with its numbers overflows.
+    fn is_sound(&self) -> bool {
+        let last = self.drawn.max(self.reserved);
+        let ends = |(first, count, _): &(u64, u64, LotteryKeys)| first.checked_add(*count);
+        last <= MAX_NUMBER
+            && self
+                .lotteries
+                .iter()
+                .all(|it| ends(it).is_some_and(|end| end <= last))
+    }
+
+    /// The room; `None` if its numbers or its secret are none.
     fn into_saved(self) -> Option<SavedOriginRoom> {
+        if !self.is_sound() {
+            return None;
+        }
         let secret = BASE64.decode(self.secret).ok()?.try_into().ok()?;
         let span = Duration::from_millis;
         let lotteries = self.lotteries.into_iter();
@@ -149,11 +166,7 @@ impl RoomsFile {
         match read(&self.path) {
             Ok(Some(content)) => self.restore_from(content, gateway, clock::now()),
             Ok(None) => {}
-            Err(error) => tracing::error!(
-                file = %self.path.display(),
-                %error,
-                "the waiting rooms of the process before cannot be read: all visitors begin anew"
-            ),
+            Err(error) => self.tell_unread(&error),
         }
         if let Err(error) = self.write(gateway, BLOCK, 1) {
             self.tell_unwritten(&error);
@@ -161,8 +174,13 @@ impl RoomsFile {
     }
 
     fn restore_from(&self, content: Content, gateway: &Gateway, now: Moment) {
+        let count = content.rooms.len();
         let saved = content.rooms.into_iter();
         let mut saved: Vec<_> = saved.filter_map(RoomRecord::into_saved).collect();
+        if saved.len() < count {
+            let error = io::Error::other("a number or a secret is out of range");
+            self.tell_unread(&error);
+        }
         for room in gateway.rooms() {
             let is_its = |it: &SavedOriginRoom| it.origin == room.origin();
             if let Some(nth) = saved.iter().position(is_its) {
@@ -238,6 +256,14 @@ impl RoomsFile {
         if let Ok(Err(error)) = written {
             self.tell_unwritten(&error);
         }
+    }
+
+    fn tell_unread(&self, error: &io::Error) {
+        tracing::error!(
+            file = %self.path.display(),
+            %error,
+            "the waiting rooms of the process before cannot be read: all visitors begin anew"
+        );
     }
 
     fn tell_unwritten(&self, error: &io::Error) {
