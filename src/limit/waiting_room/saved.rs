@@ -21,6 +21,8 @@ pub struct SavedRoom {
     pub emptied: u64,
     /// Whether it has opened.
     pub is_open: bool,
+    /// How long nobody is called yet.
+    pub next_call: Duration,
     /// Ranges of numbers that may never have been drawn: above the first, up to the second.
     pub gaps: Vec<(u64, u64)>,
     /// The first one first.
@@ -43,6 +45,7 @@ impl WaitingRoom {
             called: self.called,
             emptied: self.emptied,
             is_open: self.is_open,
+            next_call: self.next_call.since(now),
             gaps: self.gaps.ranges().collect(),
             lotteries: self.lotteries.clone(),
             sessions: sessions
@@ -61,6 +64,8 @@ impl WaitingRoom {
         room.drawn = saved.reserved.max(saved.drawn);
         room.called = saved.called.min(room.drawn);
         room.emptied = saved.emptied;
+        // The file may say another pace.
+        room.next_call = now + saved.next_call.min(limits.interval());
         room.is_open = saved.is_open && limits.opens.is_none_or(|opens| opens <= now);
         room.lotteries = saved.lotteries;
         let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);

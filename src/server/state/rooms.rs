@@ -53,6 +53,8 @@ struct RoomRecord {
     called: u64,
     emptied: u64,
     is_open: bool,
+    #[serde(default)]
+    next_call: u64,
     gaps: Vec<(u64, u64)>,
     lotteries: Vec<(u64, u64, LotteryKeys)>,
     sessions: Vec<(u64, u64)>,
@@ -78,6 +80,7 @@ impl RoomRecord {
             called: room.called,
             emptied: room.emptied,
             is_open: room.is_open,
+            next_call: millis(room.next_call),
             gaps: room.gaps,
             lotteries: lotteries.map(|it| (it.first, it.count, it.keys)).collect(),
             sessions: sessions
@@ -122,6 +125,7 @@ impl RoomRecord {
                 called: self.called,
                 emptied: self.emptied,
                 is_open: self.is_open,
+                next_call: span(self.next_call),
                 gaps: self.gaps,
                 lotteries: lotteries
                     .map(|(first, count, keys)| Lottery { first, count, keys })
@@ -308,6 +312,7 @@ mod tests {
                 called: 50,
                 emptied: 3,
                 is_open: true,
+                next_call: Duration::from_secs(5),
                 gaps: vec![(7, 9)],
                 lotteries: vec![Lottery {
                     first: 1,
