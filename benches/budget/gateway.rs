@@ -34,6 +34,11 @@ pub const WITH_ACTOR: &str = "/with-actor";
 /// Passes one request of each key, and remembers the key.
 pub const KEYS: &str = "/keys";
 
+/// Passes every request of a visitor inside.
+pub const ROOM: &str = "/room";
+/// One visitor is inside, and all others wait.
+pub const FULL_ROOM: &str = "/full-room";
+
 /// Timeout for a program under valgrind to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -200,6 +205,20 @@ queue = 100000
 max_queue = 100000
 queue_timeout = "1h"
 
+[origins.room]
+servers = ["http://{quick}"]
+
+[origins.room.room]
+sessions = 1000
+secret = "sixteen bytes and more"
+
+[origins.full]
+servers = ["http://{quick}"]
+
+[origins.full.room]
+sessions = 1
+secret = "sixteen bytes and more"
+
 [zones.pass]
 key = "$http_x_key"
 rate = "1000000r/s"
@@ -273,6 +292,16 @@ limits = [{{ zone = "shut", burst = 0, in_flight = 1 }}]
 path = "{KEYS}"
 origin = "app"
 limits = [{{ zone = "keys", burst = 0 }}]
+
+[[routes]]
+path = "{ROOM}"
+origin = "room"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[[routes]]
+path = "{FULL_ROOM}"
+origin = "full"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
 "#
     )
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::Bench;
-use crate::gateway::{GATE, Gateway, PASS, PLAN, SHUT, WAIT};
+use crate::gateway::{FULL_ROOM, GATE, Gateway, PASS, PLAN, ROOM, SHUT, WAIT};
 use crate::limits::{Figures, Group};
 use crate::profile::{self, Profile};
 use crate::support::answers::Outcome;
@@ -31,6 +31,17 @@ struct Kind {
     requests: u64,
     /// The status of all but the first.
     status: u16,
+    /// Visitors who come to a waiting room before, and what their next requests have.
+    visitors: Option<(usize, Keeps)>,
+}
+
+/// What visitors of a waiting room send back.
+#[derive(Clone, Copy, Debug)]
+enum Keeps {
+    Session,
+    Ticket,
+    /// As a browser does, which gets the page.
+    TicketCookie,
 }
 
 /// How many times as many requests the longer run has.
@@ -40,7 +51,7 @@ const KEY: u64 = 7;
 
 const PLAIN: Client = Client::Http1(Transport::Plain);
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 10] = [
     kind("proxied", PASS, PLAIN),
     Kind {
         status: 429,
@@ -55,7 +66,24 @@ const KINDS: [Kind; 7] = [
     kind("http2", PASS, Client::Http2),
     kind("tls", PASS, Client::Http1(Transport::Tls)),
     kind("plan_cost_refund", PLAN, PLAIN),
+    Kind {
+        visitors: Some((1, Keeps::Session)),
+        ..kind("room_session", ROOM, PLAIN)
+    },
+    Kind {
+        status: 429,
+        visitors: Some((WAITING, Keeps::Ticket)),
+        ..kind("room_poll", FULL_ROOM, PLAIN)
+    },
+    Kind {
+        status: 503,
+        visitors: Some((WAITING, Keeps::TicketCookie)),
+        ..kind("room_page", FULL_ROOM, PLAIN)
+    },
 ];
+
+/// Visitors who wait: none of them polls so often that it is told to poll less.
+const WAITING: usize = 700;
 
 const fn kind(name: &'static str, path: &'static str, client: Client) -> Kind {
     Kind {
@@ -64,6 +92,7 @@ const fn kind(name: &'static str, path: &'static str, client: Client) -> Kind {
         client,
         requests: 500,
         status: 200,
+        visitors: None,
     }
 }
 
@@ -148,9 +177,13 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
     match kind.client {
         Client::Http1(transport) => {
             let path = kind.path;
-            let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
+            let plain = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
             let mut connection = Connection::over(transport, to);
-            for nth in 0..requests {
+            let mut each = vec![plain];
+            if let Some((count, keeps)) = kind.visitors {
+                each = come(&mut connection, &each[0], count, keeps).await?;
+            }
+            for (nth, request) in (0..requests).zip(each.iter().cycle()) {
                 let status = connection.ask(request.as_bytes()).await?;
                 if status != kind.status && nth > 0 {
                     return unexpected(status);
@@ -176,4 +209,34 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets visitors come to a waiting room by `request`. Returns the next request of each.
+async fn come(
+    connection: &mut Connection,
+    request: &str,
+    count: usize,
+    keeps: Keeps,
+) -> io::Result<Vec<String>> {
+    let (name, field) = match keeps {
+        Keeps::Session => ("Drip-Session", "Drip-Session: "),
+        Keeps::Ticket => ("Drip-Ticket", "Drip-Ticket: "),
+        Keeps::TicketCookie => (
+            "Drip-Ticket",
+            "Accept: text/html\r\nCookie: drip_ticket_full=",
+        ),
+    };
+    if !matches!(keeps, Keeps::Session) {
+        // Takes the place.
+        connection.ask(request.as_bytes()).await?;
+    }
+    let mut next = Vec::with_capacity(count);
+    for _ in 0..count {
+        connection.ask(request.as_bytes()).await?;
+        let kept = connection.field(name);
+        let kept = kept.ok_or_else(|| io::Error::other(format!("no {name} came")))?;
+        let fields = request.trim_end_matches("\r\n");
+        next.push(format!("{fields}\r\n{field}{kept}\r\n\r\n"));
+    }
+    Ok(next)
 }

@@ -86,6 +86,20 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// The value of a field of the last response, if it has one.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let head = std::str::from_utf8(&self.read)
+            .ok()?
+            .split("\r\n\r\n")
+            .next()?;
+        let mut fields = head.lines().filter_map(|line| line.split_once(": "));
+        fields
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+}
+
 struct Head {
     status: u16,
     /// Length of head and body.
