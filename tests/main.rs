@@ -10,6 +10,7 @@
 //! | `backends` | what programs of other languages read, and what limits count |
 //! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
+//! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts, a crowd, a browser |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
@@ -46,6 +47,7 @@ mod profiles;
 mod prometheus;
 mod readme;
 mod recipes;
+mod room;
 mod shared;
 mod simulate;
 mod soak;

@@ -4,6 +4,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Gateway, eventually, free_address, now};
@@ -84,6 +86,20 @@ impl Browser {
             let body = json!({"cmd": command, "params": parameters});
             self.ask("POST", "/goog/cdp/execute", &body);
         }
+    }
+
+    /// Lets no page run scripts of its own.
+    pub fn disable_scripts(&self) {
+        let body =
+            json!({"cmd": "Emulation.setScriptExecutionDisabled", "params": {"value": true}});
+        self.ask("POST", "/goog/cdp/execute", &body);
+    }
+
+    /// A picture of the window, as PNG.
+    pub fn picture(&self) -> Vec<u8> {
+        let picture = self.ask("GET", "/screenshot", &Value::Null);
+        let text = picture.as_str().expect("a picture");
+        BASE64.decode(text).expect("base64")
     }
 
     /// What a script in the page returns. It fails if the page shows an alert.

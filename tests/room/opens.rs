@@ -1,0 +1,98 @@
+//! A room that opens at a time.
+
+use std::process::Command;
+use std::thread;
+
+use super::{JSON, Restarts, SECRET, Visitor, cookies, position, shop};
+use crate::support::{MS, Origin, fetch_with};
+
+/// A time so many seconds ahead, with an offset from UTC.
+fn in_seconds(seconds: u32) -> String {
+    let mut date = Command::new("date");
+    date.env("TZ", "UTC-2");
+    date.arg(format!("--date={seconds} seconds"))
+        .arg("+%Y-%m-%dT%H:%M:%S%:z");
+    let printed = date.output().expect("date").stdout;
+    String::from_utf8(printed)
+        .expect("a text")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_who_come_later() {
+    const EARLY: usize = 40;
+    let origin = Origin::start();
+    let opens = in_seconds(7);
+    let room = format!("{SECRET}admit = \"1r/h\"\nopens = \"{opens}\"");
+    let site = Restarts::new(true, &shop(origin.address, &room));
+    let at = site.address;
+    let gateway = site.start();
+    let mut early = Vec::new();
+    for nth in 0..EARLY {
+        let mut visitor = Visitor::default();
+        let answer = visitor.ask(at, "/", JSON);
+        assert_eq!(
+            (answer.status, position(&answer)),
+            (429, None),
+            "{}",
+            answer.text()
+        );
+        assert!(
+            (2..=60).contains(&answer.number("retry-after")),
+            "{answer:?}"
+        );
+        assert_eq!(visitor.number(), nth as u64 + 1);
+        early.push(visitor);
+    }
+    let ticket = early[0].ticket.clone().expect("a ticket");
+    let page = fetch_with(
+        at,
+        "/",
+        &format!("Accept: text/html\r\nCookie: drip_ticket_shop={ticket}\r\n"),
+    );
+    let shown = format!("datetime=\"{opens}\"");
+    assert!(page.text().contains(&shown), "{shown}: {}", page.text());
+    assert_eq!((page.status, cookies(&page)), (503, vec![]));
+    // A restart before the opening changes nothing.
+    Restarts::stop(gateway);
+    let gateway = site.start();
+    crate::support::eventually("it opens", || {
+        let metrics = gateway.metrics();
+        metrics.count("drip_room_open", &[("origin", "shop")]) == 1
+    });
+    let mut late: Vec<_> = (0..3).map(|_| Visitor::draw(at)).collect();
+    let places = |visitors: &mut [Visitor]| -> Vec<Option<u64>> {
+        let places = visitors.iter_mut().map(|visitor| {
+            let answer = visitor.ask(at, "/", JSON);
+            if answer.status == 200 {
+                None
+            } else {
+                position(&answer)
+            }
+        });
+        places.collect()
+    };
+    let drawn = places(&mut early);
+    // One was called, and came in by asking.
+    assert_eq!(
+        drawn.iter().filter(|it| it.is_none()).count(),
+        1,
+        "{drawn:?}"
+    );
+    let mut sorted: Vec<_> = drawn.iter().flatten().copied().collect();
+    let is_as_drawn = sorted.is_sorted();
+    sorted.sort_unstable();
+    assert!(sorted.iter().copied().eq(1..EARLY as u64), "{drawn:?}");
+    assert!(
+        !is_as_drawn,
+        "they have the order in which they came: {drawn:?}"
+    );
+    let behind = EARLY as u64..;
+    assert!(places(&mut late).into_iter().flatten().eq(behind.take(3)));
+    // The order stays.
+    Restarts::stop(gateway);
+    let _gateway = site.start();
+    thread::sleep(10 * MS);
+    assert_eq!(places(&mut early), drawn);
+}

@@ -1,0 +1,483 @@
+//! Programs: they send `Drip-Ticket` and `Drip-Session` back.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use super::{JSON, SECRET, Visitor, cookies, counted, full_shop, number, position, shop};
+use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, fetch_with};
+
+#[test]
+fn who_finds_a_place_gets_a_session_and_goes_on() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let (mut visitor, answer) = Visitor::come(gateway.address());
+    assert_eq!((answer.status, &*answer.text()), (200, "ok"));
+    let session = visitor.session.clone().expect("a session");
+    assert_eq!(number(&session), 1);
+    let cookie = format!("drip_room_shop={session}; Path=/; HttpOnly; SameSite=Lax");
+    assert_eq!(cookies(&answer), [cookie]);
+    for _ in 0..3 {
+        assert!(visitor.is_inside(gateway.address()));
+    }
+    // A browser sends the cookie, and gets no field of a program.
+    let cookie = format!("Cookie: cart=1; drip_room_shop={session}\r\n");
+    let answer = fetch_with(gateway.address(), "/", &cookie);
+    assert_eq!((answer.status, cookies(&answer)), (200, vec![]));
+    eventually("the counts", || counted(&gateway, "session") == 4);
+    assert_eq!(counted(&gateway, "walked_in"), 1);
+}
+
+#[test]
+fn a_browser_gets_cookies_and_no_field_of_its_own() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let html = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+    let first = fetch_with(gateway.address(), "/", html);
+    assert_eq!((first.status, first.field("drip-session")), (200, None));
+    assert_eq!(cookies(&first).len(), 1);
+    let second = fetch_with(gateway.address(), "/", html);
+    assert_eq!((second.status, second.field("drip-ticket")), (503, None));
+    let cookie = cookies(&second)[0];
+    let rest = "; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800";
+    let value = cookie
+        .strip_prefix("drip_ticket_shop=")
+        .and_then(|it| it.strip_suffix(rest));
+    assert_eq!(number(value.expect("a ticket")), 2, "{cookie}");
+    assert_eq!(
+        second.field("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(second.field("cache-control"), Some("no-store"));
+    assert!(
+        second.text().contains("id=\"position\" class=\"value\">1<"),
+        "{}",
+        second.text()
+    );
+    let cookie = format!(
+        "{html}Cookie: drip_ticket_shop={}\r\n",
+        value.expect("a ticket")
+    );
+    let again = fetch_with(gateway.address(), "/", &cookie);
+    assert_eq!(
+        (again.status, cookies(&again)),
+        (503, vec![]),
+        "it keeps its ticket"
+    );
+    // A HEAD shows no page to anyone.
+    let mut client = Client::connect(gateway.address());
+    client.send(format!("HEAD / HTTP/1.1\r\nHost: a\r\n{html}\r\n").as_bytes());
+    let head = client.head();
+    assert!(head.first_line.contains(" 429 "), "{head:?}");
+    assert_eq!(number(head.field("drip-ticket").expect("a ticket")), 3);
+}
+
+#[test]
+fn who_waits_is_told_its_place_and_enters_once_it_is_called() {
+    let origin = Origin::start();
+    let file = shop(
+        origin.address,
+        &format!("{SECRET}sessions = 1\nidle = \"2s\"\nclaim = \"30s\""),
+    );
+    let gateway = Gateway::start(&format!("{file}reject_status = 420\n"));
+    let at = gateway.address();
+    let mut first = Visitor::walk_in(at);
+    let mut second = Visitor::default();
+    let answer = second.ask(at, "/", "");
+    assert_eq!(answer.status, 420);
+    assert!((2..=60).contains(&answer.number("retry-after")));
+    assert_eq!(answer.field("cache-control"), Some("no-store"));
+    assert_eq!(
+        answer.field("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    assert!(
+        answer.text().starts_with("Waiting: place 1"),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(cookies(&answer).len(), 1);
+    let mut third = Visitor::default();
+    let answer = third.ask(at, "/", JSON);
+    let told: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert_eq!(told["position"], 2, "{told}");
+    assert!(told["wait_seconds"].is_u64(), "{told}");
+    assert_eq!(told["ticket"].as_str(), third.ticket.as_deref());
+    assert_eq!(answer.field("content-type"), Some("application/json"));
+    assert_eq!(origin.arrivals().len(), 1, "who waits is not forwarded");
+
+    let used = second.ticket.clone().expect("a ticket");
+    let answer = second.wait(at);
+    assert_eq!(
+        number(&used),
+        second.number(),
+        "the session has the ticket's number"
+    );
+    let has_cookie = cookies(&answer)
+        .iter()
+        .any(|it| it.starts_with("drip_room_shop="));
+    assert!(has_cookie, "{answer:?}");
+    assert!(second.is_inside(at));
+    // The ticket is spent: whoever has it draws again, behind all others.
+    let mut copied = Visitor {
+        ticket: Some(used),
+        ..Visitor::default()
+    };
+    assert_eq!(copied.ask(at, "/", "").status, 420);
+    assert!(copied.number() > third.number());
+    // The first one was idle for long enough that another one took its place.
+    assert_eq!(first.ask(at, "/", "").status, 420);
+    assert!(first.number() > copied.number());
+    third.wait(at);
+}
+
+#[test]
+fn a_turn_that_is_not_taken_is_lost() {
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = 1\nidle = \"1s\"\nclaim = \"4s\"");
+    let gateway = Gateway::start(&shop(origin.address, &room));
+    let at = gateway.address();
+    Visitor::walk_in(at);
+    let mut late = Visitor::draw(at);
+    // It is called after a second, may come from its second one on, and then has four.
+    thread::sleep(7500 * MS);
+    late.ask(at, "/", "");
+    assert_eq!(late.number(), 3);
+    eventually("the count", || counted(&gateway, "ended") == 1);
+}
+
+#[test]
+fn a_session_ends_when_its_visitor_asks_nothing_for_so_long() {
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = 1\nidle = \"3s\"");
+    let gateway = Gateway::start(&shop(origin.address, &room));
+    let at = gateway.address();
+    let mut busy = Visitor::walk_in(at);
+    let mut waiting = Visitor::draw(at);
+    for _ in 0..5 {
+        thread::sleep(1000 * MS);
+        assert!(busy.is_inside(at));
+    }
+    assert_ne!(waiting.ask(at, "/", "").status, 200);
+    waiting.wait(at);
+    assert!(!busy.is_inside(at));
+}
+
+#[test]
+fn who_asks_too_often_gets_429_and_keeps_the_place() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!(
+        "{}reject_status = 503\n",
+        full_shop(origin.address, "")
+    ));
+    let at = gateway.address();
+    Visitor::walk_in(at);
+    let mut hasty = Visitor::draw(at);
+    let mut calm = Visitor::draw(at);
+    let statuses: Vec<u16> = (0..6).map(|_| hasty.ask(at, "/", JSON).status).collect();
+    assert_eq!(statuses, [503, 503, 503, 503, 429, 429]);
+    let answer = hasty.ask(at, "/", JSON);
+    // Its expected wait is ten minutes.
+    assert!(
+        (40..=60).contains(&answer.number("retry-after")),
+        "{answer:?}"
+    );
+    assert_eq!((position(&answer), hasty.number()), (Some(1), 2));
+    let page = fetch_with(
+        at,
+        "/",
+        &format!(
+            "Accept: text/html\r\nCookie: drip_ticket_shop={}\r\n",
+            hasty.ticket.expect("a ticket")
+        ),
+    );
+    assert_eq!(page.status, 429);
+    assert!(page.text().contains("id=\"room\""));
+    assert_eq!(calm.ask(at, "/", "").status, 503, "others go on");
+}
+
+#[test]
+fn a_poll_that_is_let_in_gets_its_session_and_does_not_reach_the_origin() {
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = 1\nidle = \"1s\"\nclaim = \"30s\"");
+    let gateway = Gateway::start(&shop(origin.address, &room));
+    let at = gateway.address();
+    let poll = "Drip-Poll: 1\r\nAccept: text/html\r\n";
+    // One that walks in, and one that is called.
+    let answer = fetch_with(at, "/", poll);
+    for answer in [answer, {
+        let waits = fetch_with(at, "/", poll);
+        assert_eq!(waits.status, 503);
+        let ticket = cookies(&waits)[0]
+            .split(';')
+            .next()
+            .expect("a cookie")
+            .to_owned();
+        thread::sleep(Duration::from_secs(waits.number("retry-after")));
+        let answer = fetch_with(at, "/", &format!("{poll}Cookie: {ticket}\r\n"));
+        assert_eq!(
+            cookies(&answer)[1],
+            "drip_ticket_shop=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
+        );
+        answer
+    }] {
+        assert_eq!((answer.status, &*answer.text()), (204, ""));
+        assert_eq!(answer.field("cache-control"), Some("no-store"));
+        assert_eq!(
+            (answer.field("content-length"), answer.field("content-type")),
+            (None, None)
+        );
+        assert!(
+            cookies(&answer)[0].starts_with("drip_room_shop="),
+            "{answer:?}"
+        );
+        assert!(origin.arrivals().is_empty());
+    }
+    // The connection goes on.
+    let mut client = Client::connect(at);
+    for _ in 0..2 {
+        client.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{poll}\r\n").as_bytes());
+        assert!(matches!(client.answer().status, 204 | 503));
+    }
+}
+
+#[test]
+fn routes_without_the_room_and_refused_clients_do_not_ask_it() {
+    let origin = Origin::start();
+    let file = full_shop(origin.address, "");
+    let gateway = Gateway::start(&format!(
+        "{file}[[routes]]\npath = \"/assets/\"\norigin = \"shop\"\nroom = false\n\
+         [[routes]]\npath = \"/denied\"\norigin = \"shop\"\ndeny = [\"127.0.0.0/8\"]\n\
+         [[routes]]\npath = \"/gone\"\nrefuse = 410\n"
+    ));
+    let at = gateway.address();
+    for target in ["/denied", "/gone", "/assets/a.css"] {
+        let answer = fetch(at, target);
+        assert_eq!(cookies(&answer), [""; 0], "{target}");
+    }
+    assert_eq!(fetch(at, "/denied").status, 403);
+    // None of them took the place.
+    let visitor = Visitor::walk_in(at);
+    assert_eq!(visitor.number(), 1);
+    Visitor::draw(at);
+    assert_eq!(fetch(at, "/assets/a.css").status, 200);
+    assert_eq!(fetch(at, "/denied").status, 403);
+}
+
+#[test]
+fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() {
+    let origin = Origin::start();
+    let dead = crate::support::free_address();
+    let room = |name: &str, server, gate: &str| {
+        format!(
+            "[origins.{name}]\nservers = [\"http://{server}\"]\n{gate}[origins.{name}.room]\n{SECRET}\
+             sessions = 1\n"
+        )
+    };
+    let route = |name: &str, more: &str| {
+        format!("[[routes]]\npath = \"/{name}\"\norigin = \"{name}\"\n{more}\n")
+    };
+    let gateway = Gateway::start(&format!(
+        "{}{}{}{}[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/m\"\n{}{}{}",
+        "max_body_size = 10\n",
+        room("zone", origin.address, ""),
+        room("gate", origin.address, "rate = \"1r/m\"\nqueue = 1\n"),
+        room("dead", dead, ""),
+        route(
+            "zone",
+            "limits = [{ zone = \"z\" }]\n[[routes]]\npath = \"/used\"\norigin = \"zone\"\nroom = false\n\
+               limits = [{ zone = \"z\" }]"
+        ),
+        route(
+            "gate",
+            "[[routes]]\npath = \"/full\"\norigin = \"gate\"\nroom = false"
+        ),
+        route("dead", ""),
+    ));
+    let at = gateway.address();
+    assert_eq!(
+        (fetch(at, "/used").status, fetch(at, "/full").status),
+        (200, 200)
+    );
+    let _waits_at_the_gate = Client::ask(at, "/full");
+    eventually("one waits", || {
+        let labels = [("origin", "gate")];
+        gateway.metrics().count("drip_origin_queue_depth", &labels) == 1
+    });
+    for (target, status) in [("/zone", 429), ("/gate", 503), ("/dead", 502)] {
+        let mut visitor = Visitor::default();
+        let answer = visitor.ask(at, target, "");
+        assert_eq!(answer.status, status, "{target}: {answer:?}");
+        let session = visitor.session.clone().expect("a session");
+        assert!(
+            cookies(&answer)[0]
+                .starts_with(&format!("drip_room{}={session};", target.replace('/', "_")))
+        );
+        // The same visitor is inside, and no other is.
+        assert_eq!(visitor.ask(at, target, "").status, status, "{target}");
+        assert_eq!(visitor.session, Some(session));
+        let other = Visitor::default().ask(at, target, "");
+        assert!(other.field("drip-ticket").is_some(), "{other:?}");
+    }
+}
+
+#[test]
+fn a_rejected_body_leaves_the_connection_usable() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    let mut inside = Visitor::walk_in(at);
+    let mut client = Client::connect(at);
+    let mut numbers = HashSet::new();
+    for nth in 0..3 {
+        client.send(b"POST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nGET /");
+        let answer = client.answer();
+        assert_eq!(answer.status, 429);
+        assert_eq!(answer.field("connection"), None, "{nth}");
+        numbers.insert(number(answer.field("drip-ticket").expect("a ticket")));
+    }
+    client.send(
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    );
+    assert_eq!(client.answer().status, 429);
+    client.get("/");
+    assert_eq!(client.answer().status, 429);
+    assert_eq!(numbers.len(), 3);
+    // A body that has not come yet is not waited for.
+    let mut client = Client::connect(at);
+    client.send(
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n",
+    );
+    assert_eq!(client.answer().status, 429);
+    assert!(inside.is_inside(at));
+    assert_eq!(origin.arrivals().len(), 2, "no order reached the origin");
+}
+
+#[test]
+fn a_client_draws_so_many_numbers_and_no_more() {
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = 1\ndraw = {{ zone = \"draws\", burst = 2 }}");
+    let zone = "[zones.draws]\nkey = \"$http_x_client\"\nrate = \"1r/h\"\n";
+    let file = shop(origin.address, &room).replace("[[routes]]", &format!("{zone}[[routes]]"));
+    let gateway = Gateway::start(&file);
+    let at = gateway.address();
+    let mut visitors: Vec<Visitor> = Vec::new();
+    for nth in 0..5 {
+        let mut visitor = Visitor::default();
+        let answer = visitor.ask(at, "/", "X-Client: bot\r\n");
+        match nth {
+            0 => assert_eq!(answer.status, 200),
+            1 | 2 => assert!(visitor.ticket.is_some(), "{nth}: {answer:?}"),
+            _ => {
+                assert_eq!(answer.status, 429);
+                assert!(answer.number("retry-after") > 3000, "{answer:?}");
+                assert_eq!((visitor.ticket.as_ref(), cookies(&answer)), (None, vec![]));
+            }
+        }
+        visitors.push(visitor);
+    }
+    // Tickets and sessions that were drawn are good on.
+    assert_eq!(
+        visitors[1]
+            .ask(at, "/", "X-Client: bot\r\n")
+            .number("retry-after")
+            / 61,
+        0
+    );
+    assert!(visitors[0].is_inside(at));
+    let mut other = Visitor::default();
+    other.ask(at, "/", "X-Client: other\r\n");
+    assert_eq!(other.number(), 4, "a refused one takes no number");
+    assert_eq!(counted(&gateway, "draw_refused"), 2);
+}
+
+#[test]
+fn bound_tickets_and_sessions_are_good_for_their_client_only() {
+    let origin = Origin::start();
+    for (bind, mine, foreign) in [
+        (
+            "$remote_addr",
+            "X-Forwarded-For: 192.0.2.1\r\n",
+            "X-Forwarded-For: 192.0.2.2\r\n",
+        ),
+        ("$http_x_login", "X-Login: ann\r\n", "X-Login: bob\r\n"),
+        ("$http_x_login", "X-Login: ann\r\n", ""),
+    ] {
+        let file = full_shop(origin.address, &format!("bind = \"{bind}\""));
+        let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
+        let at = gateway.address();
+        let (mut inside, mut waits) = (Visitor::default(), Visitor::default());
+        assert_eq!(inside.ask(at, "/", mine).status, 200);
+        waits.ask(at, "/", mine);
+        for visitor in [&inside, &waits] {
+            let mut thief = visitor.clone();
+            let answer = thief.ask(at, "/", foreign);
+            assert_ne!(answer.status, 200, "{bind}");
+            assert!(thief.number() > 2, "it is a visitor of its own");
+        }
+        assert_eq!(inside.ask(at, "/", mine).status, 200, "{bind}");
+        let number = waits.number();
+        waits.ask(at, "/", mine);
+        assert_eq!(waits.number(), number, "{bind}");
+    }
+}
+
+#[test]
+fn two_rooms_on_one_host_keep_two_cookies() {
+    let origin = Origin::start();
+    let room = |name: &str| {
+        format!(
+            "[origins.{name}]\nservers = [\"http://{}\"]\n[origins.{name}.room]\n{SECRET}sessions = 1\n\
+             [[routes]]\npath = \"/{name}\"\norigin = \"{name}\"\n",
+            origin.address
+        )
+    };
+    let gateway = Gateway::start(&format!("{}{}", room("one"), room("two")));
+    let at = gateway.address();
+    let mut jar = Vec::new();
+    for name in ["one", "two"] {
+        let answer = fetch(at, &format!("/{name}"));
+        assert_eq!(answer.status, 200);
+        let cookie = cookies(&answer)[0]
+            .split(';')
+            .next()
+            .expect("a cookie")
+            .to_owned();
+        assert!(cookie.starts_with(&format!("drip_room_{name}=")));
+        jar.push(cookie);
+    }
+    let both = format!("Cookie: {}\r\n", jar.join("; "));
+    for name in ["one", "two"] {
+        assert_eq!(fetch_with(at, &format!("/{name}"), &both).status, 200);
+    }
+    // Each is good in its own room only, whatever it is called.
+    let swapped = format!(
+        "Cookie: {}; {}\r\n",
+        jar[0].replace("_one", "_two"),
+        jar[1].replace("_two", "_one")
+    );
+    for name in ["one", "two"] {
+        assert_eq!(fetch_with(at, &format!("/{name}"), &swapped).status, 429);
+    }
+}
+
+#[test]
+fn cookies_are_secure_where_the_client_uses_tls() {
+    let origin = Origin::start();
+    let file = full_shop(origin.address, "");
+    for (trusted, proto, secure) in [
+        ("[\"127.0.0.1\"]", "X-Forwarded-Proto: https\r\n", true),
+        ("[\"127.0.0.1\"]", "X-Forwarded-Proto: http\r\n", false),
+        ("[\"127.0.0.1\"]", "", false),
+        ("[]", "X-Forwarded-Proto: https\r\n", false),
+    ] {
+        let gateway = Gateway::start(&format!("trusted_proxies = {trusted}\n{file}"));
+        for _session_and_ticket in 0..2 {
+            let answer = fetch_with(gateway.address(), "/", proto);
+            let [cookie] = cookies(&answer)[..] else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(cookie.ends_with("; Secure"), secure, "{cookie}");
+        }
+    }
+}

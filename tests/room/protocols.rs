@@ -1,0 +1,179 @@
+//! The room before clients over HTTP/2, gRPC, `WebSocket`s and HTTP/1.0.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Visitor, full_shop, number};
+use crate::support::{Answer, Client, Gateway, Origin, Raw, RawOrigin};
+use crate::tls::secure;
+
+/// What curl gets over HTTP/2, which it checks.
+fn curl(to: SocketAddr, arguments: &[&str]) -> Answer {
+    let output = Command::new("curl")
+        .args([
+            "--silent",
+            "--show-error",
+            "--include",
+            "--http2-prior-knowledge",
+        ])
+        .args(arguments)
+        .arg(format!("http://{to}/"))
+        .output()
+        .expect("curl; tests/run.sh installs it");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("a text");
+    // The length of a body may be told by its end alone, or be that of another method.
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    let (line, fields) = head.split_once("\r\n").expect("fields");
+    let head = format!(
+        "{line}\r\ncontent-length: {}\r\n{fields}\r\n\r\n{body}",
+        body.len()
+    );
+    Answer::read(&mut head.as_bytes()).expect("an answer")
+}
+
+#[test]
+fn over_http_2_it_is_the_same() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    let first = curl(at, &[]);
+    assert_eq!(first.status, 200);
+    let session = first.field("drip-session").expect("a session").to_owned();
+    let cookie = format!("drip_room_shop={session}; Path=/; HttpOnly; SameSite=Lax");
+    assert_eq!(first.field("set-cookie"), Some(&*cookie));
+    let waits = curl(at, &["-H", "Accept: application/json"]);
+    assert_eq!(waits.status, 429);
+    let ticket = waits.field("drip-ticket").expect("a ticket").to_owned();
+    assert!(waits.text().contains(&ticket), "{waits:?}");
+    let again = curl(at, &["-H", &format!("Drip-Ticket: {ticket}")]);
+    assert_eq!(again.field("drip-ticket"), Some(&*ticket));
+    let posted = curl(at, &["--data", &"x".repeat(100_000)]);
+    assert_eq!(posted.status, 429);
+    let head = curl(at, &["--head"]);
+    assert_eq!(number(head.field("drip-ticket").expect("a ticket")), 4);
+    for fields in [
+        format!("Drip-Session: {session}"),
+        format!("Cookie: a=b; drip_room_shop={session}"),
+    ] {
+        let answer = curl(at, &["-H", &fields]);
+        assert_eq!((answer.status, answer.field("set-cookie")), (200, None));
+    }
+    // The same session over both.
+    let mut visitor = Visitor {
+        session: Some(session),
+        ticket: None,
+    };
+    assert!(visitor.is_inside(at));
+}
+
+#[test]
+fn a_call_of_grpc_is_told_when_to_come_again_and_gets_its_ticket() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    let mut inside = Visitor::walk_in(at);
+    let call = [
+        "-H",
+        "Content-Type: application/grpc",
+        "-H",
+        "TE: trailers",
+        "--data-binary",
+        "12345",
+    ];
+    let waits = curl(at, &call);
+    assert_eq!(
+        (waits.status, waits.field("content-type")),
+        (200, Some("application/grpc"))
+    );
+    assert_eq!(
+        waits.field("grpc-status"),
+        Some("8"),
+        "RESOURCE_EXHAUSTED: {waits:?}"
+    );
+    assert!(waits.number("grpc-retry-pushback-ms") >= 2000);
+    let ticket = waits.field("drip-ticket").expect("a ticket").to_owned();
+    let field = format!("Drip-Ticket: {ticket}");
+    let poll = [&call[..], &["-H", &field, "-H", "Drip-Poll: 1"]].concat();
+    assert_eq!(curl(at, &poll).field("drip-ticket"), Some(&*ticket));
+    assert!(inside.is_inside(at));
+}
+
+const UPGRADE: &str = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+const SWITCHED: &str =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+#[test]
+fn a_websocket_needs_a_place_too() {
+    let origin = RawOrigin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    let open = |more: &str| {
+        let mut client = Raw::connect(at);
+        client.send(format!(
+            "GET /chat HTTP/1.1\r\nHost: a\r\n{UPGRADE}{more}\r\n"
+        ));
+        client
+    };
+    let begin = |mut client: Raw| {
+        let mut at_origin = origin.accept();
+        at_origin.head();
+        at_origin.send(SWITCHED);
+        let head = client.head();
+        assert_eq!(head.status(), 101);
+        client.send("ping");
+        assert_eq!(at_origin.exactly(4), b"ping");
+        head
+    };
+    let head = begin(open(""));
+    let session = head.field("drip-session").expect("a session").to_owned();
+    assert!(head.field("set-cookie").is_some(), "{head:?}");
+    let mut waits = open("");
+    let answer = waits.answer();
+    assert_eq!(answer.status(), 429);
+    assert!(answer.has("drip-ticket"), "{answer:?}");
+    waits.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(waits.answer().status(), 429, "the connection goes on");
+    let head = begin(open(&format!("Cookie: drip_room_shop={session}\r\n")));
+    assert!(!head.has("set-cookie"), "{head:?}");
+}
+
+#[test]
+fn a_client_of_http_1_0_waits_as_well() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    Visitor::walk_in(at);
+    let mut client = Client::connect(at);
+    client.send(b"GET / HTTP/1.0\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!(answer.status, 429);
+    assert!(answer.field("drip-ticket").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_cookies_are_secure() {
+    let origin = Origin::start();
+    let gateway = secure::gateway("", &full_shop(origin.address, ""));
+    for expected in ["drip_room_shop=", "drip_ticket_shop="] {
+        let (mut tls, _) = secure::connect(&gateway, "a.test", &["http/1.1"]).await;
+        let request = b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n";
+        tls.write_all(request).await.expect("it reads");
+        let mut come = Vec::new();
+        // The end may come without a farewell of TLS.
+        while tls.read_buf(&mut come).await.is_ok_and(|count| count > 0) {}
+        let text = String::from_utf8(come).expect("a text");
+        let mut lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("Set-Cookie: "));
+        let cookie = lines.next().unwrap_or_else(|| panic!("no cookie: {text}"));
+        assert!(
+            cookie.starts_with(expected) && cookie.ends_with("; Secure"),
+            "{cookie}"
+        );
+        assert_eq!(lines.next(), None);
+    }
+}
