@@ -52,7 +52,8 @@ impl WaitingRoom {
 
     fn waiting_at(&self, place: u64, now: Moment) -> Waiting {
         let position = self.is_open.then(|| {
-            let before = place - self.called;
+            // One that was called meanwhile is told so when it asks again.
+            let before = place.saturating_sub(self.called).max(1);
             before - self.gaps.ahead(self.called, place).min(before - 1)
         });
         let opens_in = self.limits.opens.map(|opens| opens.since(now));
@@ -98,7 +99,8 @@ fn retry_after(left: f64, number: u64) -> u64 {
     // The golden ratio: numbers that follow each other are far apart.
     #[expect(clippy::cast_precision_loss, reason = "it is below 65,536")]
     let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as f64 / 65_536.0;
-    whole((tenth * (0.75 + spread / 4.0)).ceil().max(MIN_RETRY))
+    let spread = tenth * (0.75 + spread / 2.0);
+    whole(spread.ceil().clamp(MIN_RETRY, MAX_RETRY))
 }
 
 #[expect(
