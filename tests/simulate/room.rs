@@ -203,6 +203,19 @@ fn nobody_is_called_before_the_room_opens_and_the_order_is_drawn_then() {
 }
 
 #[test]
+fn a_run_ends_after_a_day() {
+    let folder = shop("admit = \"1r/h\"");
+    let crowd = ["--visitors", "100"];
+    let all = rows(&folder, &crowd);
+    let count = |outcome: &str| all.iter().filter(|row| row.outcome == outcome).count();
+    // The one who is called after 24 hours comes too late.
+    let counts = ["walked_in", "came", "waits", "never_back"].map(count);
+    assert_eq!(counts, [1, 23, 76, 0]);
+    let text = said(folder.path(), &[&crowd[..], &["--summary"]].concat());
+    assert_eq!(line(&text, "waiting after a day")[0], "76");
+}
+
+#[test]
 fn visitors_may_come_at_a_rate() {
     let folder = shop("sessions = 10");
     let all = rows(
@@ -271,7 +284,7 @@ fn a_file_without_the_room_that_is_meant_is_an_error_with_its_remedy() {
         (
             "two.toml",
             &["--room", "blog"],
-            "origin blog has no waiting room; those that have one: shop, cart",
+            "origin blog has no waiting room; these have one: shop, cart",
         ),
         (
             "two.toml",

@@ -16,12 +16,13 @@ const HEADING: &str =
 /// An introduction for users who see the demo for the first time.
 pub(super) fn introduction(file: &SaleFile) -> io::Result<()> {
     say(format!(
-        "drip demo --scene sale: {VISITORS} visitors in {} seconds before a shop of {SESSIONS} places\n\n\
+        "drip demo --scene sale: {VISITORS} visitors in {} seconds before a shop of {SESSIONS} \
+         places\n\n\
          \x20 the shop      http://{}/  <- open it in a browser: wait, and be let in\n\
          \x20 visitors      keep a ticket and no connection, and ask again when they are told to;\n\
          \x20               {:.0} % of those who wait never come back\n\
-         \x20 the gateway   calls the next one when a place is free: {IDLE} after a visitor's last request,\n\
-         \x20               or if one who is called does not come within {CLAIM}\n\
+         \x20 the gateway   calls the next one when a place is free: {IDLE} after the last\n\
+         \x20               request of a visitor, or if a called one does not come within {CLAIM}\n\
          \x20 live page     http://{}/\n\
          \x20 its file      {}\n\
          \x20               edit sessions, save, and watch the places change; Ctrl-C ends\n",

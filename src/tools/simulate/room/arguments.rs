@@ -21,16 +21,28 @@ pub(in crate::tools::simulate) struct VisitorArguments {
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["trace", "format"])]
     visitors: Option<VisitorCount>,
     /// The time in which the visitors come, evenly and at random [default: 0, all at once]
-    #[arg(long, value_name = "TIME", value_parser = span, requires = "visitors", conflicts_with = "trace")]
+    #[arg(
+        long, value_name = "TIME", value_parser = span,
+        requires = "visitors", conflicts_with = "trace"
+    )]
     within: Option<Duration>,
     /// How long a visitor is inside on average, from the first to the last request [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = span, requires = "visitors", conflicts_with = "trace")]
+    #[arg(
+        long, value_name = "TIME", value_parser = span,
+        requires = "visitors", conflicts_with = "trace"
+    )]
     stay: Option<Duration>,
     /// How many of those who wait never come back, such as 30% [default: 0%]
-    #[arg(long, value_name = "SHARE", value_parser = share, requires = "visitors", conflicts_with = "trace")]
+    #[arg(
+        long, value_name = "SHARE", value_parser = share,
+        requires = "visitors", conflicts_with = "trace"
+    )]
     leave: Option<f64>,
     /// How long before the room opens the first visitors come [default: it is open]
-    #[arg(long, value_name = "TIME", value_parser = span, requires = "visitors", conflicts_with = "trace")]
+    #[arg(
+        long, value_name = "TIME", value_parser = span,
+        requires = "visitors", conflicts_with = "trace"
+    )]
     early: Option<Duration>,
     /// The origin whose room is simulated, if several have one
     #[arg(

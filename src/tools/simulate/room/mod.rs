@@ -26,13 +26,11 @@ pub(super) use arguments::VisitorArguments;
 /// Why a file has no room to simulate.
 #[derive(Debug, Error)]
 enum RoomError {
-    #[error(
-        "no origin has a waiting room; add [origins.{0}.room] with sessions = 500, or replay a trace"
-    )]
+    #[error("no origin has a waiting room; add [origins.{0}.room], or replay a trace")]
     None(String),
     #[error("several origins have a waiting room ({0}); name one with --room")]
     Several(String),
-    #[error("origin {name} has no waiting room; those that have one: {rooms}")]
+    #[error("origin {name} has no waiting room; these have one: {rooms}")]
     Other { name: String, rooms: String },
     #[error("the room of {0} has no opens, and --early says how long before it visitors come")]
     NeverOpens(String),
