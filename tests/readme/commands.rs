@@ -440,6 +440,7 @@ fn each_part_of_a_file_passes_the_check() {
         let text = missing.collect::<String>() + &block.text;
         fs::write(&file, &text).expect("a file");
         let mut check = Command::new(env!("CARGO_BIN_EXE_drip"));
+        check.env("ROOM_SECRET", "a secret of the tests");
         let output = check.arg("check").arg("-c").arg(&file).output();
         let output = output.expect("the program");
         assert!(output.status.success(), "{text}\n{output:?}");
