@@ -59,6 +59,11 @@ fn who_waits_and_who_is_inside_is_shown() {
     ] {
         assert_eq!(metrics.count(name, &labels), expected, "{name}");
     }
+    let admit = metrics.value("drip_room_admit", &labels);
+    assert!(
+        admit.is_some_and(|it| (it - 2.0 / 60.0).abs() < 1e-9),
+        "{admit:?}"
+    );
     let pace = metrics.value("drip_room_pace", &labels);
     assert!(pace.is_some_and(|pace| pace > 0.0), "{pace:?}");
     let drew = [("origin", "app"), ("request", "drew")];

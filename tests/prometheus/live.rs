@@ -50,6 +50,16 @@ share = "clients"
 queue = 4
 classes = {{ interactive = 8, batch = 1 }}
 
+[origins.shop]
+servers = ["http://{app}"]
+
+[origins.shop.room]
+sessions = 50
+admit = "2r/s"
+idle = "2s"
+claim = "4s"
+secret = "0123456789abcdef"
+
 [origins.together]
 servers = ["http://{app}"]
 rate = "20r/s"
@@ -124,6 +134,10 @@ origin = "failing"
 [[routes]]
 path = "/gated"
 origin = "gated"
+
+[[routes]]
+path = "/shop"
+origin = "shop"
 
 [[routes]]
 path = "/together"
@@ -201,6 +215,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
             ("/failing", 1),
             ("/shared", 1),
             ("/together", 2),
+            ("/shop", 2),
             ("/gated?key=a", 6),
             ("/gated?key=b", 2),
         ],
@@ -242,6 +257,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         "DripStoreDown",
         "DripStoreRefuses",
         "DripGateAlone",
+        "DripRoomStuck",
         "DripOriginBacksOff",
         "DripOriginUnanswered",
         "DripKeyFlood",

@@ -83,3 +83,17 @@ fn promtool_takes_the_metrics_of_a_gateway_with_a_gate() {
     }
     check(&text);
 }
+
+#[test]
+fn promtool_takes_the_metrics_of_a_gateway_with_a_waiting_room() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n\
+         [origins.app.room]\nsessions = 1\nadmit = \"1r/s\"\nsecret = \"0123456789abcdef\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(fetch(gateway.address(), "/").status, 429);
+    check(&gateway.metrics().0);
+}

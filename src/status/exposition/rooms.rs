@@ -27,6 +27,10 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         "drip_room_places",
         "Most visitors inside the origin at once, as it is now in force.",
     );
+    let mut admits = Family::gauge(
+        "drip_room_admit",
+        "Most calls a second, as it is now in force.",
+    );
     let mut open = Family::gauge(
         "drip_room_open",
         "1 once the waiting room has opened, else 0.",
@@ -54,10 +58,21 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         if let Some(sessions) = status.limits.sessions {
             places.add(&[name], sessions);
         }
+        if !status.limits.admit.is_unlimited() {
+            admits.add(&[name], status.limits.admit.per_second());
+        }
         open.add(&[name], u8::from(state.is_open));
         paused.add(&[name], u8::from(status.limits.is_paused));
     }
-    for family in [visitors, events_total, calls_a_second, places, open, paused] {
+    for family in [
+        visitors,
+        events_total,
+        calls_a_second,
+        places,
+        admits,
+        open,
+        paused,
+    ] {
         out.push_str(&family.text);
     }
 }
