@@ -6,6 +6,7 @@
 
 mod acts;
 mod marks;
+mod presented;
 mod saved;
 mod shared;
 mod ticket;
@@ -22,11 +23,11 @@ use crate::observe::metrics::RoomMetrics;
 use crate::time::clock;
 use crate::zone::StoreHealth;
 pub use acts::{Expired, RoomOverride, RoomWord};
+pub use presented::{Answered, Presented, SessionText, TicketText};
 pub use saved::{Identity, SavedOriginRoom};
 use shared::{Asking, SharedRoom};
 use ticket::Signer;
 pub use ticket::{Signed, Ticket};
-pub use visitor::{Answered, Presented, SessionText, TicketText};
 
 /// The waiting room of an origin, shared by all workers. It stays through reloads.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A visitor's request, from what it presents to what it gets.
 
-use std::sync::Arc;
+use std::sync::MutexGuard;
 use std::time::Duration;
 
+use super::presented::{Answered, Presented, SessionText, TicketText};
 use super::shared::SharedRoom;
 use super::ticket::{Signed, Ticket};
 use super::{Kept, OriginRoom, State};
@@ -10,75 +11,56 @@ use crate::limit::{Call, Drawn, MirrorPoll, MirrorTouch, Moment, Polled, Waiting
 use crate::observe::metrics::RoomRequest;
 use crate::store::{RoomDone, RoomOp};
 
-/// The text of a new ticket for its visitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TicketText(pub String);
-
-/// The text of a new session for its visitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionText(pub String);
-
-/// What a request presents that this room signed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Presented {
-    /// The number of a session, which may have ended.
-    pub session: Option<Signed<u64>>,
-    /// A ticket, which may be used.
-    pub ticket: Option<Signed<Ticket>>,
-    /// Index of the text that the ticket was read from.
-    pub ticket_text: usize,
-}
-
-/// What a visitor gets.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answered {
-    /// It is inside. The text of its session if that is new.
-    Inside(Option<SessionText>),
-    /// It waits. The text of its ticket if that is new.
-    Waits(Waiting, Option<TicketText>),
-    /// It asks too often.
-    TooOften(Waiting),
-    /// All who waited were sent away.
-    SentAway,
-    /// It has no ticket, or none that is good any more: it must draw a number.
-    MustDraw,
-    /// There is no number for it yet.
-    NoNumber,
-}
-
 impl OriginRoom {
-    /// Reads what a request presents: the texts of sessions and of tickets, in the order in which
-    /// they count.
+    /// Answers a request to a room in memory by what it presents; `None`: it is in the store.
     #[must_use]
-    pub fn read<'t>(
+    pub fn answer_at_once(
         &self,
-        sessions: impl IntoIterator<Item = &'t [u8]>,
-        tickets: impl IntoIterator<Item = &'t [u8]>,
+        presented: Presented,
         bind: &[u8],
-    ) -> Presented {
-        let mut sessions = sessions.into_iter().peekable();
-        let mut tickets = tickets.into_iter().peekable();
-        if sessions.peek().is_none() && tickets.peek().is_none() {
-            return Presented::default();
-        }
-        let signer = Arc::clone(&self.lock().signer);
-        let session = sessions.find_map(|text| signer.read_session(text, bind));
-        let mut tickets = tickets.enumerate();
-        let ticket = tickets.find_map(|(nth, text)| Some((nth, signer.read_ticket(text, bind)?)));
-        let (ticket_text, ticket) = ticket.unzip();
-        let presented = Presented {
-            session,
-            ticket,
-            ticket_text: ticket_text.unwrap_or_default(),
+        now: Moment,
+    ) -> Option<Answered> {
+        let mut state = self.lock();
+        state.advance(now);
+        let (keys, is_handed_over) = (state.lottery, state.is_handed_over);
+        let Kept::Here(room) = &mut state.kept else {
+            return None;
         };
-        if presented == Presented::default() {
-            self.metrics.count(RoomRequest::Foreign);
+        let Presented {
+            session, ticket, ..
+        } = presented;
+        if let Some(session) = session
+            && room.touch(session.into_inner(), keys, now)
+        {
+            let again = session.is_older();
+            let again = again.then(|| state.session(session.into_inner(), bind));
+            drop(state);
+            self.metrics.count(RoomRequest::Session);
+            return Some(Answered::Inside(again));
         }
-        presented
+        if is_handed_over {
+            return Some(Answered::NoNumber);
+        }
+        let number = match (ticket, session) {
+            (Some(ticket), _) => ticket.into_inner().number,
+            (None, Some(session)) => session.into_inner(),
+            (None, None) => return Some(Answered::MustDraw),
+        };
+        let polled = room.poll(number, keys, now);
+        Some(match ticket {
+            Some(ticket) => {
+                let is_new = ticket.is_older();
+                self.polled_with(state, polled, ticket.into_inner(), is_new, bind)
+            }
+            None => self.resumed(state, polled, number, bind, now),
+        })
     }
 
     /// Answers a request by what it presents.
     pub async fn answer(&self, presented: Presented, bind: &[u8], now: Moment) -> Answered {
+        if let Some(answered) = self.answer_at_once(presented, bind, now) {
+            return answered;
+        }
         let Presented {
             session, ticket, ..
         } = presented;
@@ -93,51 +75,23 @@ impl OriginRoom {
         if let Some(ticket) = ticket {
             return self.poll(ticket, bind, now).await;
         }
-        match session {
-            Some(session) => self.resume(session.into_inner(), bind, now),
-            None => Answered::MustDraw,
+        if session.is_some() {
+            self.metrics.count(RoomRequest::Ended);
         }
-    }
-
-    /// Answers a visitor with a session that is not inside: it has ended, or it began in the second
-    /// before the process was killed, so that its number is still called, or waits.
-    fn resume(&self, number: u64, bind: &[u8], now: Moment) -> Answered {
-        let mut state = self.lock();
-        let keys = state.lottery;
-        let polled = match &mut state.kept {
-            Kept::Here(room) => room.poll(number, keys, now),
-            Kept::Shared(_) => Polled::Void,
-        };
-        let (answered, counted) = match polled {
-            Polled::Inside(_) => {
-                let session = state.session(number, bind);
-                (Answered::Inside(Some(session)), RoomRequest::Came)
-            }
-            Polled::Waits(waiting) => {
-                let text = state.ticket(number, &waiting, bind, now);
-                (Answered::Waits(waiting, Some(text)), RoomRequest::Poll)
-            }
-            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
-            Polled::SentAway | Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
-        };
-        drop(state);
-        self.metrics.count(counted);
-        answered
+        Answered::MustDraw
     }
 
     /// Records that a visitor with a session asks. Returns whether it is inside.
     async fn is_inside(&self, number: u64, now: Moment) -> bool {
         let is_sure = {
             let mut state = self.lock();
-            state.advance(now);
-            let keys = state.lottery;
-            match &mut state.kept {
-                Kept::Here(room) => return room.touch(number, keys, now),
-                Kept::Shared(shared) => match shared.mirror.touch(number, now) {
-                    MirrorTouch::Inside => return true,
-                    MirrorTouch::Tell => true,
-                    MirrorTouch::Ask => false,
-                },
+            let Kept::Shared(shared) = &mut state.kept else {
+                return false;
+            };
+            match shared.mirror.touch(number, now) {
+                MirrorTouch::Inside => return true,
+                MirrorTouch::Tell => true,
+                MirrorTouch::Ask => false,
             }
         };
         let op = RoomOp::Touch {
@@ -175,11 +129,19 @@ impl OriginRoom {
         };
         is_new |= number != ticket.number;
         ticket.number = number;
-        if self.lock().is_handed_over {
-            return Answered::NoNumber;
-        }
         let polled = self.polled(ticket.number, now).await;
-        let mut state = self.lock();
+        self.polled_with(self.lock(), polled, ticket, is_new, bind)
+    }
+
+    /// The answer to a visitor with a ticket. `is_new`: whether it should get another text of it.
+    fn polled_with(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        polled: Polled,
+        ticket: Ticket,
+        is_new: bool,
+        bind: &[u8],
+    ) -> Answered {
         let (answered, counted) = match polled {
             Polled::Inside(call) => {
                 let waited = call.at.since(ticket.drawn);
@@ -195,6 +157,33 @@ impl OriginRoom {
             Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
             Polled::SentAway => (Answered::SentAway, RoomRequest::Ended),
             Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
+        };
+        drop(state);
+        self.metrics.count(counted);
+        answered
+    }
+
+    /// The answer to a visitor with a session that is not inside: it has ended, or it began in the
+    /// second before the process was killed, so that its number is still called, or waits.
+    fn resumed(
+        &self,
+        state: MutexGuard<'_, State>,
+        polled: Polled,
+        number: u64,
+        bind: &[u8],
+        now: Moment,
+    ) -> Answered {
+        let (answered, counted) = match polled {
+            Polled::Inside(_) => {
+                let session = state.session(number, bind);
+                (Answered::Inside(Some(session)), RoomRequest::Came)
+            }
+            Polled::Waits(waiting) => {
+                let text = state.ticket(number, &waiting, bind, now);
+                (Answered::Waits(waiting, Some(text)), RoomRequest::Poll)
+            }
+            Polled::TooOften(waiting) => (Answered::TooOften(waiting), RoomRequest::TooOften),
+            Polled::SentAway | Polled::Void => (Answered::MustDraw, RoomRequest::Ended),
         };
         drop(state);
         self.metrics.count(counted);
@@ -222,11 +211,8 @@ impl OriginRoom {
     async fn polled(&self, number: u64, now: Moment) -> Polled {
         let place = {
             let mut state = self.lock();
-            state.advance(now);
-            let keys = state.lottery;
-            let shared = match &mut state.kept {
-                Kept::Here(room) => return room.poll(number, keys, now),
-                Kept::Shared(shared) => shared,
+            let Kept::Shared(shared) = &mut state.kept else {
+                return Polled::Void;
             };
             match shared.mirror.poll(number, now) {
                 MirrorPoll::Answer(polled, told) => {
@@ -264,13 +250,39 @@ impl OriginRoom {
         }
     }
 
+    /// Lets a visitor in who has no ticket, or gives it a number, if the room is in memory.
+    #[must_use]
+    pub fn draw_at_once(&self, bind: &[u8], now: Moment) -> Option<Answered> {
+        let mut state = self.lock();
+        state.advance(now);
+        let keys = state.lottery;
+        let is_handed_over = state.is_handed_over;
+        let Kept::Here(room) = &mut state.kept else {
+            return None;
+        };
+        if is_handed_over {
+            return Some(Answered::NoNumber);
+        }
+        let drawn = room.draw(keys, now);
+        Some(self.drawn_with(state, drawn, bind, now))
+    }
+
     /// Lets a visitor in who has no ticket, or gives it a number.
     pub async fn draw(&self, bind: &[u8], now: Moment) -> Answered {
-        if self.lock().is_handed_over {
-            return Answered::NoNumber;
+        if let Some(answered) = self.draw_at_once(bind, now) {
+            return answered;
         }
         let drawn = self.drawn(now).await;
-        let state = self.lock();
+        self.drawn_with(self.lock(), drawn, bind, now)
+    }
+
+    fn drawn_with(
+        &self,
+        state: MutexGuard<'_, State>,
+        drawn: Drawn,
+        bind: &[u8],
+        now: Moment,
+    ) -> Answered {
         let (answered, counted) = match drawn {
             Drawn::Inside(number) => {
                 let session = state.session(number, bind);
@@ -290,12 +302,10 @@ impl OriginRoom {
     async fn drawn(&self, now: Moment) -> Drawn {
         {
             let mut state = self.lock();
-            state.advance(now);
-            let keys = state.lottery;
-            match &mut state.kept {
-                Kept::Here(room) => return room.draw(keys, now),
-                Kept::Shared(shared) if shared.mirror.is_out() => return shared.draw_alone(now),
-                Kept::Shared(_) => {}
+            if let Kept::Shared(shared) = &mut state.kept
+                && shared.mirror.is_out()
+            {
+                return shared.draw_alone(now);
             }
         }
         let done = self.ask(RoomOp::Draw).await;

@@ -143,12 +143,20 @@ fn admission<'w, 'a: 'w>(
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> {
     match find_route(gateway, info, record) {
-        // Boxed, because most origins have no waiting room.
-        Ok(found) if found.route.asks_room => Either::Left(Box::pin(async move {
-            room::enter(found.origin, found.route, info, record).await?;
-            let arrival = arrive(gateway, info, found, record);
-            admit(worker, info, arrival, record).await
-        })),
+        Ok(found) if found.route.asks_room => {
+            match room::enter_at_once(found.origin, found.route, info, record) {
+                // Boxed, because most origins have no waiting room, and most visitors no wait here.
+                None => Either::Left(Box::pin(async move {
+                    room::enter(found.origin, found.route, info, record).await?;
+                    let arrival = arrive(gateway, info, found, record);
+                    admit(worker, info, arrival, record).await
+                })),
+                Some(entered) => {
+                    let arrival = entered.and_then(|()| arrive(gateway, info, found, record));
+                    Either::Right(admit(worker, info, arrival, record))
+                }
+            }
+        }
         Ok(found) => {
             let arrival = arrive(gateway, info, found, record);
             Either::Right(admit(worker, info, arrival, record))

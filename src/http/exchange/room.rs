@@ -17,7 +17,7 @@ use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 use crate::limit::Waiting;
 use crate::observe::metrics::{Rejected, RoomRequest};
-use crate::room::{Answered, OriginRoom, SessionText, TicketText};
+use crate::room::{Answered, OriginRoom, Presented, SessionText, TicketText};
 
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -41,11 +41,37 @@ struct Visit<'a> {
     info: &'a RequestInfo<'a>,
     /// The value of `bind`.
     bind: Vec<u8>,
-    /// Whether it is a person who waits before a page, and not a program.
-    is_browser: bool,
+    /// What it has as a session: in a field, and in a cookie.
+    session: [Option<Cow<'a, [u8]>>; 2],
+    /// As a ticket.
+    ticket: [Option<Cow<'a, [u8]>>; 2],
 }
 
 /// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
+///
+/// `None`: that takes a while, because a zone or the store is asked.
+pub(super) fn enter_at_once<'a>(
+    origin: usize,
+    route: &'a Route,
+    info: &'a RequestInfo<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Option<Result<(), Reply<'a>>> {
+    let Some(visit) = Visit::new(origin, route, info, record.gateway) else {
+        return Some(Ok(()));
+    };
+    let presented = visit.presented();
+    let room = visit.room;
+    let mut answered = room.answer_at_once(presented, &visit.bind, record.began)?;
+    if answered == Answered::MustDraw {
+        if visit.settings.draw.is_some() {
+            return None;
+        }
+        answered = room.draw_at_once(&visit.bind, record.began)?;
+    }
+    Some(visit.finish(answered, presented, record))
+}
+
+/// As [`enter_at_once`], whatever is asked.
 pub(super) async fn enter<'a>(
     origin: usize,
     route: &'a Route,
@@ -53,56 +79,18 @@ pub(super) async fn enter<'a>(
     record: &mut RequestRecord<'a>,
 ) -> Result<(), Reply<'a>> {
     let gateway = record.gateway;
-    let settings = gateway.settings().origins.get(origin);
-    let Some((room, settings)) = gateway
-        .room(origin)
-        .zip(settings.and_then(|it| it.room.as_ref()))
-    else {
+    let Some(visit) = Visit::new(origin, route, info, gateway) else {
         return Ok(());
     };
-    let visit = Visit {
-        room,
-        settings,
-        route,
-        info,
-        bind: settings
-            .bind
-            .as_ref()
-            .map_or_else(Vec::new, |bind| key::text(bind, info, route)),
-        is_browser: is_browser(info),
-    };
-    let cookie = |name| cookies::value(info.fields().all(FieldName::Cookie), name);
-    let session = [named(info, "drip-session"), cookie(room.session_cookie())];
-    let ticket = [named(info, "drip-ticket"), cookie(room.ticket_cookie())];
-    room.known().await;
-    let presented = room.read(texts_of(&session), texts_of(&ticket), &visit.bind);
-    let has_ticket = ticket[1].is_some();
-    let mut answered = room.answer(presented, &visit.bind, record.began).await;
+    visit.room.known().await;
+    let presented = visit.presented();
+    let answered = visit.room.answer(presented, &visit.bind, record.began);
+    let mut answered = answered.await;
     if answered == Answered::MustDraw {
         visit.may_draw(gateway).await?;
-        answered = room.draw(&visit.bind, record.began).await;
+        answered = visit.room.draw(&visit.bind, record.began).await;
     }
-    match answered {
-        Answered::Inside(None) => Ok(()),
-        Answered::Inside(Some(session)) => {
-            let fields = visit.session_fields(session, has_ticket);
-            if info.fields().named(POLL).next().is_some() {
-                return Err(Reply::of_new_session(fields));
-            }
-            record.begin_session(fields);
-            Ok(())
-        }
-        Answered::Waits(waiting, text) => {
-            let kept = ticket.iter().flatten().nth(presented.ticket_text);
-            let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
-            Err(visit.waits(&waiting, text.as_ref(), kept))
-        }
-        Answered::TooOften(waiting) => Err(visit.too_often(&waiting)),
-        Answered::SentAway => Err(visit.sent_away()),
-        Answered::MustDraw | Answered::NoNumber => {
-            Err(Reply::of_status(503).after(Duration::from_secs(2)))
-        }
-    }
+    visit.finish(answered, presented, record)
 }
 
 fn texts_of<'t>(texts: &'t [Option<Cow<'_, [u8]>>]) -> impl Iterator<Item = &'t [u8]> {
@@ -122,6 +110,66 @@ fn is_browser(info: &RequestInfo<'_>) -> bool {
 }
 
 impl<'a> Visit<'a> {
+    /// `None` if the origin has no room.
+    fn new(
+        origin: usize,
+        route: &'a Route,
+        info: &'a RequestInfo<'a>,
+        gateway: &'a Gateway,
+    ) -> Option<Self> {
+        let room = gateway.room(origin)?;
+        let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
+        let bind = settings.bind.as_ref();
+        let cookie = |name| cookies::value(info.fields().all(FieldName::Cookie), name);
+        Some(Self {
+            room,
+            settings,
+            route,
+            info,
+            bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
+            session: [named(info, "drip-session"), cookie(room.session_cookie())],
+            ticket: [named(info, "drip-ticket"), cookie(room.ticket_cookie())],
+        })
+    }
+
+    fn presented(&self) -> Presented {
+        let (sessions, tickets) = (texts_of(&self.session), texts_of(&self.ticket));
+        self.room.read(sessions, tickets, &self.bind)
+    }
+
+    /// Makes the response to a visitor, or lets its request go on.
+    fn finish(
+        &self,
+        answered: Answered,
+        presented: Presented,
+        record: &mut RequestRecord<'a>,
+    ) -> Result<(), Reply<'a>> {
+        if presented.is_foreign {
+            self.room.metrics().count(RoomRequest::Foreign);
+        }
+        match answered {
+            Answered::Inside(None) => Ok(()),
+            Answered::Inside(Some(session)) => {
+                let fields = self.session_fields(session);
+                if self.info.fields().named(POLL).next().is_some() {
+                    return Err(Reply::of_new_session(fields));
+                }
+                record.begin_session(fields);
+                Ok(())
+            }
+            Answered::Waits(waiting, text) => {
+                let kept = texts_of(&self.ticket).nth(presented.ticket_text);
+                let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
+                Err(self.waits(&waiting, text.as_ref(), kept))
+            }
+            Answered::TooOften(waiting) => Err(self.too_often(&waiting)),
+            Answered::SentAway => Err(self.sent_away()),
+            Answered::MustDraw | Answered::NoNumber => {
+                Err(Reply::of_status(503).after(Duration::from_secs(2)))
+            }
+        }
+    }
+
     /// Whether the client may draw a number, by the zone that `draw` names.
     async fn may_draw(&self, gateway: &'a Gateway) -> Result<(), Reply<'a>> {
         let Some(draw) = &self.settings.draw else {
@@ -147,14 +195,14 @@ impl<'a> Visit<'a> {
         }
     }
 
-    fn session_fields(&self, SessionText(text): SessionText, has_ticket: bool) -> RoomFields {
+    fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
         let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
-        if has_ticket {
+        if self.ticket[1].is_some() {
             cookies.push(self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO)));
         }
         RoomFields {
             cookies,
-            own: (!self.is_browser).then_some(("Drip-Session", text)),
+            own: (!is_browser(self.info)).then_some(("Drip-Session", text)),
         }
     }
 
@@ -212,7 +260,7 @@ impl<'a> Visit<'a> {
         ticket: Option<&str>,
     ) -> Reply<'a> {
         let after = Duration::from_secs(waiting.retry_after);
-        if self.is_browser {
+        if is_browser(self.info) {
             let content = self
                 .settings
                 .page
@@ -247,7 +295,7 @@ impl<'a> Visit<'a> {
             wait: waiting
                 .wait
                 .filter(|_| waiting.position.is_some())
-                .map(about)
+                .map(|wait| about(wait).into_owned())
                 .unwrap_or_default(),
             refresh: number(waiting.retry_after),
             opens: opens.map(ToString::to_string).unwrap_or_default(),
@@ -257,26 +305,27 @@ impl<'a> Visit<'a> {
 }
 
 /// A time as people say it.
-fn about(wait: Duration) -> String {
-    let minutes = wait.as_secs_f64() / 60.0;
-    if minutes < 1.0 {
-        return "less than a minute".to_owned();
+fn about(wait: Duration) -> Cow<'static, str> {
+    let seconds = wait.as_secs();
+    let minutes = (seconds + 30) / 60;
+    match (seconds, minutes) {
+        (..60, _) => "less than a minute".into(),
+        (_, 1) => "about 1 minute".into(),
+        (_, ..90) => format!("about {minutes} minutes").into(),
+        _ => format!("about {} hours", (minutes + 30) / 60).into(),
     }
-    if minutes < 90.0 {
-        let minutes = minutes.round();
-        let s = if minutes > 1.0 { "s" } else { "" };
-        return format!("about {minutes} minute{s}");
-    }
-    format!("about {} hours", (minutes / 60.0).round())
 }
 
 fn text(waiting: &Waiting) -> String {
-    let mut text = match waiting.position {
-        Some(position) => format!("Waiting: place {position}"),
-        None => "Waiting".to_owned(),
-    };
+    let mut text = String::with_capacity(64);
+    text.push_str("Waiting");
+    if let Some(position) = waiting.position {
+        text.push_str(": place ");
+        text.push_str(itoa::Buffer::new().format(position));
+    }
     if let Some(wait) = waiting.wait {
-        let _ = write!(text, ", {}", about(wait));
+        text.push_str(", ");
+        text.push_str(&about(wait));
     }
     text.push('\n');
     text
