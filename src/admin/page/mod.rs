@@ -112,7 +112,8 @@ impl Asset {
         let mut in_comment = false;
         for line in self.text.lines().map(str::trim_start) {
             in_comment |= is_script && line.starts_with("/**");
-            if !in_comment && !(is_script && line.starts_with("//")) {
+            let is_dropped = in_comment || (is_script && line.starts_with("//"));
+            if !is_dropped {
                 text.push_str(line);
                 text.push('\n');
             }

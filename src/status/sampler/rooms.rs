@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    fn stuck(seconds: u64, of: impl Fn(u64) -> RoomStatus) -> f64 {
+    fn stuck(seconds: u64, of: impl Fn(u64) -> RoomStatus) -> u64 {
         let mut past = Past::default();
         let mut stuck = Duration::ZERO;
         for second in 0..=seconds {
@@ -134,30 +134,30 @@ mod tests {
             stuck = past.stuck(&status, now);
             past.ended(status.counts);
         }
-        stuck.as_secs_f64()
+        stuck.as_secs()
     }
 
     #[test]
     fn a_room_is_stuck_if_it_could_call_and_does_not() {
         let unlimited = Rate::UNLIMITED;
-        assert_eq!(stuck(9, |_| status(0, 3, unlimited)), 9.0);
-        assert_eq!(stuck(9, |_| status(0, 0, unlimited)), 0.0, "nobody waits");
-        assert_eq!(stuck(9, |it| status(it, 3, unlimited)), 0.0, "it calls");
+        assert_eq!(stuck(9, |_| status(0, 3, unlimited)), 9);
+        assert_eq!(stuck(9, |_| status(0, 0, unlimited)), 0, "nobody waits");
+        assert_eq!(stuck(9, |it| status(it, 3, unlimited)), 0, "it calls");
         let full = |_| {
             let mut full = status(0, 3, unlimited);
             full.state.called = 1;
             full
         };
-        assert_eq!(stuck(9, full), 0.0, "no place is free");
+        assert_eq!(stuck(9, full), 0, "no place is free");
         let paused = |_| {
             let mut paused = status(0, 3, unlimited);
             paused.limits.is_paused = true;
             paused
         };
-        assert_eq!(stuck(9, paused), 0.0, "calling is paused");
+        assert_eq!(stuck(9, paused), 0, "calling is paused");
         let slow = "6r/m".parse().unwrap();
-        assert_eq!(stuck(9, |_| status(0, 3, slow)), 0.0, "the next one is due");
-        assert_eq!(stuck(19, |_| status(0, 3, slow)), 9.0);
+        assert_eq!(stuck(9, |_| status(0, 3, slow)), 0, "the next one is due");
+        assert_eq!(stuck(19, |_| status(0, 3, slow)), 9);
     }
 
     #[test]

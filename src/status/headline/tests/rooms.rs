@@ -195,7 +195,7 @@ fn a_room_that_does_its_work_is_no_headline() {
     // There are many polls, and as many requests that the origin answers.
     let mut second = fine();
     with(&mut second, |room| {
-        room.room.requests = counts(&[("poll", 90)])
+        room.room.requests = counts(&[("poll", 90)]);
     });
     second.origins[0].codes = counts(&[("2xx", 90)]);
     assert_eq!(after(&second).cause.as_str(), "fine");
