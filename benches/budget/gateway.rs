@@ -170,6 +170,7 @@ impl Gateway {
 /// One worker, and nothing that runs by the clock and can be left out.
 fn file(plain: SocketAddr, tls: SocketAddr, origins: Origins) -> String {
     let Origins { quick, slow } = origins;
+    let rooms = rooms(quick);
     format!(
         r#"
 [server]
@@ -204,20 +205,6 @@ rate = "1r/m"
 queue = 100000
 max_queue = 100000
 queue_timeout = "1h"
-
-[origins.room]
-servers = ["http://{quick}"]
-
-[origins.room.room]
-sessions = 1000
-secret = "sixteen bytes and more"
-
-[origins.full]
-servers = ["http://{quick}"]
-
-[origins.full.room]
-sessions = 1
-secret = "sixteen bytes and more"
 
 [zones.pass]
 key = "$http_x_key"
@@ -292,16 +279,28 @@ limits = [{{ zone = "shut", burst = 0, in_flight = 1 }}]
 path = "{KEYS}"
 origin = "app"
 limits = [{{ zone = "keys", burst = 0 }}]
+{rooms}"#
+    )
+}
+
+/// Two origins with waiting rooms.
+fn rooms(quick: SocketAddr) -> String {
+    let room = |name: &str, path: &str, sessions: u32| {
+        format!(
+            r#"
+[origins.{name}]
+servers = ["http://{quick}"]
+
+[origins.{name}.room]
+sessions = {sessions}
+secret = "sixteen bytes and more"
 
 [[routes]]
-path = "{ROOM}"
-origin = "room"
-limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
-
-[[routes]]
-path = "{FULL_ROOM}"
-origin = "full"
+path = "{path}"
+origin = "{name}"
 limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
 "#
-    )
+        )
+    };
+    room("room", ROOM, 1000) + &room("full", FULL_ROOM, 1)
 }

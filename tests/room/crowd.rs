@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::support::{Client, Gateway, Origin, alone, eventually, now};
 struct Seen {
     /// The highest number that was let in.
     highest: AtomicU64,
-    entered: AtomicU64,
+    entered: AtomicI64,
     polls: AtomicU64,
     is_over: AtomicBool,
 }
@@ -48,8 +48,8 @@ impl<'s> Door<'s> {
     }
 
     /// Lets so many visitors come, and each ask as it is told to until it is inside.
-    fn pass(mut self, count: usize) {
-        for index in 0..count {
+    fn pass(mut self, count: u16) {
+        for index in 0..usize::from(count) {
             let mut visitor = Waiting {
                 ticket: String::new(),
                 number: 0,
@@ -121,8 +121,8 @@ impl<'s> Door<'s> {
 
 #[test]
 fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_are_places() {
-    const VISITORS: usize = 20_000;
-    const DOORS: usize = 40;
+    const VISITORS: u16 = 20_000;
+    const DOORS: u16 = 40;
     const PLACES: i64 = 500;
     let _alone = alone();
     let origin = Origin::start();
@@ -161,55 +161,52 @@ fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_a
         began.elapsed(),
         seen.polls.into_inner()
     );
-    assert_eq!(seen.entered.into_inner(), VISITORS as u64);
+    assert_eq!(seen.entered.into_inner(), i64::from(VISITORS));
     assert_eq!(most, PLACES, "all places were used");
     let metrics = gateway.metrics();
     let events = |event| metrics.count("drip_room_visitors_total", &[("event", event)]);
-    assert_eq!(events("came") + events("walked_in"), VISITORS as i64);
+    assert_eq!(events("came") + events("walked_in"), i64::from(VISITORS));
     assert_eq!(
         (events("lost"), events("drew") + events("walked_in")),
-        (0, VISITORS as i64)
+        (0, i64::from(VISITORS))
     );
     eventually("all have left", || visitors(&gateway, "inside") == 0);
 }
 
 #[test]
 fn a_million_visitors_who_wait_cost_less_than_ten_megabytes() {
-    const CONNECTIONS: u64 = 8;
-    const AT_ONCE: u64 = 250;
-    const EACH: u64 = 500;
+    const CONNECTIONS: u16 = 8;
+    const AT_ONCE: u16 = 250;
+    const EACH: u16 = 500;
     let _alone = alone();
     let origin = Origin::start();
     let gateway = Gateway::start(&super::full_shop(origin.address, ""));
     let at = gateway.address();
     Visitor::walk_in(at);
-    let draw = |times: u64| {
-        thread::scope(|scope| {
-            for _ in 0..CONNECTIONS {
-                scope.spawn(move || {
-                    let mut client = Client::connect(at);
-                    let mut sender: TcpStream = client.sender();
-                    let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(AT_ONCE as usize);
-                    for _ in 0..times {
-                        sender.write_all(requests.as_bytes()).expect("it reads");
-                        for _ in 0..AT_ONCE {
-                            assert_eq!(client.answer().status, 429);
-                        }
-                    }
-                });
-            }
-        });
-    };
     let process = Process::of(gateway.id());
     let before = process.memory();
     let began = now();
-    draw(EACH);
+    thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(move || {
+                let mut client = Client::connect(at);
+                let mut sender: TcpStream = client.sender();
+                let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(AT_ONCE.into());
+                for _ in 0..EACH {
+                    sender.write_all(requests.as_bytes()).expect("it reads");
+                    for _ in 0..AT_ONCE {
+                        assert_eq!(client.answer().status, 429);
+                    }
+                }
+            });
+        }
+    });
     let grown = process.memory().saturating_sub(before);
-    let waiting = CONNECTIONS * AT_ONCE * EACH;
+    let waiting: i64 = [CONNECTIONS, AT_ONCE, EACH].map(i64::from).iter().product();
     println!(
         "{waiting} wait after {:?}: {grown} bytes more",
         began.elapsed()
     );
-    assert_eq!(visitors(&gateway, "waiting"), waiting as i64);
+    assert_eq!(visitors(&gateway, "waiting"), waiting);
     assert!(grown < 10 << 20, "{grown} bytes");
 }
