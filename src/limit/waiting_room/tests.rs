@@ -70,13 +70,13 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
             "{unknown}"
         );
     }
-    // Visitor 3 is called when 2 has left, and does not come within 10 s.
+    // Visitor 3 is called when 2 has left, and does not come within 10 s of the time it was told.
     assert_eq!(position(room.poll(3, KEYS, at(119.0))), Some(1));
     room.advance(KEYS, at(120.0));
     assert_eq!(position(room.poll(4, KEYS, at(129.0))), Some(1));
     assert_eq!(room.state().called, 1);
-    assert!(matches!(room.poll(4, KEYS, at(131.1)), Polled::Inside(_)));
-    assert_eq!(room.poll(3, KEYS, at(131.2)), Polled::Void);
+    assert!(matches!(room.poll(4, KEYS, at(132.1)), Polled::Inside(_)));
+    assert_eq!(room.poll(3, KEYS, at(132.2)), Polled::Void);
     let counts = room.counts();
     assert_eq!((counts.called, counts.came, counts.lost), (3, 2, 1));
 }
@@ -109,31 +109,31 @@ fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it() {
 
 #[test]
 fn asking_before_the_time_is_allowed_four_times_a_minute() {
-    let mut room = filled(1, 100);
+    let mut room = filled(100, 100);
     let mut answers = Vec::new();
     // Each answer says when to ask again, 6 s later and more.
     for nth in 0..10 {
         answers.push(matches!(
-            room.poll(100, KEYS, at(f64::from(nth) * 0.1)),
+            room.poll(199, KEYS, at(f64::from(nth) * 0.1)),
             Polled::TooOften(_)
         ));
     }
     let expected: Vec<bool> = (0..10).map(|nth| nth >= 4).collect();
     assert_eq!(answers, expected);
-    let Polled::TooOften(waiting) = room.poll(100, KEYS, at(1.0)) else {
+    let Polled::TooOften(waiting) = room.poll(199, KEYS, at(1.0)) else {
         panic!("it is too often");
     };
     assert_eq!(waiting.position, Some(99));
     // As told it is allowed, whatever was before.
     let told = 1.0 + waiting.retry_after as f64;
-    assert!(matches!(room.poll(100, KEYS, at(told)), Polled::Waits(_)));
+    assert!(matches!(room.poll(199, KEYS, at(told)), Polled::Waits(_)));
     assert!(matches!(
-        room.poll(100, KEYS, at(told + 0.5)),
+        room.poll(199, KEYS, at(told + 0.5)),
         Polled::TooOften(_)
     ));
     // And one early poll more each 15 s.
     assert!(matches!(
-        room.poll(99, KEYS, at(told + 0.5)),
+        room.poll(198, KEYS, at(told + 0.5)),
         Polled::Waits(_)
     ));
 }
