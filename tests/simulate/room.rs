@@ -38,11 +38,17 @@ fn shop(room: &str) -> TempDir {
 fn write(folder: &Path, name: &str, rooms: &[(&str, &str)]) {
     let mut text = String::new();
     for (origin, room) in rooms {
-        text += &format!("[origins.{origin}]\nservers = [\"http://127.0.0.1:9000\"]\n");
+        text.extend([format!(
+            "[origins.{origin}]\nservers = [\"http://127.0.0.1:9000\"]\n"
+        )]);
         if !room.is_empty() {
-            text += &format!("[origins.{origin}.room]\nsecret = \"0123456789abcdef\"\n{room}\n");
+            text.extend([format!(
+                "[origins.{origin}.room]\nsecret = \"0123456789abcdef\"\n{room}\n"
+            )]);
         }
-        text += &format!("[[routes]]\npath = \"/{origin}/\"\norigin = \"{origin}\"\n");
+        text.extend([format!(
+            "[[routes]]\npath = \"/{origin}/\"\norigin = \"{origin}\"\n"
+        )]);
     }
     fs::write(folder.join(name), text).unwrap();
 }
