@@ -12,7 +12,7 @@ use crate::support::redis::Redis;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone};
 
-const PLACES: u64 = 5;
+const PLACES: i64 = 5;
 
 /// A room of five places, from which visitors are gone this long after their last request.
 fn file(origin: &Origin, redis: &Redis, idle: &str) -> String {
@@ -96,26 +96,23 @@ impl Visitor {
     }
 }
 
-fn count(redis: &Redis, command: &str) -> u64 {
-    let line = redis.ask(command);
-    let digits = line.trim_start_matches(':').trim();
-    digits
-        .parse()
-        .unwrap_or_else(|_| panic!("{command}: {line}"))
-}
-
-/// Who is inside and who is called, at Redis.
-fn taken(redis: &Redis) -> u64 {
-    let parts = ["inside", "called"];
-    let counts = parts.map(|part| count(redis, &format!("ZCARD drip:room:{{shop}}.1:{part}")));
-    counts.iter().sum()
+/// Who is inside and who is called, as a gateway was told by one reply of Redis.
+fn taken(gateway: &Gateway) -> i64 {
+    let metrics = gateway.metrics();
+    let count = |place| {
+        metrics.count(
+            "drip_room_visitors",
+            &[("origin", "shop"), ("where", place)],
+        )
+    };
+    count("inside") + count("called")
 }
 
 #[test]
 fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
     let _alone = quarter_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
-    let text = file(&origin, &redis, "2s");
+    let text = file(&origin, &redis, "3s");
     let gateways = [Gateway::start(&text), Gateway::start(&text)];
     let mut rng = Rng::of(1, 0);
     let mut visitors: Vec<Visitor> = (0..40).map(|_| Visitor::default()).collect();
@@ -141,8 +138,9 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
                 assert!(others.collect::<Vec<_>>().iter().all(|inside| *inside));
             }
         }
-        let taken = taken(&redis);
-        assert!(taken <= PLACES, "{taken}");
+        for taken in gateways.iter().map(taken) {
+            assert!(taken <= PLACES, "{taken}");
+        }
         thread::sleep(Duration::from_millis(20));
     }
     let numbers: BTreeSet<u64> = visitors.iter().map(Visitor::number).collect();

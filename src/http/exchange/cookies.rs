@@ -21,6 +21,14 @@ pub(super) fn value<'a>(
     found.map(decoded)
 }
 
+/// The values of the cookies with exactly this name in a line, as they stand there.
+pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    pieces(line).filter_map(move |piece| {
+        let value = without_blanks(piece).strip_prefix(name.as_bytes())?;
+        value.strip_prefix(b"=")
+    })
+}
+
 /// Whether a cookie of this name stands where only some programs see it: inside another one, after a
 /// comma or a blank.
 pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use super::cookies;
 use super::key::{self, NotLimited};
 use super::page::{self, RoomValues};
@@ -41,10 +43,10 @@ struct Visit<'a> {
     info: &'a RequestInfo<'a>,
     /// The value of `bind`.
     bind: Vec<u8>,
-    /// What it has as a session: in a field, and in a cookie.
-    session: [Option<Cow<'a, [u8]>>; 2],
+    /// What it has as a session, in a field and in cookies.
+    sessions: Texts<'a>,
     /// As a ticket.
-    ticket: [Option<Cow<'a, [u8]>>; 2],
+    tickets: Texts<'a>,
 }
 
 /// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
@@ -93,15 +95,24 @@ pub(super) async fn enter<'a>(
     visit.finish(answered, presented, record)
 }
 
-fn texts_of<'t>(texts: &'t [Option<Cow<'_, [u8]>>]) -> impl Iterator<Item = &'t [u8]> {
-    texts.iter().flatten().map(|text| &**text)
-}
+/// Texts of which one may be a ticket or a session.
+type Texts<'a> = SmallVec<[&'a [u8]; 2]>;
 
-/// The value of the only field with this name.
-fn named<'a>(info: &RequestInfo<'a>, name: &str) -> Option<Cow<'a, [u8]>> {
-    let mut values = info.fields().named(name);
-    let value = values.next()?;
-    values.next().is_none().then_some(Cow::Borrowed(value))
+/// Most of them that are verified: a site of the same domain may set cookies, too.
+const MAX_TEXTS: usize = 4;
+
+/// The values of the fields with this name, and of the cookies with this one.
+fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> Texts<'a> {
+    let mut texts = Texts::new();
+    for (known, name, value) in info.fields().iter() {
+        if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
+            texts.push(value);
+        } else if known == FieldName::Cookie {
+            texts.extend(cookies::exact(value, cookie));
+        }
+    }
+    texts.truncate(MAX_TEXTS);
+    texts
 }
 
 /// Whether a request is for a page that a person sees: only then is there anyone to read one.
@@ -120,21 +131,21 @@ impl<'a> Visit<'a> {
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
         let bind = settings.bind.as_ref();
-        let cookie = |name| cookies::value(info.fields().all(FieldName::Cookie), name);
         Some(Self {
             room,
             settings,
             route,
             info,
             bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
-            session: [named(info, "drip-session"), cookie(room.session_cookie())],
-            ticket: [named(info, "drip-ticket"), cookie(room.ticket_cookie())],
+            sessions: texts(info, b"drip-session", room.session_cookie()),
+            tickets: texts(info, b"drip-ticket", room.ticket_cookie()),
         })
     }
 
     fn presented(&self) -> Presented {
-        let (sessions, tickets) = (texts_of(&self.session), texts_of(&self.ticket));
-        self.room.read(sessions, tickets, &self.bind)
+        let (sessions, tickets) = (self.sessions.iter(), self.tickets.iter());
+        self.room
+            .read(sessions.copied(), tickets.copied(), &self.bind)
     }
 
     /// Makes the response to a visitor, or lets its request go on.
@@ -158,7 +169,7 @@ impl<'a> Visit<'a> {
                 Ok(())
             }
             Answered::Waits(waiting, text) => {
-                let kept = texts_of(&self.ticket).nth(presented.ticket_text);
+                let kept = self.tickets.get(presented.ticket_text);
                 let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
                 Err(self.waits(&waiting, text.as_ref(), kept))
             }
@@ -197,7 +208,7 @@ impl<'a> Visit<'a> {
 
     fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
         let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
-        if self.ticket[1].is_some() {
+        if !self.tickets.is_empty() {
             cookies.push(self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO)));
         }
         RoomFields {

@@ -6,6 +6,8 @@ use crate::limit::Moment;
 /// Bounds of `Retry-After`, in seconds.
 const MIN_RETRY: f64 = 2.0;
 const MAX_RETRY: f64 = 60.0;
+/// Over how many seconds after the opening those are spread who came before it.
+const AFTER_OPENING: f64 = 8.0;
 
 /// What a visitor who waits is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +25,7 @@ impl WaitingRoom {
     pub(super) fn tell(&mut self, number: u64, now: Moment) -> Waiting {
         let place = self.place(number);
         let mut waiting = self.waiting_at(place, now);
-        waiting.retry_after = retry_after(self.time_left(&waiting, now), number);
+        waiting.retry_after = self.retry_after(&waiting, number, now);
         let due = now + Duration::from_secs(waiting.retry_after);
         let mut polls = std::mem::take(&mut self.polls);
         polls.tell(number, due, |other| {
@@ -37,8 +39,23 @@ impl WaitingRoom {
     /// What a visitor is told who is the `nth` behind all who wait, and has no place yet.
     pub(super) fn behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
         let mut waiting = self.waiting_at(self.called + self.waiting() + nth, now);
-        waiting.retry_after = retry_after(self.time_left(&waiting, now), number);
+        waiting.retry_after = self.retry_after(&waiting, number, now);
         waiting
+    }
+
+    /// A tenth of the time that is left, spread by the number so that not all ask at once; and not
+    /// long after the room opens, because nobody knows before who is the first.
+    fn retry_after(&self, waiting: &Waiting, number: u64, now: Moment) -> u64 {
+        let spread = spread(number);
+        let tenth = (self.time_left(waiting, now) / 10.0).clamp(MIN_RETRY, MAX_RETRY);
+        let after = (tenth * (0.75 + spread / 2.0))
+            .ceil()
+            .clamp(MIN_RETRY, MAX_RETRY);
+        let opens = self.limits.opens.filter(|_| !self.is_open);
+        let most = opens.map_or(MAX_RETRY, |opens| {
+            opens.since(now).as_secs_f64().ceil() + MIN_RETRY + spread * AFTER_OPENING
+        });
+        whole(after.min(most.floor()))
     }
 
     /// What a visitor is told who was told before to ask again at `due`.
@@ -93,14 +110,10 @@ impl WaitingRoom {
     }
 }
 
-/// A tenth of the time that is left, spread by the number so that not all ask at once.
-fn retry_after(left: f64, number: u64) -> u64 {
-    let tenth = (left / 10.0).clamp(MIN_RETRY, MAX_RETRY);
-    // The golden ratio: numbers that follow each other are far apart.
-    #[expect(clippy::cast_precision_loss, reason = "it is below 65,536")]
-    let spread = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as f64 / 65_536.0;
-    let spread = tenth * (0.75 + spread / 2.0);
-    whole(spread.ceil().clamp(MIN_RETRY, MAX_RETRY))
+/// From 0 to 1: far apart for numbers that follow each other, by the golden ratio.
+#[expect(clippy::cast_precision_loss, reason = "it is below 65,536")]
+fn spread(number: u64) -> f64 {
+    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as f64 / 65_536.0
 }
 
 #[expect(

@@ -58,6 +58,8 @@ impl<'r> RequestRecord<'r> {
     pub(in crate::http::exchange) fn put_session(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
         if let Some(fields) = self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
             fields.put(put);
+            // A cache before the gateway must not give the session to others.
+            put(b"Cache-Control", b"no-store");
         }
     }
 
