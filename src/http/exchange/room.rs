@@ -47,6 +47,8 @@ struct Visit<'a> {
     sessions: Texts<'a>,
     /// As a ticket.
     tickets: Texts<'a>,
+    /// Whether one of those is in a cookie.
+    has_ticket_cookie: bool,
 }
 
 /// Lets a request pass the waiting room of its origin, or returns the response to one that waits.
@@ -101,18 +103,22 @@ type Texts<'a> = SmallVec<[&'a [u8]; 2]>;
 /// Most of them that are verified: a site of the same domain may set cookies, too.
 const MAX_TEXTS: usize = 4;
 
-/// The values of the fields with this name, and of the cookies with this one.
-fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> Texts<'a> {
-    let mut texts = Texts::new();
+/// The values of the cookies with this name, and that of the only field with this one. Returns
+/// whether there are such cookies, too.
+fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Texts<'a>, bool) {
+    let (mut texts, mut named, mut count) = (Texts::new(), None, 0);
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
-            texts.push(value);
+            (named, count) = (Some(value), count + 1);
         } else if known == FieldName::Cookie {
             texts.extend(cookies::exact(value, cookie));
         }
     }
     texts.truncate(MAX_TEXTS);
-    texts
+    let has_cookie = !texts.is_empty();
+    // Of several fields programs differ in which one they read.
+    texts.extend(named.filter(|_| count == 1));
+    (texts, has_cookie)
 }
 
 /// Whether a request is for a page that a person sees: only then is there anyone to read one.
@@ -131,14 +137,16 @@ impl<'a> Visit<'a> {
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
         let bind = settings.bind.as_ref();
+        let (tickets, has_ticket_cookie) = texts(info, b"drip-ticket", room.ticket_cookie());
         Some(Self {
             room,
             settings,
             route,
             info,
             bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
-            sessions: texts(info, b"drip-session", room.session_cookie()),
-            tickets: texts(info, b"drip-ticket", room.ticket_cookie()),
+            sessions: texts(info, b"drip-session", room.session_cookie()).0,
+            tickets,
+            has_ticket_cookie,
         })
     }
 
@@ -208,7 +216,7 @@ impl<'a> Visit<'a> {
 
     fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
         let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
-        if !self.tickets.is_empty() {
+        if self.has_ticket_cookie {
             cookies.push(self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO)));
         }
         RoomFields {
