@@ -235,6 +235,10 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
     assert_eq!(room(&gateway)["word"], told);
     let shown = page(&ticket);
     assert!(shown.contains("&#60;cake&#62;"), "{shown}");
+    let fields = format!("Accept: application/json\r\nDrip-Ticket: {ticket}\r\n");
+    let answer = fetch_with(gateway.address(), "/", &fields).text();
+    let body: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(body["word"], "Tea & <cake>", "{answer}");
     assert_eq!(delete(&gateway, WORD).0, 200);
     assert!(!page(&ticket).contains("cake"));
     assert_eq!(delete(&gateway, WORD).0, 404);

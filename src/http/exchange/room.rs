@@ -19,7 +19,7 @@ use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 use crate::limit::Waiting;
 use crate::observe::metrics::{Rejected, RoomRequest};
-use crate::room::{Answered, OriginRoom, Presented, SessionText, TicketText};
+use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, TicketText};
 
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -291,7 +291,7 @@ impl<'a> Visit<'a> {
         fields.own = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
         let is_json = page::prefers_json(self.info.fields());
         let text = if is_json {
-            json(waiting, ticket)
+            json(waiting, ticket, self.room.word())
         } else {
             text(waiting)
         };
@@ -350,12 +350,15 @@ fn text(waiting: &Waiting) -> String {
     text
 }
 
-fn json(waiting: &Waiting, ticket: Option<&str>) -> String {
+fn json(waiting: &Waiting, ticket: Option<&str>, word: Option<RoomWord>) -> String {
     let wait = waiting.wait.map(|wait| wait.as_secs());
-    let body = serde_json::json!({
+    let mut body = serde_json::json!({
         "position": waiting.position,
         "wait_seconds": wait,
         "ticket": ticket,
     });
+    if let Some(word) = word {
+        body["word"] = word.text.into();
+    }
     format!("{body}\n")
 }
