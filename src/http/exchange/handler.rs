@@ -1,5 +1,5 @@
 use std::future::{poll_fn, ready};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::room;
+use super::room_fields::Entrance;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
 use crate::gate::{NoTurn, Place};
@@ -135,6 +136,9 @@ impl Worker {
 /// What a request is to get: it goes on to its origin, or gets this response.
 type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
 
+/// One that takes what few origins have: a gate, or a waiting room that is shared.
+type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
+
 /// Finds the route of a request, and waits for its turns.
 fn admission<'w, 'a: 'w>(
     worker: &'w Worker,
@@ -142,34 +146,20 @@ fn admission<'w, 'a: 'w>(
     info: &'a RequestInfo<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> {
-    match find_route(gateway, info, record) {
-        Ok(found) if found.route.asks_room => {
-            match room::enter_at_once(found.origin, found.route, info, record) {
-                // Boxed, because most origins have no waiting room, and most visitors no wait here.
-                None => Either::Left(Box::pin(async move {
-                    room::enter(found.origin, found.route, info, record).await?;
-                    let arrival = arrive(gateway, info, found, record);
-                    admit(worker, info, arrival, record).await
-                })),
-                Some(entered) => {
-                    let arrival = entered.and_then(|()| arrive(gateway, info, found, record));
-                    Either::Right(admit(worker, info, arrival, record))
-                }
-            }
-        }
-        Ok(found) => {
-            let arrival = arrive(gateway, info, found, record);
-            Either::Right(admit(worker, info, arrival, record))
-        }
-        Err(reply) => Either::Right(admit(worker, info, Err(reply), record)),
-    }
+    let found = find(gateway, info, record);
+    admit(worker, info, found, record)
 }
 
-/// The route of a request, and the index of its origin.
-struct Found<'a> {
-    index: usize,
-    route: &'a Route,
-    origin: usize,
+/// Waits for the waiting room of an origin, which asks a zone or the store, and then as
+/// [`admission`] does.
+async fn enter_room<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'a RequestInfo<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> Decision<'a> {
+    room::enter(info, record).await?;
+    let found = find(record.gateway, info, record);
+    admit(worker, info, found, record).await
 }
 
 /// A request that may join its zones.
@@ -183,12 +173,13 @@ struct Arrival<'a> {
 
 /// Finds the route of a request.
 ///
-/// Returns `Err` with the response if the request goes no further.
-fn find_route<'a>(
+/// Returns `Err` with the response if the request goes no further. If the record says that it waits
+/// for a room, that is none yet.
+fn find<'a>(
     gateway: &'a Gateway,
     info: &'a RequestInfo<'a>,
-    record: &mut RequestRecord<'_>,
-) -> Result<Found<'a>, Reply<'a>> {
+    record: &mut RequestRecord<'a>,
+) -> Result<Arrival<'a>, Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
@@ -217,26 +208,13 @@ fn find_route<'a>(
             return Err(Reply::maintenance(until.since(record.began)));
         }
     };
-    Ok(Found {
-        index,
-        route,
-        origin,
-    })
-}
-
-/// Prepares a request for the zones of its route and the gate of its origin.
-///
-/// Returns `Err` with the response if the request goes no further.
-fn arrive<'a>(
-    gateway: &'a Gateway,
-    info: &'a RequestInfo<'a>,
-    Found {
-        index,
-        route,
-        origin,
-    }: Found<'a>,
-    record: &mut RequestRecord<'_>,
-) -> Result<Arrival<'a>, Reply<'a>> {
+    if route.asks_room && record.entrance == Entrance::Unasked {
+        let Some(entered) = room::enter_at_once(info, record) else {
+            record.entrance = Entrance::Waits;
+            return Err(Reply::of_status(503));
+        };
+        entered?;
+    }
     if let Some(rewrite) = &route.rewrite
         && rewrite.makes_dots(&info.path)
     {
@@ -276,16 +254,21 @@ fn arrive<'a>(
 /// Waits for the turn of a request in its zones and at its origin's gate.
 fn admit<'w, 'a: 'w>(
     worker: &'w Worker,
-    info: &'w RequestInfo<'w>,
+    info: &'a RequestInfo<'a>,
     found: Result<Arrival<'a>, Reply<'a>>,
     record: &'w mut RequestRecord<'a>,
-) -> impl Future<Output = Decision<'a>> {
+) -> impl Future<Output = Decision<'a>> + use<'w, 'a> {
     let Arrival {
         route,
         origin,
         gate,
     } = match found {
         Ok(arrival) => arrival,
+        Err(_) if record.entrance == Entrance::Waits => {
+            record.entrance = Entrance::Passed;
+            let entering: BoxedDecision<'w, 'a> = Box::pin(enter_room(worker, info, record));
+            return Either::Right(Either::Left(entering));
+        }
         Err(reply) => return Either::Left(ready(Err(reply))),
     };
     match limits::begin(route, info, record) {
@@ -297,8 +280,9 @@ fn admit<'w, 'a: 'w>(
                 return Either::Left(ready(Ok(admitted(route, origin, None, turns))));
             };
             // Boxed, because most origins have no gate.
-            let passing = pass_gate(worker, route, origin, gate, turns, record);
-            Either::Right(Either::Left(Box::pin(passing)))
+            let passing: BoxedDecision<'w, 'a> =
+                Box::pin(pass_gate(worker, route, origin, gate, turns, record));
+            Either::Right(Either::Left(passing))
         }
         Begun::Waiting(several) => Either::Right(Either::Right(async move {
             let turns = limits::wait(route, info, record, several).await;

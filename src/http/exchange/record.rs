@@ -9,6 +9,7 @@ use marks::Marks;
 
 use super::gate::{AtGate, Planned};
 use super::limits::{LimitOutcome, LimitVerdict, Limited};
+use super::room_fields::Entrance;
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::gate::GateRejection;
 use crate::http::gateway::Gateway;
@@ -52,6 +53,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) asked_since: Moment,
     /// Whether its route does not let its client in.
     pub(super) is_refused: bool,
+    pub(super) entrance: Entrance,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
     /// Boxed: most requests have none, and a waiting one should be small.
@@ -87,6 +89,7 @@ impl<'r> RequestRecord<'r> {
             origin_took: None,
             asked_since: Moment::default(),
             is_refused: false,
+            entrance: Entrance::Unasked,
             is_answered: false,
             marks: Marks::of_trace(gateway, head),
             status: CLIENT_GONE,

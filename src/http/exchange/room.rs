@@ -55,12 +55,10 @@ struct Visit<'a> {
 ///
 /// `None`: that takes a while, because a zone or the store is asked.
 pub(super) fn enter_at_once<'a>(
-    origin: usize,
-    route: &'a Route,
     info: &'a RequestInfo<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Option<Result<(), Reply<'a>>> {
-    let Some(visit) = Visit::new(origin, route, info, record.gateway) else {
+    let Some(visit) = Visit::new(info, record) else {
         return Some(Ok(()));
     };
     let presented = visit.presented();
@@ -77,13 +75,11 @@ pub(super) fn enter_at_once<'a>(
 
 /// As [`enter_at_once`], whatever is asked.
 pub(super) async fn enter<'a>(
-    origin: usize,
-    route: &'a Route,
     info: &'a RequestInfo<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Result<(), Reply<'a>> {
     let gateway = record.gateway;
-    let Some(visit) = Visit::new(origin, route, info, gateway) else {
+    let Some(visit) = Visit::new(info, record) else {
         return Ok(());
     };
     visit.room.known().await;
@@ -128,12 +124,9 @@ fn is_browser(info: &RequestInfo<'_>) -> bool {
 
 impl<'a> Visit<'a> {
     /// `None` if the origin has no room.
-    fn new(
-        origin: usize,
-        route: &'a Route,
-        info: &'a RequestInfo<'a>,
-        gateway: &'a Gateway,
-    ) -> Option<Self> {
+    fn new(info: &'a RequestInfo<'a>, record: &RequestRecord<'a>) -> Option<Self> {
+        let (gateway, route) = (record.gateway, record.route()?);
+        let origin = route.origin()?;
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
         let bind = settings.bind.as_ref();

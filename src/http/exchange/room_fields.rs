@@ -1,4 +1,15 @@
-//! What a visitor of a waiting room keeps.
+//! What a visitor of a waiting room keeps, and how far its request is.
+
+/// How far a request is with the waiting room of its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entrance {
+    /// It has not asked, or there is none.
+    Unasked,
+    /// It waits, because a zone or the store is asked.
+    Waits,
+    /// It has the answer.
+    Passed,
+}
 
 /// The fields of a response that has a new session or ticket.
 #[derive(Debug, Default)]
