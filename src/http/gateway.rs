@@ -111,8 +111,16 @@ fn rooms(
     let room = |origin: &config::Origin| {
         let wanted = origin.room.as_ref()?;
         let store = store.filter(|_| wanted.store == StoreKind::Redis);
-        let is_it = |it: &&Arc<OriginRoom>| it.origin() == origin.name && it.is_kept_in(store);
-        let Some(known) = known.iter().flatten().find(is_it) else {
+        let has_its_name = |it: &&Arc<OriginRoom>| it.origin() == origin.name;
+        let known = known.iter().flatten().find(has_its_name);
+        let Some(known) = known.filter(|it| it.is_kept_in(store)) else {
+            if known.is_some() {
+                let origin = &origin.name;
+                tracing::warn!(
+                    origin,
+                    "the waiting room is kept in another store: all its visitors begin anew"
+                );
+            }
             let room = OriginRoom::new(&origin.name, wanted, store, (since, now));
             return Some(Arc::new(room));
         };

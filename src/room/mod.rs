@@ -250,8 +250,11 @@ impl State {
 }
 
 fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
+    // It stays good if the file has a secret from now on. Of a shared room nobody else knows it.
     let own = [identity.secret.as_slice()];
-    let own = own.into_iter().filter(|_| settings.secret.is_empty());
+    let own = own
+        .into_iter()
+        .filter(|_| settings.store == config::StoreKind::Memory);
     let secrets = settings.secret.iter().map(config::RoomSecret::as_bytes);
     Signer::new(secrets.chain(own), origin, identity.life)
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::marks::Marks;
 use super::{Kept, OriginRoom, State};
-use crate::limit::{Lottery, Moment, RoomMirror, RoomSnapshot};
+use crate::limit::{Moment, RoomMirror, RoomSnapshot};
 use crate::store::{Error, Link, RoomCall, RoomDone, RoomOp, RoomReply};
 use crate::time::clock;
 use crate::zone::StoreHealth;
@@ -101,16 +101,15 @@ impl OriginRoom {
         });
     }
 
-    /// Waits until the gateway knows what the room is called, so that it can read what visitors have.
-    pub async fn known(&self) {
-        let is_unknown = match &self.lock().kept {
-            Kept::Here(_) => false,
-            Kept::Shared(shared) => !shared.mirror.is_known() && !shared.mirror.is_out(),
+    /// Waits until the gateway knows what the room is called, so that it can read what visitors
+    /// have. Returns whether it does.
+    pub async fn is_known(&self) -> bool {
+        let is_known = || match &self.lock().kept {
+            Kept::Here(_) => true,
+            Kept::Shared(shared) => shared.mirror.is_known(),
         };
-        if is_unknown {
-            // Whatever comes of it: in an outage nobody knows.
-            let _done = self.ask(RoomOp::Call(0)).await;
-        }
+        // Whatever comes of it: in an outage nobody knows.
+        is_known() || self.ask(RoomOp::Call(0)).await.is_some() || is_known()
     }
 
     /// Asks the store; `None` if it does not answer.
@@ -236,7 +235,7 @@ impl OriginRoom {
     fn next_call(&self, all: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
         let mut state = self.lock();
         let limits = Some((state.limits(), state.since));
-        let life = state.identity.life;
+        let (life, keys) = (state.identity.life, state.lottery);
         let Kept::Shared(shared) = &mut state.kept else {
             return None;
         };
@@ -252,6 +251,7 @@ impl OriginRoom {
             life,
             known: shared.mirror.known(),
             lotteries: shared.mirror.lotteries().len(),
+            keys,
             ops: &[],
             at: None,
         })
@@ -307,12 +307,6 @@ impl State {
             self.signer = Arc::new(signer);
             self.lottery = super::lottery(&self.signer, &self.settings);
         }
-        let lotteries = reply.lotteries.into_iter();
-        let lotteries = lotteries.map(|(first, count, opens)| Lottery {
-            first,
-            count,
-            keys: self.signer.lottery_keys(opens),
-        });
         let told = RoomSnapshot {
             drawn: reply.drawn,
             called: reply.called,
@@ -321,7 +315,7 @@ impl State {
             pending: reply.pending,
             is_open: reply.is_open,
             counts: reply.counts,
-            lotteries: lotteries.collect(),
+            lotteries: reply.lotteries,
         };
         if let Kept::Shared(shared) = &mut self.kept {
             if shared.mirror.is_out() {

@@ -30,7 +30,6 @@ pub(super) async fn keep(
         let next = rooms.filter_map(|room| room.advance(now)).min();
         if let (Some(file), Some(current)) = (&file, &current)
             && now.since(saved_at) >= SAVES
-            && current.rooms().next().is_some()
         {
             (saved_at, nth) = (now, nth + 1);
             file.save(current, nth).await;

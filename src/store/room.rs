@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limit::{Moment, Rate, RoomCounts, RoomLimits};
+use crate::limit::{Lottery, LotteryKeys, Moment, Rate, RoomCounts, RoomLimits};
 
 /// What a gateway asks of a room since its last call.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct RoomCall<'a> {
     pub known: (u64, u64),
     /// How many lotteries it knows.
     pub lotteries: usize,
+    /// The keys of one that begins now.
+    pub keys: LotteryKeys,
     /// In order.
     pub ops: &'a [RoomOp],
     /// When it asks. `None` means now, on Redis's clock; only tests set it.
@@ -102,8 +104,8 @@ pub struct RoomReply {
     pub is_open: bool,
     /// What has happened.
     pub counts: RoomCounts,
-    /// The number before the first one of each lottery, how many there were, and its opening.
-    pub lotteries: Vec<(u64, u64, Moment)>,
+    /// The first one first.
+    pub lotteries: Vec<Lottery>,
     /// For each op; `None`: nothing was done, because the gateway must know the lotteries first.
     pub done: Option<Vec<RoomDone>>,
 }
@@ -123,6 +125,7 @@ struct Argument {
     drawn: u64,
     called: u64,
     lotteries: usize,
+    keys: Vec<String>,
     ops: Vec<serde_json::Value>,
 }
 
@@ -138,7 +141,7 @@ struct Reply {
     open: bool,
     counts: [u64; 7],
     #[serde(default)]
-    lotteries: Vec<(u64, u64, f64)>,
+    lotteries: Vec<(u64, u64, Vec<String>)>,
     #[serde(default)]
     results: Vec<serde_json::Value>,
     #[serde(default)]
@@ -169,6 +172,7 @@ impl RoomCall<'_> {
             drawn: self.known.0,
             called: self.known.1,
             lotteries: self.lotteries,
+            keys: self.keys.iter().map(ToString::to_string).collect(),
             ops: self.ops.iter().map(RoomOp::packed).collect(),
         };
         serde_json::to_vec(&argument).unwrap_or_default()
@@ -233,7 +237,11 @@ impl RoomReply {
             None
         };
         let lotteries = reply.lotteries.into_iter();
-        let lotteries = lotteries.map(|(first, count, opens)| Some((first, count, moment(opens)?)));
+        let lotteries = lotteries.map(|(first, count, keys)| {
+            let keys = keys.iter().map(|key| key.parse().ok());
+            let keys = keys.collect::<Option<Vec<u64>>>()?.try_into().ok()?;
+            Some(Lottery { first, count, keys })
+        });
         Some(Self {
             now: moment(reply.now)?,
             life: reply.life.parse().ok()?,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use drip::limit::{Drawn, LotteryKeys, Moment, Polled, Rate, RoomLimits, WaitingRoom};
+use drip::limit::{Drawn, Lottery, LotteryKeys, Moment, Polled, Rate, RoomLimits, WaitingRoom};
 use drip::store::{RoomCall, RoomDone, RoomOp, RoomReply, Store};
 
 use super::at;
@@ -39,6 +39,7 @@ impl Shared<'_> {
             life: 99,
             known: self.known,
             lotteries: 0,
+            keys: KEYS,
             ops,
             at: Some(now),
         };
@@ -240,12 +241,12 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
         shared.known = (7, 3);
         assert_eq!(
             shared.one(RoomOp::Draw, at(2)).await,
-            RoomDone::Drawn(8, false)
+            RoomDone::Drawn(1008, false)
         );
         let reply = shared.ask(&[], at(3)).await;
-        assert_eq!((reply.drawn, reply.called), (8, 3));
+        assert_eq!((reply.drawn, reply.called), (1008, 3));
         // A session that its gateway is sure of is there again.
-        for (number, is_sure, found) in [(3, false, 0), (3, true, 1), (9, true, 0)] {
+        for (number, is_sure, found) in [(3, false, 0), (3, true, 1), (2000, true, 0)] {
             let op = RoomOp::Touch {
                 number,
                 is_sure,
@@ -331,7 +332,12 @@ fn an_opening_is_a_lottery_of_all_who_came_before() {
             (reply.is_open, reply.done.clone(), reply.drawn),
             (true, None, 10)
         );
-        assert_eq!(reply.lotteries, [(0, 10, at(5000))]);
+        let lottery = Lottery {
+            first: 0,
+            count: 10,
+            keys: KEYS,
+        };
+        assert_eq!(reply.lotteries, [lottery]);
         assert_eq!((reply.called, reply.pending), (2, 2));
     });
 }

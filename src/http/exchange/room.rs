@@ -82,7 +82,10 @@ pub(super) async fn enter<'a>(
     let Some(visit) = Visit::new(info, record) else {
         return Ok(());
     };
-    visit.room.known().await;
+    if !visit.room.is_known().await {
+        // A new ticket would take the place of the visitor's.
+        return Err(Reply::of_status(503).after(Duration::from_secs(2)));
+    }
     let presented = visit.presented();
     let answered = visit.room.answer(presented, &visit.bind, record.began);
     let mut answered = answered.await;

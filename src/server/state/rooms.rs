@@ -164,7 +164,7 @@ impl RoomsFile {
     /// Lets the rooms of `gateway` go on from what the process before has left. No request may
     /// have come yet.
     pub(in crate::server) fn restore(&self, gateway: &Gateway) {
-        if gateway.rooms().next().is_none() {
+        if gateway.rooms().next().is_none() && !self.path.exists() {
             return;
         }
         match read(&self.path) {
@@ -234,6 +234,10 @@ impl RoomsFile {
         if newest >= nth || (newest > 0 && known == checksum) {
             return Ok(());
         }
+        // Rooms that left the file are forgotten: nobody waits in them.
+        if content.rooms.is_empty() && !self.path.exists() {
+            return Ok(());
+        }
         let folder = self.path.parent().unwrap_or(Path::new("."));
         // Only this user may read it: it may have a secret.
         let mut file = NamedTempFile::new_in(folder)?;
@@ -246,9 +250,7 @@ impl RoomsFile {
     /// Writes the rooms for the last time: the next process begins right behind the last number.
     pub(super) fn finish(&self, gateway: &Gateway) {
         gateway.rooms().for_each(|room| room.hand_over());
-        if gateway.rooms().next().is_some()
-            && let Err(error) = self.write(gateway, 0, u64::MAX)
-        {
+        if let Err(error) = self.write(gateway, 0, u64::MAX) {
             self.tell_unwritten(&error);
         }
     }

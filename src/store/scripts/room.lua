@@ -11,16 +11,20 @@
 --   life      what the room is called if it has no name yet
 --   drawn, called  what the gateway knows: after a loss of writes no number is given twice
 --   lotteries how many lotteries the gateway knows: places are those after them
+--   keys      of the order of a lottery that begins now, as texts
 --   ops       in order: {"d"} draws; {"p", place, number, again} is there, and may be called; again: the
 --             answer to the last time was lost; {"t", number, sure, ago} asks, and was
 --             inside as the gateway is `sure` or not, so long ago; {"u", place, after} will ask again after so long; {"c", count} calls by
 --             hand; {"e"} sends all away; {"m", name, count} numbers that were drawn while Redis was out; {"r", name}
 --             the numbers of such
 -- The reply, JSON: now, life, drawn, called, emptied, inside, pending, open, counts, limits in force, lotteries (each
--- first, count, opens), and for each op: d: {number, 1 if inside}; p: when it was called, or 0; t: 1 if inside; c, e: how
+-- first, count, keys), and for each op: d: {number, 1 if inside}; p: when it was called, or 0; t: 1 if inside; c, e: how
 -- many; m, r: the number before the first one, or -1. If the gateway does not know all lotteries, results is missing, and
 -- nothing was done.
 local MOST_CALLED, REMEMBERED, MOST_IN_CALL, CATCH_UP, KEPT = 65536, 65536, 1000, 1000, 2592000000
+-- After a loss of writes so many numbers are left out, because other gateways may have given them; and for so long those
+-- who have them may ask again, so that they are called.
+local LEFT_OUT, SETTLING = 1000, 10000
 local counters, inside, calls, polls = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call = redis.call
 local arg = cjson.decode(ARGV[1])
@@ -32,7 +36,7 @@ end
 local function text(number) return string.format("%.17g", number) end
 
 local NAMES = { "drawn", "called", "emptied", "open", "next", "idle", "walked_in", "drew", "calls", "came", "lost", "left",
-    "sent_away", "since", "limits", "life", "lotteries" }
+    "sent_away", "since", "limits", "life", "lotteries", "gap" }
 local found = call("HMGET", counters, unpack(NAMES))
 local state = {}
 for nth, name in ipairs(NAMES) do
@@ -47,7 +51,12 @@ state.life = state.life or arg.life
 if is_new then
     state.open, state.idle, state.next = 1, 1, now
 end
-state.drawn, state.called = math.max(state.drawn, arg.drawn), math.max(state.called, arg.called)
+local gap = state.gap and cjson.decode(state.gap)
+if state.drawn < arg.drawn then
+    gap = { arg.drawn, arg.drawn + LEFT_OUT, now + SETTLING }
+    state.drawn, state.gap = gap[2], cjson.encode(gap)
+end
+state.called = math.max(state.called, arg.called)
 state.called = math.min(state.called, state.drawn)
 local limits
 if not state.limits or arg.since > state.since then
@@ -65,7 +74,7 @@ if state.open == 0 and limits.opens <= now then
     state.open, state.idle, state.next = 1, 1, math.max(state.next, now)
     local count = state.drawn - state.called
     if count > 1 and #lotteries < 8 then
-        lotteries[#lotteries + 1] = { state.called, count, limits.opens }
+        lotteries[#lotteries + 1] = { state.called, count, arg.keys }
         state.lotteries = cjson.encode(lotteries)
         -- They were told by numbers: nobody knows who is told what now, but all within the longest time.
         call("UNLINK", polls)
@@ -80,9 +89,16 @@ local function has_place()
     return count_called < MOST_CALLED and count_inside + count_called < limits.sessions
 end
 
-local function call_next()
+-- Whether nobody is known to have the next number.
+local function is_unsure()
     local place = state.called + 1
+    return gap and place > gap[1] and place <= gap[2] and not call("HGET", polls, text(place))
+end
+
+local function call_next()
+    local place, unsure = state.called + 1, is_unsure()
     state.called = place
+    if unsure then return end
     local due = tonumber(call("HGET", polls, text(place)) or 0)
     call("HDEL", polls, text(place))
     call("ZADD", calls, text(math.max(now, due) + limits.claim), text(place))
@@ -92,8 +108,9 @@ local function call_next()
 end
 
 local function advance()
-    for _ = 1, MOST_IN_CALL do
-        if state.open == 0 or limits.paused or state.called == state.drawn or not has_place() then
+    for _ = 1, MOST_IN_CALL + LEFT_OUT do
+        local nobody = state.open == 0 or limits.paused or state.called == state.drawn or not has_place()
+        if nobody or (gap and now < gap[3] and is_unsure()) then
             state.idle = 1
             return
         end
