@@ -46,6 +46,14 @@ impl Polls {
         self.slots.get(index).filter(|slot| slot.number == number)
     }
 
+    /// Nobody's next poll is known, and none is later than this.
+    pub(super) fn forget(&mut self, latest: Moment) {
+        *self = Self {
+            unknown: latest,
+            ..Self::default()
+        };
+    }
+
     /// Whether a visitor has asked since the room remembers.
     pub(super) fn has(&self, number: u64) -> bool {
         self.known(number).is_some()

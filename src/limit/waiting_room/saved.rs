@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::gaps::Gaps;
+use super::wait::MAX_RETRY_AFTER;
 use super::{Call, Lottery, RoomLimits, WaitingRoom};
 use crate::limit::Moment;
 
@@ -71,6 +72,8 @@ impl WaitingRoom {
         let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);
         room.gaps = Gaps::of(ranges.filter(|(_, to)| *to > saved.called));
         room.settled = now + SETTLING;
+        // What visitors were told before is not kept.
+        room.polls.forget(now + MAX_RETRY_AFTER);
         for (number, ago) in saved.sessions {
             room.sessions.begin(number, now.before(ago), limits.idle);
         }

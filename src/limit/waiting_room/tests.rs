@@ -200,3 +200,29 @@ fn more_numbers_are_drawn_once_they_are_reserved() {
     room.reserve(100);
     assert!(matches!(room.draw(KEYS, at(1.0)), Drawn::Waits(5, _)));
 }
+
+/// The next process does not know what a visitor was told, so it keeps the turn for the longest time.
+#[test]
+fn after_a_restart_a_turn_is_kept_until_the_moment_that_was_told_before() {
+    let mut room = WaitingRoom::new(limits(1, "1r/m"), at(0.0));
+    for _ in 0..100 {
+        room.draw(KEYS, at(0.0));
+    }
+    let Polled::Waits(waiting) = room.poll(100, KEYS, at(1.0)) else {
+        panic!("it waits");
+    };
+    let told = 1.0 + waiting.retry_after as f64;
+    let saved = room.save(at(2.0));
+    let quick = RoomLimits {
+        sessions: NonZeroU32::new(1000),
+        admit: Rate::UNLIMITED,
+        ..*room.limits()
+    };
+    let mut room = WaitingRoom::restore(saved, quick, at(3.0));
+    room.advance(KEYS, at(3.0));
+    assert_eq!(room.state().called, 99);
+    assert!(matches!(
+        room.poll(100, KEYS, at(told + 9.9)),
+        Polled::Inside(_)
+    ));
+}
