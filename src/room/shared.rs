@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::marks::Marks;
 use super::{Kept, OriginRoom, State};
-use crate::limit::{Moment, RoomMirror, RoomSnapshot};
+use crate::limit::{Moment, RoomMirror};
 use crate::store::{Error, Link, RoomCall, RoomDone, RoomOp, RoomReply};
 use crate::time::clock;
 use crate::zone::StoreHealth;
@@ -234,7 +234,7 @@ impl OriginRoom {
     /// What the store is asked, but for the ops, which are put into `all`.
     fn next_call(&self, all: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
         let mut state = self.lock();
-        let limits = Some((state.limits(), state.since));
+        let limits = (state.limits(), state.since);
         let (life, keys) = (state.identity.life, state.lottery);
         let Kept::Shared(shared) = &mut state.kept else {
             return None;
@@ -307,21 +307,11 @@ impl State {
             self.signer = Arc::new(signer);
             self.lottery = super::lottery(&self.signer, &self.settings);
         }
-        let told = RoomSnapshot {
-            drawn: reply.drawn,
-            called: reply.called,
-            emptied: reply.emptied,
-            inside: reply.inside,
-            pending: reply.pending,
-            is_open: reply.is_open,
-            counts: reply.counts,
-            lotteries: reply.lotteries,
-        };
         if let Kept::Shared(shared) = &mut self.kept {
             if shared.mirror.is_out() {
                 tracing::info!(origin, "the waiting room calls again");
             }
-            shared.mirror.follow(told, now);
+            shared.mirror.follow(reply.snapshot, now);
         }
     }
 

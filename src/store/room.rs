@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limit::{Lottery, LotteryKeys, Moment, Rate, RoomCounts, RoomLimits};
+use crate::limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot};
 
 /// What a gateway asks of a room since its last call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RoomCall<'a> {
     /// The name of the room.
     pub room: &'a str,
     /// The limits in the gateway's file or by hand, and since when, on its wall clock.
-    pub limits: Option<(RoomLimits, Moment)>,
+    pub limits: (RoomLimits, Moment),
     /// What the room is called if it is new.
     pub life: u64,
     /// The last number and the last called place that the gateway knows.
@@ -90,22 +90,8 @@ pub struct RoomReply {
     pub now: Moment,
     /// What the room is called: the same at all gateways.
     pub life: u64,
-    /// The last number that was drawn.
-    pub drawn: u64,
-    /// The last place that was called.
-    pub called: u64,
-    /// The numbers up to this one were sent away.
-    pub emptied: u64,
-    /// Visitors inside.
-    pub inside: u64,
-    /// Visitors who were called and have not come yet.
-    pub pending: u64,
-    /// Whether it has opened.
-    pub is_open: bool,
-    /// What has happened.
-    pub counts: RoomCounts,
-    /// The first one first.
-    pub lotteries: Vec<Lottery>,
+    /// What the room is by then.
+    pub snapshot: RoomSnapshot,
     /// For each op; `None`: nothing was done, because the gateway must know the lotteries first.
     pub done: Option<Vec<RoomDone>>,
 }
@@ -156,12 +142,10 @@ impl RoomCall<'_> {
     }
 
     pub(super) fn packed(&self) -> Vec<u8> {
-        let (limits, since) = self.limits.unzip();
-        let limits = limits.unwrap_or(RoomLimits::NONE);
+        let (limits, since) = self.limits;
         let argument = Argument {
             at: self.at.map(millis),
-            // Those of nobody are never in force.
-            since: since.map_or(-1.0, millis),
+            since: millis(since),
             sessions: limits.places(),
             interval: span(limits.interval()),
             idle: span(limits.idle),
@@ -245,22 +229,24 @@ impl RoomReply {
         Some(Self {
             now: moment(reply.now)?,
             life: reply.life.parse().ok()?,
-            drawn: reply.drawn,
-            called: reply.called.min(reply.drawn),
-            emptied: reply.emptied,
-            inside: reply.inside,
-            pending: reply.pending,
-            is_open: reply.open,
-            counts: RoomCounts {
-                walked_in,
-                drew,
-                called,
-                came,
-                lost,
-                left,
-                sent_away,
+            snapshot: RoomSnapshot {
+                drawn: reply.drawn,
+                called: reply.called.min(reply.drawn),
+                emptied: reply.emptied,
+                inside: reply.inside,
+                pending: reply.pending,
+                is_open: reply.open,
+                counts: RoomCounts {
+                    walked_in,
+                    drew,
+                    called,
+                    came,
+                    lost,
+                    left,
+                    sent_away,
+                },
+                lotteries: lotteries.collect::<Option<_>>()?,
             },
-            lotteries: lotteries.collect::<Option<_>>()?,
             done,
         })
     }
@@ -287,16 +273,4 @@ fn moment(millis: f64) -> Option<Moment> {
 )]
 fn whole(number: f64) -> Option<u64> {
     (0.0..9e15).contains(&number).then_some(number as u64)
-}
-
-impl RoomLimits {
-    /// Limits of nobody.
-    const NONE: Self = Self {
-        sessions: None,
-        admit: Rate::UNLIMITED,
-        idle: Duration::from_secs(600),
-        claim: Duration::from_secs(60),
-        opens: None,
-        is_paused: false,
-    };
 }

@@ -35,7 +35,7 @@ impl Shared<'_> {
     async fn ask(&self, ops: &[RoomOp], now: Moment) -> RoomReply {
         let call = RoomCall {
             room: self.name,
-            limits: Some(self.limits),
+            limits: self.limits,
             life: 99,
             known: self.known,
             lotteries: 0,
@@ -162,22 +162,22 @@ impl Both<'_> {
         let state = self.room.state();
         assert_eq!(
             (
-                reply.drawn,
-                reply.drawn - reply.called,
-                reply.inside,
-                reply.pending
+                reply.snapshot.drawn,
+                reply.snapshot.drawn - reply.snapshot.called,
+                reply.snapshot.inside,
+                reply.snapshot.pending
             ),
             (self.room.drawn(), state.waiting, state.inside, state.called),
             "{now:?} in {}",
             self.shared.name
         );
         assert_eq!(
-            reply.counts,
+            reply.snapshot.counts,
             self.room.counts(),
             "{now:?} in {}",
             self.shared.name
         );
-        assert!(reply.inside + reply.pending <= 6);
+        assert!(reply.snapshot.inside + reply.snapshot.pending <= 6);
     }
 }
 
@@ -244,7 +244,7 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
             RoomDone::Drawn(1008, false)
         );
         let reply = shared.ask(&[], at(3)).await;
-        assert_eq!((reply.drawn, reply.called), (1008, 3));
+        assert_eq!((reply.snapshot.drawn, reply.snapshot.called), (1008, 3));
         // A session that its gateway is sure of is there again.
         for (number, is_sure, found) in [(3, false, 0), (3, true, 1), (2000, true, 0)] {
             let op = RoomOp::Touch {
@@ -325,11 +325,15 @@ fn an_opening_is_a_lottery_of_all_who_came_before() {
             );
         }
         let reply = shared.ask(&[], at(4999)).await;
-        assert!(!reply.is_open && reply.lotteries.is_empty());
+        assert!(!reply.snapshot.is_open && reply.snapshot.lotteries.is_empty());
         // A gateway that does not know of it is told, and nothing is done.
         let reply = shared.ask(&[RoomOp::Draw], at(5000)).await;
         assert_eq!(
-            (reply.is_open, reply.done.clone(), reply.drawn),
+            (
+                reply.snapshot.is_open,
+                reply.done.clone(),
+                reply.snapshot.drawn
+            ),
             (true, None, 10)
         );
         let lottery = Lottery {
@@ -337,7 +341,7 @@ fn an_opening_is_a_lottery_of_all_who_came_before() {
             count: 10,
             keys: KEYS,
         };
-        assert_eq!(reply.lotteries, [lottery]);
-        assert_eq!((reply.called, reply.pending), (2, 2));
+        assert_eq!(reply.snapshot.lotteries, [lottery]);
+        assert_eq!((reply.snapshot.called, reply.snapshot.pending), (2, 2));
     });
 }

@@ -1,28 +1,29 @@
 //! Responses that the gateway creates itself.
 
+mod redirect;
+mod room;
+
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::future::poll_fn;
-use std::num::NonZeroU16;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
-use super::page::{ChosenPage, PageBody, PageValues, ReplyBody, RoomValues};
+use super::page::{ChosenPage, PageBody, PageValues, ReplyBody};
 use super::ratelimit_headers;
 use super::record::RequestRecord;
-use super::request_info::{RequestInfo, UnfitRequest};
+use super::request_info::UnfitRequest;
 use super::retry_after::RetryAfter;
 use super::room_fields::RoomFields;
 use super::{request_id, rewrite};
-use crate::config::{Media, Page, PageContent, RejectBody, Route};
+use crate::config::{Media, Page, RejectBody, Route};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
+use room::RoomBody;
 
 /// A response of the gateway's own: a short text in plain, or a page of the route.
 #[derive(Debug)]
@@ -42,18 +43,6 @@ enum Body<'a> {
     Room(Box<RoomBody<'a>>),
 }
 
-/// What a visitor gets who waits in the room of the origin.
-#[derive(Debug)]
-enum RoomBody<'a> {
-    /// A program: JSON, or plain text.
-    Text { text: String, is_json: bool },
-    /// A browser.
-    Page {
-        content: &'a Arc<PageContent>,
-        values: RoomValues,
-    },
-}
-
 /// The fields that only some responses have.
 #[derive(Debug)]
 enum MoreFields {
@@ -64,33 +53,6 @@ enum MoreFields {
     Location(Box<str>),
     /// Those of a waiting room.
     Room(Box<RoomFields>),
-}
-
-impl<'a> RoomBody<'a> {
-    fn content(&self) -> Option<&'a Arc<PageContent>> {
-        match self {
-            Self::Text { .. } => None,
-            Self::Page { content, .. } => Some(content),
-        }
-    }
-
-    fn values(&self) -> Option<&RoomValues> {
-        match self {
-            Self::Text { .. } => None,
-            Self::Page { values, .. } => Some(values),
-        }
-    }
-
-    fn text(&self) -> (&str, Media) {
-        match self {
-            Self::Text {
-                text,
-                is_json: true,
-            } => (text, Media::Json),
-            Self::Text { text, .. } => (text, Media::Plain),
-            Self::Page { .. } => ("", Media::Html),
-        }
-    }
 }
 
 impl<'a> Reply<'a> {
@@ -123,38 +85,6 @@ impl<'a> Reply<'a> {
                 Self::plain(400, "A cookie that limits read stands inside another one\n")
             }
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
-        }
-    }
-
-    /// The response to a request that must be sent again over TLS, to this port.
-    ///
-    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
-    pub(super) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
-        if info.host.is_empty() {
-            return Self::unfit(UnfitRequest::Host);
-        }
-        let mut url = format!("https://{}", info.host);
-        if port.get() != 443 {
-            // Writing to a string does not fail.
-            let _ = write!(url, ":{port}");
-        }
-        let target = info.head.path_and_query();
-        if !target.starts_with(b"/") {
-            url.push('/');
-        }
-        // `*` stands for the whole server. The parser lets only visible characters of ASCII
-        // through, and others, which are percent-encoded here.
-        for byte in target.iter().filter(|_| target != b"*") {
-            match byte {
-                b'!'..=b'~' => url.push(char::from(*byte)),
-                _ => {
-                    let _ = write!(url, "%{byte:02X}");
-                }
-            }
-        }
-        Self {
-            more: MoreFields::Location(url.into()),
-            ..Self::of_status(308)
         }
     }
 
@@ -245,37 +175,6 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The response to a program that waits in the room of the origin.
-    pub(super) fn of_room(status: u16, text: String, is_json: bool, fields: RoomFields) -> Self {
-        Self {
-            more: MoreFields::Room(Box::new(fields)),
-            body: Body::Room(Box::new(RoomBody::Text { text, is_json })),
-            ..Self::plain(status, "")
-        }
-    }
-
-    /// The response to a browser that waits in the room of the origin.
-    pub(super) fn of_room_page(
-        status: u16,
-        content: &'a Arc<PageContent>,
-        values: RoomValues,
-        fields: RoomFields,
-    ) -> Self {
-        Self {
-            more: MoreFields::Room(Box::new(fields)),
-            body: Body::Room(Box::new(RoomBody::Page { content, values })),
-            ..Self::plain(status, "")
-        }
-    }
-
-    /// The response to a request that only asks whether its visitor is let in, and is.
-    pub(super) fn of_new_session(fields: RoomFields) -> Self {
-        Self {
-            more: MoreFields::Room(Box::new(fields)),
-            ..Self::plain(204, "")
-        }
-    }
-
     /// The same response, which says when to come again.
     pub(super) fn after(self, span: Duration) -> Self {
         Self {
@@ -304,14 +203,6 @@ impl<'a> Reply<'a> {
             Body::Room(room) => return room.content().map(ChosenPage::of_all),
         };
         ChosenPage::of(record, self.status).or(own.map(ChosenPage::of_all))
-    }
-
-    /// Puts what a visitor keeps: no route removes it, else nobody would ever be let in.
-    fn put_room(&self, record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
-        record.put_session(put);
-        if let MoreFields::Room(fields) = &self.more {
-            fields.put(put);
-        }
     }
 
     /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".

@@ -35,7 +35,7 @@ struct KnownSession {
 }
 
 /// What the store says of a room.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomSnapshot {
     /// The last number that was drawn.
     pub drawn: u64,

@@ -5,7 +5,7 @@ use crate::limit::Moment;
 
 /// Bounds of `Retry-After`, in seconds.
 const MIN_RETRY: f64 = 2.0;
-const MAX_RETRY: f64 = 60.0;
+const MAX_RETRY: f64 = MAX_RETRY_AFTER.as_secs_f64();
 /// No visitor is told to ask again later than after this time.
 pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// Over how many seconds after the opening those are spread who came before it.

@@ -1,0 +1,41 @@
+//! The response to a request that must be sent again over TLS.
+
+use std::fmt::Write as _;
+use std::num::NonZeroU16;
+
+use super::super::request_info::{RequestInfo, UnfitRequest};
+use super::{MoreFields, Reply};
+
+impl Reply<'_> {
+    /// The response to a request that must be sent again over TLS, to this port.
+    ///
+    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
+    pub(in crate::http::exchange) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
+        if info.host.is_empty() {
+            return Self::unfit(UnfitRequest::Host);
+        }
+        let mut url = format!("https://{}", info.host);
+        if port.get() != 443 {
+            // Writing to a string does not fail.
+            let _ = write!(url, ":{port}");
+        }
+        let target = info.head.path_and_query();
+        if !target.starts_with(b"/") {
+            url.push('/');
+        }
+        // `*` stands for the whole server. The parser lets only visible characters of ASCII
+        // through, and others, which are percent-encoded here.
+        for byte in target.iter().filter(|_| target != b"*") {
+            match byte {
+                b'!'..=b'~' => url.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(url, "%{byte:02X}");
+                }
+            }
+        }
+        Self {
+            more: MoreFields::Location(url.into()),
+            ..Self::of_status(308)
+        }
+    }
+}
