@@ -71,6 +71,7 @@ pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::balance::Balance;
 pub use tables::client_auth::ClientAuth;
+pub use tables::collapse::Collapse;
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;

@@ -1,6 +1,6 @@
 //! Variables of the environment in strings: `"${REDIS_URL}"`.
 //!
-//! Keys of zones, of `balance` and of `bind` keep their own variables, and have none of the environment.
+//! Keys of zones, of `balance`, of `bind` and of `collapse` keep their own variables, and have none of the environment.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -185,7 +185,10 @@ fn is_key(path: &[String]) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     matches!(
         path[..],
-        ["zones", _, "key"] | ["origins", _, "balance"] | ["origins", _, "room", "bind"]
+        ["zones", _, "key"]
+            | ["origins", _, "balance"]
+            | ["origins", _, "room", "bind"]
+            | ["routes", _, "collapse", "key"]
     )
 }
 

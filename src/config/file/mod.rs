@@ -239,6 +239,7 @@ fn settings<'r>(
     };
     for route in &mut settings.routes {
         route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins);
+        route.collapse_stamp = route.stamp(&settings.origins);
         route.jwt = Arc::clone(&jwt);
     }
     let places = warnings::Places {

@@ -2,7 +2,7 @@ use super::CostRule;
 use crate::config::spelling::{is_field, is_same_field};
 use crate::config::{KeyTemplate, Origin, Part, Route, Variable, Zone};
 
-/// What the limits of a route read from the fields and the query of a request.
+/// What the limits and `collapse` of a route read from the fields and the query of a request.
 ///
 /// A client must not be able to say one thing to the gateway and another to the origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const LISTS: [&str; 16] = [
 ];
 
 impl RequestInputs {
-    /// What the limits, the gate, the waiting room and the cost of a route read.
+    /// What the limits, the gate, the waiting room, `collapse` and the cost of a route read.
     pub(in crate::config) fn of(route: &Route, zones: &[Zone], origins: &[Origin]) -> Self {
         let origin = route.origin().and_then(|origin| origins.get(origin));
         let limits = route.limits.iter().map(|limit| limit.zone);
@@ -48,6 +48,7 @@ impl RequestInputs {
         let used = used.chain(room.and_then(|room| Some(room.draw?.zone)));
         let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
         let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
+        let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));
         let mut inputs = Self::default();
         let authorization = "authorization".to_owned();
         for part in keys.flat_map(KeyTemplate::parts) {

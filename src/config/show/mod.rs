@@ -27,8 +27,7 @@ pub fn show(settings: &Settings) -> String {
     }
     out.table(&["redis"], settings.redis.shown(settings));
     for (index, route) in settings.routes.iter().enumerate() {
-        out.title("[[routes]]", &["routes", &index.to_string()]);
-        out.fields(route.rows(settings));
+        out.route(index, route.rows(settings));
     }
     out.table(&["log"], settings.log.shown(settings));
     out.text
@@ -54,6 +53,22 @@ impl Page<'_> {
         for (name, shown) in tables {
             if let Shown::Table(rows) = shown {
                 self.table(&[path, &[&name]].concat(), rows);
+            }
+        }
+    }
+
+    /// Writes one of the routes, and the tables in it.
+    fn route(&mut self, index: usize, rows: Rows) {
+        let index = index.to_string();
+        let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
+        let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
+        self.title("[[routes]]", &["routes", &index]);
+        self.fields(fields);
+        for (name, shown) in tables {
+            if let Shown::Table(rows) = shown {
+                // Its title has no index: it belongs to the route above it.
+                self.title(&format!("[routes.{name}]"), &["routes", &index, &name]);
+                self.fields(rows);
             }
         }
     }

@@ -10,8 +10,8 @@ use ipnet::IpNet;
 use super::values;
 use crate::config::of_table::{Kind, Shown, kind};
 use crate::config::schema::{
-    DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM, SIZE_FORM,
-    TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
+    DURATION_FORM, DURATION_OR_NONE_FORM, Form, HEAD_SIZE_FORM, NETWORK_FORM, RATE_FORM,
+    SIZE_ABOVE_ZERO_FORM, SIZE_FORM, TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
 };
 use crate::config::size::show_size;
 use crate::config::toml_string::toml_text;
@@ -98,6 +98,12 @@ pub(in crate::config) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
     |node| values::size(node).map(NonZeroU64::new),
     |it| shown(&show_size(it.map_or(0, NonZeroU64::get))),
 );
+
+/// A size that is never zero.
+pub(in crate::config) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
+    kind(SIZE_ABOVE_ZERO_FORM, values::size_above_zero, |it| {
+        shown(&show_size(it.get()))
+    });
 
 /// The largest head of a message.
 pub(in crate::config) const HEAD_SIZE: Kind<usize> =

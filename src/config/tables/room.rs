@@ -71,7 +71,7 @@ const CLAIMS: (u64, u64) = (4 * SECOND, 3600 * SECOND);
 
 const IDLE: Kind<Duration> = Kind {
     form: Form::Duration(IDLES.0, IDLES.1),
-    read: |node| between(node, IDLES),
+    read: |node| values::duration_between(node, IDLES),
     ..DURATION
 };
 
@@ -85,19 +85,10 @@ const CLAIM: Kind<Duration> = Kind {
             node.wrong(&format!("a visitor is told to ask again after 2s at the earliest, so a shorter time than {least} would take the turn of visitors who keep to that; raise it to at least {least}; found {found}"));
             return None;
         }
-        between(node, CLAIMS)
+        values::duration_between(node, CLAIMS)
     },
     ..DURATION
 };
-
-/// A duration from so many to so many nanoseconds.
-fn between(node: Node, (least, most): (u64, u64)) -> Option<Duration> {
-    let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
-    let span = values::duration(node)?;
-    let fits = Some(span).filter(|span| (least..=most).contains(span));
-    let (least, most) = (show_duration(least), show_duration(most));
-    fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
-}
 
 const PAGE: Kind<Option<Page>> = kind(
     NOT_EMPTY_FORM,

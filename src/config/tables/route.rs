@@ -1,6 +1,6 @@
 //! `[[routes]]`.
 
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::{
-    ClientNetworks, CostRule, FieldEdits, HostPattern, HostRank, Jwt, KeyTemplate, Matcher,
-    Networks, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
-    Statuses,
+    ClientNetworks, Collapse, CostRule, FieldEdits, HostPattern, HostRank, Jwt, KeyTemplate,
+    Matcher, Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs,
+    RouteLimit, Settings, Statuses,
 };
 use crate::limit::Moment;
 
@@ -90,7 +90,15 @@ table! {
         + limits: Field::of(limit::FORM).or("[]").shown_at(1), NextRequest,
             "The zones that limit these requests; without limits a route only forwards.",
             |it, settings| limit::shown(&it.limits, &settings.zones);
-        /// What its limits read from the fields and the query of a request.
+        /// Which of its requests share an answer, and for how long; `None`: none do.
+        collapse: Option<Arc<Collapse>>;
+        + collapse: Field::of(Form::Table(Collapse::TABLE)), NextRequest,
+            "Equal requests that come together get one answer of the origin.",
+            |it, settings| shown_table(it.collapse.as_deref(), settings);
+        /// A hash of what decides how the origin answers a request, and which requests are equal;
+        /// 0 without `collapse`. It is the same for each load of one file.
+        collapse_stamp: u64;
+        /// What its limits and `collapse` read from the fields and the query of a request.
         inputs: RequestInputs;
         /// How tokens of clients are verified: those of the whole file.
         jwt: Arc<[Jwt]>;
@@ -113,16 +121,17 @@ table! {
         origin_pages: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
             "Send these files in place of the origin's responses 502 to 504, too.";
         headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]").shown_at(1), NextRequest,
-            "Fields that tell the client about its limits.";
+            "Fields that tell the client about its limits, and whether its answer is shared.";
     }
 }
 
 /// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 15] = [
+pub(in crate::config) const NOT_REFUSED: [&str; 16] = [
     "origin",
     "class",
     "room",
     "limits",
+    "collapse",
     "cost",
     "refund",
     "max_wait",
@@ -153,17 +162,18 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
     |node| {
         let names = RatelimitHeaders::NAMES.map(|name| (name, name));
         let names = values::list("[\"x-ratelimit\"]", values::choice(&names))(node)?;
-        let [x_ratelimit, ratelimit, server_timing] =
+        let [x_ratelimit, ratelimit, server_timing, shared] =
             RatelimitHeaders::NAMES.map(|name| names.contains(&name));
         Some(RatelimitHeaders {
             x_ratelimit,
             ratelimit,
             server_timing,
+            shared,
         })
     },
     |it| {
         let names = RatelimitHeaders::NAMES.into_iter();
-        let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing]);
+        let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing, it.shared]);
         let names = named.filter(|(_, is_on)| *is_on);
         Some(Shown::Value(list(names.map(|(name, _)| toml_text(name)))))
     },
@@ -270,6 +280,26 @@ impl Route {
         self.selector() == other.selector()
     }
 
+    /// The hash for `collapse_stamp`.
+    pub(in crate::config) fn stamp(&self, origins: &[Origin]) -> u64 {
+        let Some(collapse) = &self.collapse else {
+            return 0;
+        };
+        let mut hasher = DefaultHasher::new();
+        self.selector().hash(&mut hasher);
+        if let Some(origin) = self.origin().and_then(|origin| origins.get(origin)) {
+            origin.name.hash(&mut hasher);
+            for server in &origin.servers {
+                server.url.hash(&mut hasher);
+            }
+            format!("{:?}", origin.host).hash(&mut hasher);
+        }
+        format!("{:?}{:?}", self.rewrite, self.request_fields).hash(&mut hasher);
+        collapse.key.hash(&mut hasher);
+        (&collapse.vary, &collapse.cookies).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// How the route ranks for this host, and `None` if it does not take it.
     #[must_use]
     pub fn host_rank(&self, host: &str) -> Option<HostRank> {
@@ -292,11 +322,15 @@ impl Route {
 
 impl RatelimitHeaders {
     /// Their names in the file, in the order of the fields here.
-    const NAMES: [&'static str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
+    const NAMES: [&'static str; 4] = ["x-ratelimit", "ratelimit", "server-timing", "shared"];
 }
 
-/// Header fields that tell a client about its limits.
+/// Header fields that tell a client about its limits and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of a list of the file, and any of them go together"
+)]
 pub struct RatelimitHeaders {
     /// `X-RateLimit-Limit` and related fields.
     pub x_ratelimit: bool,
@@ -304,4 +338,6 @@ pub struct RatelimitHeaders {
     pub ratelimit: bool,
     /// `Server-Timing`: how long the request waited in the queue.
     pub server_timing: bool,
+    /// `X-Drip-Shared`: how an answer of a route with `collapse` was shared.
+    pub shared: bool,
 }

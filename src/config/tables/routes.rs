@@ -7,7 +7,7 @@ use super::limit::{self, Zones};
 use super::names::{index, list};
 use super::prelude::*;
 use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
-use super::{cost, page, rewrite};
+use super::{collapse, cost, page, rewrite};
 use crate::config::suggest::nearest;
 use crate::config::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
@@ -138,8 +138,15 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
         page::check_origin_pages(node, &route);
     }
     let rewrite = rewrite::read(&mut fields, is_known.then_some(&route.path));
+    let methods = (!fields.is_wrong("methods")).then_some(&route.methods[..]);
+    let collapse = fields.get("collapse");
+    let collapse = collapse.map(|node| collapse::read(node, methods));
     let is_right = !fields.has_wrong();
     fields.finish();
+    route.collapse = match collapse {
+        Some(collapse) => Some(Arc::new(collapse?)),
+        None => None,
+    };
     route.limits = limits?;
     for RouteLimit { limit, .. } in &mut route.limits {
         limit.max_wait = route.max_wait;

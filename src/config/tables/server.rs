@@ -67,6 +67,8 @@ table! {
             "Largest request head: \"1KB\" to \"1MB\".";
         max_body_size: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "Largest request body; \"0\": no limit.";
+        shared_answers: NonZeroU64 = SIZE_ABOVE_ZERO.or("\"64MB\""), Now,
+            "Memory for the answers that routes with collapse share; those not used for longest go first.";
         shutdown_timeout: Duration = DURATION.or("\"30s\""), Now,
             "How long a stop lets waiting requests drain.";
         request_id: Option<Box<str>> = REQUEST_ID.optional(), NextRequest,

@@ -111,6 +111,18 @@ pub(in crate::config) fn duration(node: Node) -> Option<Duration> {
     })
 }
 
+/// A duration from so many to so many nanoseconds.
+pub(in crate::config) fn duration_between(
+    node: Node,
+    (least, most): (u64, u64),
+) -> Option<Duration> {
+    let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
+    let span = duration(node)?;
+    let fits = Some(span).filter(|span| (least..=most).contains(span));
+    let (least, most) = (show_duration(least), show_duration(most));
+    fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
+}
+
 /// A duration that is never zero, because nothing can be done in no time.
 pub(in crate::config) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;

@@ -1,0 +1,149 @@
+//! `[routes.collapse]`.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::prelude::*;
+use super::zone::key;
+use crate::config::{KeyTemplate, show_size};
+
+table! {
+    /// `[routes.collapse]`: equal requests that come together are answered by one departure.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Collapse {
+        /// Never constant.
+        key: KeyTemplate = KEY.or("\"$scheme$host$request_uri\""), NextRequest,
+            "Requests with the same value of this key, and of the fields in vary, share an answer.";
+        /// In lower case, without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES).
+        vary: Vec<String> = VARY.or("[\"accept-encoding\", \"accept-language\"]"), NextRequest,
+            "Request fields that are part of the key; an answer whose Vary names another one is not shared.";
+        /// Zero: it answers only those who waited for it. At most an hour.
+        keep: Duration = KEEP.or("\"0\""), NextRequest,
+            "How long an answer serves newcomers, up to 1h; \"0\": only those who waited for it.";
+        /// After the end of `keep`. Zero: not at all. At most a week.
+        stale: Duration = STALE.or("\"0\""), NextRequest,
+            "How long after keep an answer may serve while the origin is in trouble, up to 7d; \"0\": not at all.";
+        /// In bytes; at most 1 GB.
+        max_size: NonZeroU64 = MAX_SIZE.or("\"1MB\""), NextRequest,
+            "Largest body of an answer that is shared: \"1B\" to \"1GB\".";
+        /// Without duplicates; at most [`MAX_NAMES`](Self::MAX_NAMES). `None`: any cookie does.
+        cookies: Option<Vec<String>> = COOKIES.optional(), NextRequest,
+            "A request with one of these cookies does not share, and its other cookies are ignored. Default: a request with any cookie does not share.";
+    }
+}
+
+const KEY: Kind<KeyTemplate> = kind(
+    Form::Template("(.|\\n)+"),
+    |node| {
+        let key = key(node)?;
+        if key.is_constant() {
+            node.wrong(&format!("without a variable all requests of the route would get one answer; name one such as \"$request_uri\", or remove key; found {}", node.found()));
+            return None;
+        }
+        Some(key)
+    },
+    // A key has variables of its own, and none of the environment.
+    |it| bare(&toml_string(&it.to_string())),
+);
+
+const VARY: Kind<Vec<String>> = kind(
+    Form::List(&HEADER_NAME_FORM, 0),
+    |node| names("[\"accept-encoding\"]", node, field),
+    |it| texts(it),
+);
+
+const COOKIES: Kind<Option<Vec<String>>> = kind(
+    Form::List(&HEADER_NAME_FORM, 0),
+    |node| names("[\"session\"]", node, cookie).map(Some),
+    |it| texts(it.as_ref()?),
+);
+
+const HOUR: u64 = 3600 * 1_000_000_000;
+/// Shortest and longest `keep`, in nanoseconds.
+const KEEPS: (u64, u64) = (0, HOUR);
+/// Shortest and longest `stale`, in nanoseconds.
+const STALES: (u64, u64) = (0, 7 * 24 * HOUR);
+
+const KEEP: Kind<Duration> = Kind {
+    form: Form::Duration(KEEPS.0, KEEPS.1),
+    read: |node| values::duration_between(node, KEEPS),
+    ..DURATION
+};
+
+const STALE: Kind<Duration> = Kind {
+    form: Form::Duration(STALES.0, STALES.1),
+    read: |node| values::duration_between(node, STALES),
+    ..DURATION
+};
+
+/// Smallest and largest `max_size`, in bytes.
+const SIZES: (u64, u64) = (1, 1 << 30);
+
+const MAX_SIZE: Kind<NonZeroU64> = Kind {
+    form: Form::Size(SIZES.0, SIZES.1),
+    read: |node| {
+        let (least, most) = SIZES;
+        let size = Some(values::size(node)?).filter(|size| (least..=most).contains(size));
+        let (least, most) = (show_size(least), show_size(most));
+        let size = size.and_then(NonZeroU64::new);
+        size.or_else(|| node.expected(&format!("a size from {least} to {most}")))
+    },
+    ..SIZE_ABOVE_ZERO
+};
+
+/// Reads a list of names. A message shows the example.
+fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Option<Vec<String>> {
+    let names = values::list(example, read)(node)?;
+    if names.len() > Collapse::MAX_NAMES {
+        node.wrong(&format!(
+            "a list has at most {} names; found {}",
+            Collapse::MAX_NAMES,
+            names.len()
+        ));
+        return None;
+    }
+    Some(names)
+}
+
+/// Reads the name of a request field that answers may differ by.
+fn field(node: Node) -> Option<String> {
+    const WHAT: &str = "the name of a header field such as \"accept-encoding\"";
+    let Some(name) = node.value.as_str() else {
+        return node.expected(WHAT);
+    };
+    let name = name.to_ascii_lowercase();
+    let wrong = match &*name {
+        "*" => {
+            "\"*\" means that no two requests are equal, so nothing would be shared; name the fields, or remove [routes.collapse]"
+        }
+        "cookie" => {
+            "the whole Cookie differs for nearly every client; remove it, and name in cookies those without which a request may share"
+        }
+        "authorization" => "requests with credentials are never shared; remove it",
+        name if !values::is_token(name) => return node.expected(WHAT),
+        _ => return Some(name),
+    };
+    node.wrong(wrong);
+    None
+}
+
+/// Reads the name of a cookie (RFC 6265, section 4.1.1).
+fn cookie(node: Node) -> Option<String> {
+    let name = node.value.as_str().filter(|name| values::is_token(name));
+    let name = name.map(str::to_owned);
+    name.or_else(|| node.expected("the name of a cookie such as \"session\""))
+}
+
+impl Collapse {
+    /// Most names of `vary`, and of `cookies`. A request is compared with each.
+    pub const MAX_NAMES: usize = 16;
+}
+
+/// Reads `[routes.collapse]`, if the route has it. `methods`: those of the route, if they are right.
+pub(super) fn read(node: Node, methods: Option<&[String]>) -> Option<Collapse> {
+    let fields = Fields::of(node, "[routes.collapse]".to_owned(), Collapse::TABLE)?;
+    if methods.is_some_and(|all| !all.is_empty() && !all.iter().any(|it| it == "GET")) {
+        node.tell("only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table");
+    }
+    Some(Collapse::of(fields))
+}
