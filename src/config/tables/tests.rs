@@ -8,13 +8,14 @@ use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{Effect, Form, Table};
 use crate::config::{
-    Backoff, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route, Server, Tls, Zone,
+    Backoff, Collapse, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route, Server,
+    Tls, Zone,
 };
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// The titles of sections with a table of fields.
-const SECTIONS: [(&str, Table); 15] = [
+const SECTIONS: [(&str, Table); 16] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", LISTEN),
     ("## `[server.tls]`", Tls::TABLE),
@@ -29,6 +30,7 @@ const SECTIONS: [(&str, Table); 15] = [
     ("## `[redis]`", Redis::TABLE),
     ("## `[[routes]]`", Route::TABLE),
     ("### Limits", LIMIT),
+    ("## `[routes.collapse]`", Collapse::TABLE),
     ("## `[log]`", Log::TABLE),
 ];
 

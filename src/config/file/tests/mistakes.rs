@@ -6,7 +6,7 @@ use crate::config::schema::Table;
 use crate::config::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
 use crate::config::tables::limit::LIMIT;
 use crate::config::tables::listen::LISTEN;
-use crate::config::{Backoff, Health, Plan, Route, Tls, Zone};
+use crate::config::{Backoff, Collapse, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
@@ -20,6 +20,7 @@ const TABLES: &[(&str, Table)] = &[
     ("[zones.z.plans.gold]", Plan::TABLE),
     ("[redis]", Redis::TABLE),
     ("[[routes]]", Route::TABLE),
+    ("[[routes]]\n[routes.collapse]", Collapse::TABLE),
     ("[[routes]]\n[[routes.limits]]", LIMIT),
     ("[[routes]]\n[routes.cost]", COST_HEADER),
     ("[[routes]]\n[routes.cost]", COST_BODY),
@@ -80,6 +81,8 @@ fn each_wrong_item_of_a_list_is_named() {
         "[[routes]]\nlimits = ",
         "[[routes]]\nrefund = ",
         "[[routes]]\nheaders = ",
+        "[[routes]]\n[routes.collapse]\nvary = ",
+        "[[routes]]\n[routes.collapse]\ncookies = ",
     ] {
         let text = format!("{before}[1.5, 2001-01-01]\n");
         let column = before.lines().last().unwrap().chars().count() + 2;

@@ -1,3 +1,4 @@
+mod collapse;
 mod environment;
 mod gate;
 mod in_flight;
@@ -195,7 +196,7 @@ const CASES: &[Case] = &[
     ("\"app\"", "\"app\"\nreject_body = 1",
      r#"11:15: reject_body: expected a text in quotes, or a file such as { file = "busy.html" }; found 1"#),
     ("\"app\"", "\"app\"\nheaders = [\"x-rate-limit\"]",
-     r#"11:12: headers: expected "x-ratelimit" or "ratelimit" or "server-timing"; found "x-rate-limit"; did you mean "x-ratelimit"?"#),
+     r#"11:12: headers: expected "x-ratelimit" or "ratelimit" or "server-timing" or "shared"; found "x-rate-limit"; did you mean "x-ratelimit"?"#),
     ("\"app\"", "\"app\"\nheaders = \"ratelimit\"",
      r#"11:11: headers: expected a list such as ["x-ratelimit"]; found "ratelimit""#),
     ("\"app\"", "\"app\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
@@ -248,6 +249,7 @@ fn each_problem_is_told_with_its_place() {
         plans::CASES,
         jwt::CASES,
         room::CASES,
+        collapse::CASES,
     ]
     .concat()
     {
@@ -283,7 +285,7 @@ level = "é"; format = "xml"
 "#
     .replace("; ", "\n");
     let expected = r#"
-2:1: "wrokers" is not a field of [server], whose fields are listen, admin, admin_hosts, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shutdown_timeout, request_id, state, tls; did you mean workers?
+2:1: "wrokers" is not a field of [server], whose fields are listen, admin, admin_hosts, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, shutdown_timeout, request_id, state, tls; did you mean workers?
 4:1: [zones.a] has no key; add one such as key = "$remote_addr"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
 7:1: é: a name is made of letters, digits, _, - and .

@@ -46,6 +46,7 @@ fn all_cases() -> Vec<Case> {
         plans::CASES,
         room::CASES,
         routes::CASES,
+        collapse::CASES,
         warnings::CASES,
     ];
     cases.concat()
@@ -173,6 +174,13 @@ const UNSEEN: &[&str] = &[
     "from 1 to 4 secrets; found 5",
     "without a variable all visitors",
     "would not be limited",
+    // Answers that are shared.
+    "without a variable all requests of the route",
+    "a list has at most 16 names",
+    "and methods of this route has no GET",
+    "nothing would be shared",
+    "the whole Cookie differs",
+    "requests with credentials are never shared",
 ];
 
 #[test]
@@ -243,6 +251,10 @@ cost = { response_header = "a", max = 2 }
 [[routes]]
 path = "/refused"
 refuse = 403
+[[routes]]
+path = "/news/"
+origin = "app"
+collapse = {}
 "#;
 
 #[test]

@@ -38,6 +38,19 @@ macro_rules! leased {
     };
 }
 
+/// A file whose zone has this key, and whose route this line.
+macro_rules! shared {
+    ($key:literal, $line:literal) => {
+        concat!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"",
+            $key,
+            "\"\nrate = \"10r/s\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\" }]\n",
+            $line,
+            "\n",
+        )
+    };
+}
+
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     // A key that was meant to be a variable.
@@ -58,6 +71,24 @@ pub(super) const CASES: &[Case] = &[
     ("origin = \"app\"", "origin = \"app\"\nroom = true",
      "11:8: warning: room: origin app has no waiting room, so this does nothing; add [origins.app.room], or remove it"),
     ("origin = \"app\"", "origin = \"app\"\nroom = false", ""),
+    // Answers that are shared between clients that a limit tells apart.
+    (SMALLEST, shared!("$http_x_api_key", "collapse = {}"),
+     r#"10:12: warning: collapse: answers are shared between clients that differ in $http_x_api_key, by which a limit of this route tells them apart; if the origin answers by it, add "x-api-key" to vary"#),
+    (SMALLEST, shared!("$host$http_x_tenant", "collapse = { vary = [\"accept-encoding\"] }"),
+     r#"10:21: warning: vary: answers are shared between clients that differ in $http_x_tenant, by which a limit of this route tells them apart; if the origin answers by it, add "x-tenant" to vary"#),
+    (SMALLEST, shared!("$http_x_api_key", "collapse = { vary = [\"X-API-Key\"] }"), ""),
+    (SMALLEST, shared!("$http_x_api_key", "collapse = { key = \"$uri$http_x_api_key\" }"), ""),
+    (SMALLEST, shared!("$http_x_api_key", "collapse = {}\nrequest_headers = { \"x-api-key\" = false }"), ""),
+    (SMALLEST, shared!("$http_authorization$http_user_agent$remote_addr$arg_a", "collapse = {}"), ""),
+    (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [\"session\"] }"),
+     r#"10:24: warning: cookies: answers are shared between clients that differ in $cookie_id, by which a limit of this route tells them apart; if the origin answers by it, add "id" to cookies"#),
+    (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [\"id\"] }"), ""),
+    (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [], key = \"$uri$cookie_id\" }"), ""),
+    (SMALLEST, shared!("$cookie_id", "collapse = {}"), ""),
+    // An answer for which there is no memory.
+    (SMALLEST, shared!("$host", "collapse = { max_size = \"2MB\" }\n[server]\nshared_answers = \"1MB\""),
+     "10:25: warning: max_size: an answer of 2MB does not fit into shared_answers of [server], which is 1MB; raise that, or lower max_size"),
+    (SMALLEST, shared!("$host", "collapse = {}\n[server]\nshared_answers = \"1MB\""), ""),
     // A star that was meant to be a wildcard.
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),

@@ -4,12 +4,14 @@
 
 mod addresses;
 mod bursts;
+mod collapse;
 mod keys;
 mod server;
 mod streams;
 
 use self::addresses::exempt;
 use self::bursts::{lease, never_full, plan_bursts, unused_burst};
+use self::collapse::collapse;
 use self::keys::key;
 use self::server::server;
 use self::streams::{nothing_waits, refused_streams};
@@ -44,6 +46,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     for (route, node) in settings.routes.iter().zip(&places.routes) {
         wildcard(route, *node);
         room(settings, route, *node);
+        collapse(settings, route, *node);
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);

@@ -1,0 +1,230 @@
+//! `[routes.collapse]`.
+
+use std::time::Duration;
+
+use super::*;
+use crate::config::{Collapse, Route, changes, show};
+
+const LIMITS: &str = "limits = [{ zone = \"per_client\", burst = 20 }]\n";
+
+/// The limits of the route, and its table with these lines.
+macro_rules! collapse {
+    ($lines:literal) => {
+        concat!(
+            "limits = [{ zone = \"per_client\", burst = 20 }]\n[routes.collapse]\n",
+            $lines
+        )
+    };
+}
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    (LIMITS, collapse!(""), ""),
+    (LIMITS, "collapse = true\n",
+     "11:12: collapse: expected a table; found true"),
+    (LIMITS, collapse!("kept = \"1s\""),
+     r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, max_size, cookies; did you mean keep?"#),
+    // Each field.
+    (LIMITS, collapse!("key = \"all\""),
+     r#"13:7: key: without a variable all requests of the route would get one answer; name one such as "$request_uri", or remove key; found "all""#),
+    (LIMITS, collapse!("key = \"\""),
+     r#"13:7: key: a key is made of variables such as "$remote_addr", or of a text alone for one bucket for all clients; found """#),
+    (LIMITS, collapse!("key = \"$request_url\""),
+     r#"13:7: key: $request_url is not a variable here; the variables are <ALLOWED>; found "$request_url""#),
+    (LIMITS, collapse!("key = \"$jwt_users_sub\""),
+     r#"13:7: key: $jwt_users_sub is of [jwt.users], which is not there; the file has none; add [jwt.users] with jwks = "keys.json""#),
+    (LIMITS, collapse!("key = \"${host}$uri$arg_page$ssl_client_serial\""), ""),
+    (LIMITS, collapse!("vary = \"accept-encoding\""),
+     r#"13:8: vary: expected a list such as ["accept-encoding"]; found "accept-encoding""#),
+    (LIMITS, collapse!("vary = [\"*\", \"Cookie\", \"authorization\", \"a b\", 1]"),
+     r#"13:9: vary: "*" means that no two requests are equal, so nothing would be shared; name the fields, or remove [routes.collapse]
+13:14: vary: the whole Cookie differs for nearly every client; remove it, and name in cookies those without which a request may share
+13:24: vary: requests with credentials are never shared; remove it
+13:41: vary: expected the name of a header field such as "accept-encoding"; found "a b"
+13:48: vary: expected the name of a header field such as "accept-encoding"; found 1"#),
+    (LIMITS, collapse!("vary = [\"x-a\", \"X-A\"]"),
+     r#"13:16: vary: "X-A" is listed twice; remove one"#),
+    (LIMITS, collapse!("vary = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\", \"m\", \"n\", \"o\", \"p\", \"q\"]"),
+     "13:8: vary: a list has at most 16 names; found 17"),
+    (LIMITS, collapse!("vary = []"), ""),
+    (LIMITS, collapse!("keep = \"61m\""),
+     r#"13:8: keep: expected a duration from 0 to 1h; found "61m""#),
+    (LIMITS, collapse!("keep = 1"),
+     r#"13:8: keep: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 1"#),
+    (LIMITS, collapse!("stale = \"169h\""),
+     r#"13:9: stale: expected a duration from 0 to 7d; found "169h""#),
+    (LIMITS, collapse!("keep = \"1h\"\nstale = \"168h\""), ""),
+    (LIMITS, collapse!("max_size = \"0\""),
+     r#"13:12: max_size: expected a size from 1B to 1GB; found "0""#),
+    (LIMITS, collapse!("max_size = \"1025MB\""),
+     r#"13:12: max_size: expected a size from 1B to 1GB; found "1025MB""#),
+    (LIMITS, collapse!("max_size = 1"), ""),
+    (LIMITS, collapse!("cookies = \"session\""),
+     r#"13:11: cookies: expected a list such as ["session"]; found "session""#),
+    (LIMITS, collapse!("cookies = [\"a=b\", \"s\", \"s\"]"),
+     r#"13:12: cookies: expected the name of a cookie such as "session"; found "a=b"
+13:24: cookies: "s" is listed twice; remove one"#),
+    (LIMITS, collapse!("cookies = []"), ""),
+    (LIMITS, collapse!("cookies = [\"s\", \"S\"]"), ""),
+    // What the route lacks.
+    ("origin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]\n", "refuse = 403\n[routes.collapse]\n",
+     "11:1: collapse: a route with refuse answers all its requests itself; remove this field or refuse"),
+    (LIMITS, "methods = [\"POST\", \"HEAD\"]\n[routes.collapse]\n",
+     "12:1: collapse: only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table"),
+    (LIMITS, "methods = [\"get\"]\n[routes.collapse]\n",
+     r#"11:12: methods: methods are written in capitals, "GET"; found "get""#),
+    (LIMITS, "methods = [\"POST\", \"GET\"]\n[routes.collapse]\n", ""),
+    // The memory of all routes.
+    ("", "server.shared_answers = \"0\"\n",
+     r#"1:25: shared_answers: expected a size above 0; found "0""#),
+    ("", "server.shared_answers = \"1GB\"\n", ""),
+];
+
+/// The route of the smallest file with these lines behind its limits.
+fn route(lines: &str) -> Route {
+    let settings = settings_with(LIMITS, &format!("{LIMITS}{lines}"));
+    settings.routes[0].clone()
+}
+
+fn collapse_of(lines: &str) -> Collapse {
+    let route = route(&format!("[routes.collapse]\n{lines}"));
+    Collapse::clone(route.collapse.as_ref().unwrap())
+}
+
+#[test]
+fn nothing_is_shared_without_the_table_and_each_field_has_a_default() {
+    let without = route("");
+    assert_eq!((without.collapse, without.collapse_stamp), (None, 0));
+    assert!(!without.headers.shared);
+    assert!(route("headers = [\"shared\"]").headers.shared);
+
+    let found = collapse_of("");
+    assert_eq!(found.key.to_string(), "$scheme$host$request_uri");
+    assert_eq!(found.vary, ["accept-encoding", "accept-language"]);
+    assert_eq!((found.keep, found.stale), (Duration::ZERO, Duration::ZERO));
+    assert_eq!((found.max_size.get(), found.cookies), (1 << 20, None));
+    let server = settings_with("", "# no change\n").server;
+    assert_eq!(server.shared_answers.get(), 64 << 20);
+}
+
+#[test]
+fn names_of_fields_have_no_case_and_those_of_cookies_have() {
+    let found = collapse_of("vary = [\"Accept\", \"X_Tenant\"]\ncookies = [\"Session\"]");
+    assert_eq!(found.vary, ["accept", "x_tenant"]);
+    assert_eq!(found.cookies, Some(vec!["Session".to_owned()]));
+    assert_eq!(collapse_of("cookies = []").cookies, Some(Vec::new()));
+}
+
+#[test]
+fn a_request_has_what_the_key_reads_at_most_once() {
+    let found = route("[routes.collapse]\nkey = \"$uri$http_x_tenant$cookie_a$arg_b\"").inputs;
+    let fields: Vec<&str> = found.single_fields().collect();
+    assert_eq!(fields, ["x-tenant"]);
+    assert_eq!(
+        (found.cookies(), found.arguments()),
+        (&["a".to_owned()][..], &["b".to_owned()][..])
+    );
+    assert_eq!(route("[routes.collapse]").inputs, route("").inputs);
+}
+
+/// A file whose routes share, with names for each value that counts.
+const SHARING: &str = r#"
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+host = "preserve"
+
+[origins.other]
+servers = ["http://127.0.0.1:9000"]
+
+[[routes]]
+path = "/news/"
+origin = "app"
+strip_prefix = "/news"
+request_headers = { x-version = "1" }
+
+[routes.collapse]
+key = "$host$request_uri"
+vary = ["accept"]
+keep = "1s"
+cookies = ["session"]
+"#;
+
+#[test]
+fn the_stamp_changes_with_the_answer_and_with_nothing_else() {
+    let stamp = |from: &str, to: &str| {
+        let text = SHARING.replacen(from, to, 1);
+        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        let again = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        let stamp = settings.routes[0].collapse_stamp;
+        assert_eq!(again.routes[0].collapse_stamp, stamp);
+        stamp
+    };
+    let usual = stamp("", "");
+    assert_ne!(usual, 0);
+    let counting = [
+        ("127.0.0.1:9000", "127.0.0.1:9001"),
+        ("\"preserve\"", "\"origin\""),
+        (
+            "path = \"/news/\"",
+            "path = \"/news/\"\nmethods = [\"GET\"]",
+        ),
+        ("origin = \"app\"", "origin = \"other\""),
+        (
+            "strip_prefix = \"/news\"",
+            "strip_prefix = \"/news\"\nadd_prefix = \"/a\"",
+        ),
+        ("x-version = \"1\"", "x-version = \"2\""),
+        ("$request_uri", "$uri"),
+        ("[\"accept\"]", "[\"accept\", \"x-tenant\"]"),
+        ("cookies = [\"session\"]", "cookies = []"),
+        ("cookies = [\"session\"]", ""),
+    ];
+    for (from, to) in counting {
+        assert_ne!(stamp(from, to), usual, "{to}");
+    }
+    let others = [
+        (
+            "keep = \"1s\"",
+            "keep = \"2s\"\nstale = \"1m\"\nmax_size = \"2MB\"",
+        ),
+        ("origin = \"app\"", "origin = \"app\"\nmax_wait = \"5s\""),
+        (
+            "host = \"preserve\"",
+            "host = \"preserve\"\nrate = \"9r/s\"",
+        ),
+    ];
+    for (from, to) in others {
+        assert_eq!(stamp(from, to), usual, "{to}");
+    }
+}
+
+#[test]
+fn changes_are_told_and_what_is_shown_reads_back() {
+    let read = |text: &str| parse(text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let (table, old) = (SHARING.find("[routes.collapse]").unwrap(), read(SHARING));
+    let told = |text: &str| changes(&old, &read(text), &old);
+    assert_eq!(
+        told(
+            &SHARING
+                .replace("\"1s\"", "\"2s\"")
+                .replace("cookies = [\"session\"]", "")
+        ),
+        [
+            "routes[/news/].collapse.cookies [\"session\"] -> none",
+            "routes[/news/].collapse.keep 1s -> 2s",
+        ]
+    );
+    assert_eq!(told(&SHARING[..table]), ["routes[/news/].collapse removed"]);
+    let without = read(&SHARING[..table]);
+    let added = changes(&without, &old, &without);
+    assert_eq!(added, ["routes[/news/].collapse added"]);
+    let with_route = format!("{SHARING}[[routes]]\npath = \"/\"\norigin = \"app\"\n");
+    for text in [SHARING, &with_route] {
+        assert_eq!(
+            read(&show(&read(text))),
+            read(text),
+            "{}",
+            show(&read(text))
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! What is probably a mistake in `[routes.collapse]`.
+
+use crate::config::node::Node;
+use crate::config::{Collapse, Part, Route, Settings, Variable, show_size};
+
+/// Warns of answers that clients share although a limit tells these clients apart, and of answers
+/// for which there is no memory.
+pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
+    let (Some(collapse), Some(node)) = (&route.collapse, node.field("collapse")) else {
+        return;
+    };
+    let zones = route.limits.iter().map(|limit| &settings.zones[limit.zone]);
+    let mut told = Vec::new();
+    for part in zones.flat_map(|zone| zone.key.parts()) {
+        let Part::Variable(variable) = part else {
+            continue;
+        };
+        let Some((field, name)) = unshared_by(collapse, route, variable) else {
+            continue;
+        };
+        if told.contains(&variable) {
+            continue;
+        }
+        told.push(variable);
+        node.field(field).unwrap_or(node).warn(&format!(
+            "answers are shared between clients that differ in ${variable}, by which a limit of this route tells them apart; if the origin answers by it, add \"{name}\" to {field}"
+        ));
+    }
+    let memory = settings.server.shared_answers;
+    if collapse.max_size > memory {
+        let (most, memory) = (show_size(collapse.max_size.get()), show_size(memory.get()));
+        node.field("max_size").unwrap_or(node).warn(&format!(
+            "an answer of {most} does not fit into shared_answers of [server], which is {memory}; raise that, or lower max_size"
+        ));
+    }
+}
+
+/// The field of the table that does not say yet that answers may differ by a variable, and what to
+/// add to it. `None`: clients that differ in it share nothing, or the origin does not see it.
+fn unshared_by<'v>(
+    collapse: &Collapse,
+    route: &Route,
+    variable: &'v Variable,
+) -> Option<(&'static str, &'v str)> {
+    if collapse
+        .key
+        .parts()
+        .contains(&Part::Variable(variable.clone()))
+    {
+        return None;
+    }
+    match variable {
+        Variable::Header(name) => {
+            let is_known =
+                collapse.vary.contains(name) || route.request_fields.has(name.as_bytes());
+            (!is_known && !identifies_nobody(name)).then_some(("vary", name))
+        }
+        Variable::Cookie(name) => {
+            // Without a list, no request with a cookie shares.
+            let cookies = collapse.cookies.as_ref()?;
+            let is_removed = route.request_fields.has(b"cookie");
+            (!cookies.contains(name) && !is_removed).then_some(("cookies", name))
+        }
+        _ => None,
+    }
+}
+
+/// Whether clients that differ in this field share nothing anyway, or usually get one answer.
+///
+/// `host` is in the key as `$host`. `drip` writes `x-forwarded-…` itself.
+fn identifies_nobody(name: &str) -> bool {
+    let usual = [
+        "authorization",
+        "cookie",
+        "forwarded",
+        "host",
+        "user-agent",
+        "x-real-ip",
+    ];
+    usual.contains(&name) || name.starts_with("x-forwarded-")
+}
