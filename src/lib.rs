@@ -13,6 +13,7 @@
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided on again by the same rules |
 //! | [`zone`] | zones: their supervisors, key actors and turns |
+//! | [`collapse`] | one departure that answers many requests: who leads, who follows, what is kept |
 //! | [`room`] | the waiting room of an origin: its visitors, their tickets and sessions |
 //! | [`gate`] | what paces an origin and limits the requests at it |
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
@@ -28,6 +29,7 @@ compile_error!("drip runs on Linux only: its queues need timerfd for their preci
 
 pub mod admin;
 pub mod cli;
+pub mod collapse;
 pub mod config;
 pub mod gate;
 pub mod http;

@@ -6,12 +6,13 @@ mod counting;
 mod maintenance;
 mod reload;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
+use crate::collapse::SharedAnswers;
 use crate::config::{self, RouteIndex, Settings, StoreKind};
 use crate::gate::OriginGate;
 use crate::http::message::buffer;
@@ -19,7 +20,7 @@ use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
 use crate::observe::metrics::{
-    MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
+    CollapseMetrics, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics, show_buffers,
 };
 use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
@@ -38,6 +39,8 @@ pub struct Gateway {
     origins: Vec<Origin>,
     /// By the origin's index.
     rooms: Vec<Option<Arc<OriginRoom>>>,
+    /// By the origin's index; `None` if no route to it collapses.
+    collapses: Vec<Option<Arc<CollapseMetrics>>>,
     zones: Vec<Arc<Zone>>,
     /// One for each zone, by the zone's index.
     events: Vec<Arc<Events>>,
@@ -70,8 +73,11 @@ type RetiredGate = (String, Arc<OriginGate>);
 #[derive(Debug, Default)]
 struct Lifecycle {
     route_metrics: Registry<RouteMetrics>,
+    collapse_metrics: Registry<CollapseMetrics>,
     stopping: watch::Sender<bool>,
     dialer: Dialer,
+    /// `None` until a route collapses.
+    shared_answers: OnceLock<Arc<SharedAnswers>>,
     /// Of the names whose addresses are servers.
     addresses: Mutex<Addresses>,
     /// `None` without a collector. A change of it needs a restart.
@@ -128,6 +134,22 @@ fn rooms(
         Some(Arc::clone(known))
     };
     settings.origins.iter().map(room).collect()
+}
+
+/// The metrics of the origins that routes with `collapse` go to.
+fn collapses(
+    settings: &Settings,
+    known: &Registry<CollapseMetrics>,
+) -> Vec<Option<Arc<CollapseMetrics>>> {
+    let is_used = |index| {
+        let mut routes = settings.routes.iter();
+        routes.any(|it| it.collapse.is_some() && it.origin() == Some(index))
+    };
+    let origins = settings.origins.iter().enumerate();
+    let metrics = |it: &config::Origin| known.get(&it.name, || CollapseMetrics::of(&it.name));
+    origins
+        .map(|(index, it)| is_used(index).then(|| metrics(it)))
+        .collect()
 }
 
 impl Gateway {
@@ -201,8 +223,17 @@ impl Gateway {
             routes.resize(settings.routes.len(), lifecycle.metrics_of(OTHER_ROUTES));
         }
         let no_route = lifecycle.metrics_of(NO_ROUTE);
+        let collapses = collapses(&settings, &lifecycle.collapse_metrics);
+        if collapses.iter().any(Option::is_some) {
+            let limit = usize::try_from(settings.server.shared_answers.get()).unwrap_or(usize::MAX);
+            let shared = lifecycle
+                .shared_answers
+                .get_or_init(|| SharedAnswers::new(limit));
+            shared.set_limit(limit);
+        }
         Self {
             rooms,
+            collapses,
             classes: ClassTable::new(&settings, &origins),
             origins,
             route_index: RouteIndex::new(&settings.routes),
@@ -276,6 +307,7 @@ impl Gateway {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
         self.rooms().for_each(|room| room.metrics().show());
+        self.collapses.iter().flatten().for_each(|it| it.show());
         self.counted_routes().for_each(|(_, route)| route.show());
         self.no_route.show();
         if let Some(store_health) = &self.store_health {
@@ -307,6 +339,18 @@ impl Gateway {
     #[must_use]
     pub fn room(&self, origin: usize) -> Option<&Arc<OriginRoom>> {
         self.rooms.get(origin)?.as_ref()
+    }
+
+    /// The metrics of the requests that the origin's routes collapse, if any does.
+    #[must_use]
+    pub fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
+        self.collapses.get(origin)?.as_deref()
+    }
+
+    /// The answers that requests share, once any route collapses.
+    #[must_use]
+    pub fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+        self.lifecycle.shared_answers.get()
     }
 
     /// All waiting rooms.

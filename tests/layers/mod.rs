@@ -10,7 +10,7 @@ use crate::support::files_below;
 /// The layers, lowest first: modules of `src/`, or some of a module's own.
 ///
 /// The last two are for unit tests alone.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
     "limit",
     "time",
     "store",
@@ -20,6 +20,7 @@ const LAYERS: [&str; 25] = [
     "replay",
     "zone",
     "room",
+    "collapse",
     "http::message",
     "http::tcp",
     "http::http2",

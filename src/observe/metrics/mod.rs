@@ -10,6 +10,7 @@ mod atomic_histogram;
 mod buffers;
 mod class;
 mod code_class;
+mod collapse;
 mod config;
 mod descriptors;
 mod gate;
@@ -37,6 +38,7 @@ pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use class::ClassMetrics;
 pub use code_class::CodeClass;
+pub use collapse::{CollapseMetrics, SharedOutcome, count_evicted_answer};
 pub use config::ConfigMetrics;
 pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
@@ -154,6 +156,7 @@ pub fn describe() {
         "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
     );
     gate::describe();
+    collapse::describe();
     room::describe();
     describe_counter!(
         STORE_OPERATIONS,

@@ -1,0 +1,158 @@
+//! A complete answer of an origin, as several requests get it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::terms::{Terms, Windows};
+use crate::config::Collapse;
+use crate::limit::{Cost, Moment};
+
+/// What an answer takes beside its bytes: the entry of the table, its key's node, this struct.
+const OVERHEAD: usize = 400;
+
+/// The memory that answers take, all together.
+///
+/// It counts as long as anybody reads them.
+#[derive(Debug, Default)]
+pub(super) struct Memory(AtomicUsize);
+
+impl Memory {
+    pub(super) fn used(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A part of the memory, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Charge {
+    memory: Arc<Memory>,
+    bytes: usize,
+}
+
+impl Charge {
+    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+        Self {
+            memory: Arc::clone(memory),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn set(&mut self, bytes: usize) {
+        self.memory.0.fetch_add(bytes, Ordering::Relaxed);
+        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Fields of a head, one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerFields {
+    text: Vec<u8>,
+    /// Where each name and each value ends.
+    ends: Vec<(u32, u32)>,
+}
+
+impl AnswerFields {
+    /// Adds a field.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        let end = |text: &Vec<u8>| u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.text.extend_from_slice(name);
+        let name_end = end(&self.text);
+        self.text.extend_from_slice(value);
+        self.ends.push((name_end, end(&self.text)));
+    }
+
+    /// The name and value of each field.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |(name_end, value_end)| {
+            let (name_end, value_end) = (*name_end as usize, *value_end as usize);
+            let field = (&self.text[start..name_end], &self.text[name_end..value_end]);
+            start = value_end;
+            field
+        })
+    }
+
+    /// The first value of a field.
+    #[must_use]
+    pub fn first(&self, name: &str) -> Option<&[u8]> {
+        let mut fields = self.iter();
+        let is_named = |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
+        fields.find(|it| is_named(it.0)).map(|it| it.1)
+    }
+
+    fn size(&self) -> usize {
+        self.text.len() + self.ends.len() * size_of::<(u32, u32)>()
+    }
+}
+
+/// The head of an answer that several requests get.
+#[derive(Clone, Debug)]
+pub struct AnswerHead {
+    /// The status.
+    pub status: u16,
+    /// The reason phrase, which may be empty.
+    pub reason: Vec<u8>,
+    /// The origin's fields, less those of one hop, for framing, and for one client. `Date` is there.
+    pub fields: AnswerFields,
+    /// When it arrived.
+    pub arrived: Moment,
+    /// For how long it may be used.
+    pub terms: Terms,
+    /// What it says that the request costs, if the route wants to know.
+    pub billed: Option<Cost>,
+}
+
+/// A complete answer.
+#[derive(Debug)]
+pub struct SharedAnswer {
+    /// Its head.
+    pub head: AnswerHead,
+    body: Vec<u8>,
+    _charge: Charge,
+}
+
+impl SharedAnswer {
+    pub(super) fn new(head: AnswerHead, mut body: Vec<u8>, mut charge: Charge) -> Self {
+        body.shrink_to_fit();
+        charge.set(size(&head, body.len()));
+        Self {
+            head,
+            body,
+            _charge: charge,
+        }
+    }
+
+    /// Its body.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Until when it serves, by what the route says.
+    pub(super) fn windows(&self, collapse: &Collapse) -> Windows {
+        self.head.terms.windows(collapse, self.head.arrived)
+    }
+
+    /// How old it is, as `Age` says it.
+    #[must_use]
+    pub fn age(&self, now: Moment) -> Duration {
+        self.head.terms.age(now.since(self.head.arrived))
+    }
+}
+
+/// What an answer with a body of `length` bytes takes.
+pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
+    OVERHEAD + head.reason.len() + head.fields.size() + length
+}

@@ -1,0 +1,173 @@
+//! `Cache-Control` of a response (RFC 9111, section 5.2.2).
+
+use std::time::Duration;
+
+/// The largest number of seconds of a directive, as RFC 9111, section 1.2.2, advises.
+const MAX_SECONDS: u64 = 1 << 31;
+
+/// What the `Cache-Control` fields of a response say to a shared cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Directives {
+    /// Whether no cache may use it for another request: `no-store`, `no-cache` or `private`.
+    pub(super) forbids_sharing: bool,
+    /// Whether it may not be used once it is stale: `must-revalidate` or `proxy-revalidate`.
+    pub(super) forbids_stale: bool,
+    pub(super) max_age: Option<Duration>,
+    pub(super) s_maxage: Option<Duration>,
+    pub(super) stale_while_revalidate: Option<Duration>,
+    pub(super) stale_if_error: Option<Duration>,
+}
+
+impl Directives {
+    /// Reads the lines of all `Cache-Control` fields.
+    ///
+    /// Names are compared without case. A lifetime that is no number, or that is there twice with
+    /// different numbers, is zero (RFC 9111, section 4.2.1). A directive for some fields alone,
+    /// such as `private="x"`, counts for the whole response.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut all = Self::default();
+        for line in lines {
+            let mut rest = line;
+            while !rest.is_empty() {
+                let (directive, after) = next(rest);
+                all.add(directive);
+                rest = after;
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, directive: &[u8]) {
+        let equals = directive.iter().position(|byte| *byte == b'=');
+        let (name, value) = directive.split_at(equals.unwrap_or(directive.len()));
+        let value = value.strip_prefix(b"=");
+        let name = name.trim_ascii().to_ascii_lowercase();
+        let span = match &*name {
+            b"no-store" | b"no-cache" | b"private" => {
+                self.forbids_sharing = true;
+                return;
+            }
+            b"must-revalidate" | b"proxy-revalidate" => {
+                self.forbids_stale = true;
+                return;
+            }
+            b"max-age" => &mut self.max_age,
+            b"s-maxage" => &mut self.s_maxage,
+            b"stale-while-revalidate" => &mut self.stale_while_revalidate,
+            b"stale-if-error" => &mut self.stale_if_error,
+            _ => return,
+        };
+        let read = seconds(value.unwrap_or_default()).unwrap_or_default();
+        *span = match *span {
+            Some(before) if before != read => Some(Duration::ZERO),
+            _ => Some(read),
+        };
+    }
+}
+
+/// Splits a list at the first comma that is in no quoted string.
+fn next(list: &[u8]) -> (&[u8], &[u8]) {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in list.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b',' if !is_quoted => return (&list[..at], &list[at + 1..]),
+            _ => {}
+        }
+    }
+    if is_quoted {
+        // A quotation without an end hides nothing: the list goes on behind the next comma.
+        let comma = list.iter().position(|byte| *byte == b',');
+        return comma.map_or((list, &[]), |at| (&list[..at], &list[at + 1..]));
+    }
+    (list, &[])
+}
+
+/// Seconds as digits, perhaps in quotes; `None` if they are none.
+pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
+    let value = value.trim_ascii();
+    let inner = value
+        .strip_prefix(b"\"")
+        .and_then(|it| it.strip_suffix(b"\""));
+    let digits = inner.unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number = str::from_utf8(digits).ok().filter(|_| is_number)?;
+    // More digits than fit are more seconds than count.
+    let seconds: u64 = number.parse().unwrap_or(u64::MAX);
+    Some(Duration::from_secs(seconds.min(MAX_SECONDS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(lines: &[&str]) -> Directives {
+        Directives::of(lines.iter().map(|line| line.as_bytes()))
+    }
+
+    const fn secs(seconds: u64) -> Option<Duration> {
+        Some(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn names_have_no_case_and_stand_anywhere() {
+        for lines in [
+            &["private"][..],
+            &["Private"],
+            &["max-age=60, NO-STORE"],
+            &["max-age=60", "no-cache"],
+            &["public ,\tprivate=\"x-field, max-age\""],
+            &["x=\"a, b\", no-store"],
+            &["x=\"a\\\", b\", no-store"],
+            &["x=\"without an end, no-store"],
+            &["x=\u{e9}, no-store"],
+            &[",,no-cache,,"],
+            &["no-cache=\"set-cookie\""],
+            &["no-store=1"],
+        ] {
+            assert!(of(lines).forbids_sharing, "{lines:?}");
+        }
+        for lines in [
+            &[][..],
+            &[""],
+            &["public"],
+            &["max-age=60"],
+            &["x=\"no-store\""],
+            &["x=\"a, no-store\""],
+            &["no-storex"],
+            &["xprivate"],
+        ] {
+            assert!(!of(lines).forbids_sharing, "{lines:?}");
+        }
+        assert!(of(&["Must-Revalidate"]).forbids_stale);
+        assert!(of(&["max-age=1, proxy-revalidate"]).forbids_stale);
+    }
+
+    #[test]
+    fn a_lifetime_that_is_not_clear_is_zero() {
+        for (line, wanted) in [
+            ("max-age=60", secs(60)),
+            ("MAX-AGE=\"60\"", secs(60)),
+            ("max-age= 60", secs(60)),
+            ("max-age=060", secs(60)),
+            ("max-age=99999999999999999999999", secs(MAX_SECONDS)),
+            ("max-age=-1", secs(0)),
+            ("max-age=1.5", secs(0)),
+            ("max-age=", secs(0)),
+            ("max-age", secs(0)),
+            ("max-age=60s", secs(0)),
+            ("max-age=60, max-age=60", secs(60)),
+            ("max-age=60, max-age=70", secs(0)),
+            ("s-maxage=60", None),
+        ] {
+            assert_eq!(of(&[line]).max_age, wanted, "{line}");
+        }
+        let all = of(&["s-maxage=1, stale-while-revalidate=2", "stale-if-error=3"]);
+        assert_eq!(
+            (all.s_maxage, all.stale_while_revalidate, all.stale_if_error),
+            (secs(1), secs(2), secs(3))
+        );
+    }
+}

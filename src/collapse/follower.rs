@@ -1,0 +1,99 @@
+//! A request that waits for the answer of another one.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::flight::Flight;
+use super::kinds::FlightId;
+use super::{Leader, SharedAnswer, SharedAnswers};
+use crate::limit::Moment;
+
+/// A request that waits for the answer of another one. If this is dropped, it leaves.
+#[derive(Debug)]
+pub struct Follower {
+    shared: Arc<SharedAnswers>,
+    key: Box<[u8]>,
+    number: u64,
+    told: oneshot::Receiver<Followed>,
+    flight: Arc<Flight>,
+}
+
+/// What becomes of a request that followed.
+#[derive(Debug)]
+pub enum Followed {
+    /// It gets this answer.
+    Answer(Arc<SharedAnswer>),
+    /// It gets this stale answer, because the origin failed.
+    Stale(Arc<SharedAnswer>),
+    /// It leads now: the one before it failed.
+    Lead(Leader),
+    /// It goes to the origin for itself.
+    Alone(Release),
+}
+
+/// The turn of one follower to join the queue of the origin. The next one has it when this is
+/// dropped.
+#[derive(Debug)]
+pub struct Release {
+    shared: Arc<SharedAnswers>,
+    id: FlightId,
+}
+
+impl Release {
+    pub(super) fn new(shared: &Arc<SharedAnswers>, id: &FlightId) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            id: id.clone(),
+        }
+    }
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.shared.release(&self.id);
+    }
+}
+
+impl Follower {
+    pub(super) fn new(
+        shared: &Arc<SharedAnswers>,
+        key: &[u8],
+        number: u64,
+        told: oneshot::Receiver<Followed>,
+        flight: Arc<Flight>,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            key: key.into(),
+            number,
+            told,
+            flight,
+        }
+    }
+
+    /// When the leader left for the origin; `None` while it waits before.
+    #[must_use]
+    pub fn departed(&self) -> Option<Moment> {
+        self.flight.departed()
+    }
+}
+
+impl Future for Follower {
+    /// `None`: the process ends.
+    type Output = Option<Followed>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.told).poll(cx).map(Result::ok)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        if self.shared.leave(&self.key, self.number) {
+            self.flight.tell_alone();
+        }
+    }
+}

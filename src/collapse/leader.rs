@@ -1,0 +1,164 @@
+//! The request whose answer others wait for.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::SharedAnswers;
+use super::answer::{self, AnswerHead, Charge, SharedAnswer};
+use super::flight::Flight;
+use super::kinds::FlightId;
+use crate::config::Collapse;
+use crate::limit::Moment;
+
+/// A request that leads. If this is dropped, the next one does.
+#[derive(Debug)]
+pub struct Leader {
+    shared: Arc<SharedAnswers>,
+    pub(super) id: FlightId,
+    pub(super) flight: Arc<Flight>,
+    pub(super) collapse: Arc<Collapse>,
+    /// The number of the departure of the leader before this one, if it failed behind the gate.
+    place: Option<u64>,
+    is_over: bool,
+}
+
+/// An answer as far as it has arrived.
+#[derive(Debug)]
+pub struct Gathered {
+    head: AnswerHead,
+    body: Vec<u8>,
+    charge: Charge,
+}
+
+impl Gathered {
+    /// The bytes of the body so far.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Takes the bytes of the body.
+    #[must_use]
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+}
+
+impl Leader {
+    pub(super) fn new(
+        shared: &Arc<SharedAnswers>,
+        id: FlightId,
+        flight: Arc<Flight>,
+        collapse: &Arc<Collapse>,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            id,
+            flight,
+            collapse: Arc::clone(collapse),
+            place: None,
+            is_over: false,
+        }
+    }
+
+    /// The leader behind this one, which failed.
+    pub(super) fn next(&self, id: FlightId) -> Self {
+        let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
+        next.place = self.place;
+        next
+    }
+
+    /// What the route says of its kind.
+    #[must_use]
+    pub fn collapse(&self) -> &Arc<Collapse> {
+        &self.collapse
+    }
+
+    /// The number of the departure whose place in the line this one takes.
+    #[must_use]
+    pub fn place(&self) -> Option<u64> {
+        self.place
+    }
+
+    /// It leaves for the origin, as this departure of the gate if there is one.
+    pub fn departs(&mut self, number: Option<u64>, now: Moment) {
+        self.place = number;
+        self.flight.set_departed(Some(now));
+    }
+
+    /// Ready when nobody follows.
+    pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.flight.wait_alone(cx.waker());
+        if self.shared.lock().is_followed(&self.id) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// Begins to gather an answer.
+    #[must_use]
+    pub fn gather(&self, head: AnswerHead) -> Gathered {
+        Gathered {
+            head,
+            body: Vec::new(),
+            charge: Charge::new(&self.shared.memory),
+        }
+    }
+
+    /// Adds bytes to the body. Returns `false`, and adds nothing, if they make it too large.
+    pub fn add(&self, gathered: &mut Gathered, bytes: &[u8]) -> bool {
+        let length = gathered.body.len() + bytes.len();
+        if length as u64 > self.collapse.max_size.get() {
+            return false;
+        }
+        if length > gathered.body.capacity() {
+            // As a vector grows.
+            let capacity = length.max(2 * gathered.body.capacity());
+            let size = answer::size(&gathered.head, capacity);
+            let more = size.saturating_sub(gathered.charge.bytes());
+            if !self.shared.make_room(more) {
+                return false;
+            }
+            gathered.charge.set(size);
+            gathered.body.reserve_exact(capacity - gathered.body.len());
+        }
+        gathered.body.extend_from_slice(bytes);
+        true
+    }
+
+    /// The answer is complete: all who follow get it.
+    #[must_use]
+    pub fn complete(mut self, gathered: Gathered, now: Moment) -> Arc<SharedAnswer> {
+        let Gathered { head, body, charge } = gathered;
+        let windows = head.terms.windows(&self.collapse, head.arrived);
+        let answer = Arc::new(SharedAnswer::new(head, body, charge));
+        self.is_over = true;
+        self.shared.complete(&self.id, &answer, &windows, now);
+        answer
+    }
+
+    /// The answer is for this one alone: those that wait go on by themselves.
+    pub fn unshareable(mut self, now: Moment) {
+        self.is_over = true;
+        self.shared.unshareable(&self.id, now);
+    }
+
+    /// There is no answer, or one that says that the origin fails.
+    ///
+    /// Returns what this one gets, too, if a stale answer serves.
+    #[must_use]
+    pub fn failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
+        self.is_over = true;
+        self.shared.failed(&self, true, now)
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // No clock is read: what an origin's failure changes is changed by none.
+            self.shared.failed(self, false, Moment::default());
+        }
+    }
+}

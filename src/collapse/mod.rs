@@ -1,0 +1,216 @@
+//! One departure answers many: requests for the same thing share the answer of one of them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `kinds` | who leads, who follows, and what is kept, without a clock |
+//! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
+//! | `answer` | a complete answer, and the memory that it takes |
+//! | `present` | what one request gets of it: all, a part, or 304 |
+//! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
+
+mod answer;
+mod directives;
+mod flight;
+mod follower;
+mod kinds;
+mod leader;
+mod present;
+mod terms;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::config::Collapse;
+use crate::limit::Moment;
+use crate::observe::metrics::count_evicted_answer;
+use answer::Memory;
+use flight::Flight;
+use kinds::{Asked, Failed, FlightId, Kinds};
+
+pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
+pub use follower::{Followed, Follower, Release};
+pub use leader::{Gathered, Leader};
+pub use present::{Preconditions, Presented};
+pub use terms::{Head, Terms, Verdict, Windows};
+
+/// The answers of all routes, and the requests that wait for them.
+#[derive(Debug)]
+pub struct SharedAnswers {
+    kinds: Mutex<KindTable>,
+    memory: Arc<Memory>,
+    /// The most bytes that answers may take.
+    limit: AtomicUsize,
+}
+
+type KindTable = Kinds<Arc<SharedAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
+
+/// What a request of a kind does.
+#[derive(Debug)]
+pub enum Share {
+    /// It gets this answer.
+    Kept(Arc<SharedAnswer>),
+    /// It gets this stale answer. With a leader, the answer is to be fetched anew behind it.
+    Stale(Arc<SharedAnswer>, Option<Leader>),
+    /// It waits for another one.
+    Follow(Follower),
+    /// It goes to the origin, and others wait for it.
+    Lead(Leader),
+    /// It goes to the origin for itself.
+    Alone,
+}
+
+/// What is kept now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The number of answers that serve newcomers.
+    pub answers: usize,
+    /// The bytes of all answers, also of those that only slow readers hold.
+    pub bytes: usize,
+}
+
+impl SharedAnswers {
+    /// `limit`: the most bytes that answers may take.
+    #[must_use]
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            kinds: Mutex::default(),
+            memory: Arc::default(),
+            limit: AtomicUsize::new(limit),
+        })
+    }
+
+    /// Changes the most bytes that answers may take.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+        self.make_room(0);
+    }
+
+    /// What is kept now.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        let kinds = self.lock();
+        Kept {
+            answers: kinds.answers(),
+            bytes: self.memory.used() + kinds.bytes(),
+        }
+    }
+
+    /// A request of the kind that `key` names comes.
+    ///
+    /// `may_lead`: whether its answer could be that of others.
+    #[must_use]
+    pub fn ask(
+        self: &Arc<Self>,
+        key: &[u8],
+        collapse: &Arc<Collapse>,
+        may_lead: bool,
+        now: Moment,
+    ) -> Share {
+        let mut waits = None;
+        let mut kinds = self.lock();
+        let windows = |answer: &Arc<SharedAnswer>| answer.windows(collapse);
+        let asked = kinds.ask(key, now, may_lead, windows, |flight| {
+            let (sender, told) = oneshot::channel();
+            waits = Some((told, Arc::clone(flight)));
+            sender
+        });
+        let mut leader = |id: FlightId| {
+            let flight = kinds.state(&id).unwrap_or_default();
+            Leader::new(self, id, flight, collapse)
+        };
+        match asked {
+            Asked::Kept(answer) => Share::Kept(answer),
+            Asked::Stale(answer, id) => Share::Stale(answer, id.map(leader)),
+            Asked::Lead(id) => Share::Lead(leader(id)),
+            Asked::Follow(number) => match waits {
+                Some((told, flight)) => {
+                    Share::Follow(Follower::new(self, key, number, told, flight))
+                }
+                None => Share::Alone,
+            },
+            Asked::Alone => Share::Alone,
+        }
+    }
+
+    fn complete(&self, id: &FlightId, answer: &Arc<SharedAnswer>, windows: &Windows, now: Moment) {
+        let followers = self.lock().complete(id, Arc::clone(answer), windows, now);
+        for follower in followers {
+            // One that has left needs none.
+            let _left = follower.send(Followed::Answer(Arc::clone(answer)));
+        }
+        self.make_room(0);
+    }
+
+    fn unshareable(self: &Arc<Self>, id: &FlightId, now: Moment) {
+        self.lock().unshareable(id, now);
+        self.make_room(0);
+        self.release(id);
+    }
+
+    /// Lets the next follower go on by itself.
+    fn release(self: &Arc<Self>, id: &FlightId) {
+        let next = self.lock().release(id);
+        if let Some(next) = next {
+            let release = Release::new(self, id);
+            // If it has left, the one behind it is next: see the drop of what is not sent.
+            let _left = next.send(Followed::Alone(release));
+        }
+    }
+
+    /// Returns what the leader itself gets, if a stale answer serves.
+    fn failed(
+        self: &Arc<Self>,
+        leader: &Leader,
+        counts: bool,
+        now: Moment,
+    ) -> Option<Arc<SharedAnswer>> {
+        let windows = |answer: &Arc<SharedAnswer>| answer.windows(&leader.collapse);
+        let failed = self.lock().failed(&leader.id, counts, windows, now);
+        match failed {
+            Failed::Stale(answer, followers) => {
+                for follower in followers {
+                    let _left = follower.send(Followed::Stale(Arc::clone(&answer)));
+                }
+                return Some(answer);
+            }
+            Failed::Next(next, id) => {
+                leader.flight.set_departed(None);
+                let promoted = leader.next(id);
+                // If it has left, the one behind it is next: see the drop of what is not sent.
+                let _left = next.send(Followed::Lead(promoted));
+            }
+            Failed::Alone => self.release(&leader.id),
+            Failed::Over => {}
+        }
+        None
+    }
+
+    /// Returns whether nobody follows any more.
+    fn leave(&self, key: &[u8], follower: u64) -> bool {
+        self.lock().leave(key, follower)
+    }
+
+    /// Forgets answers until `bytes` more fit. Returns whether they do.
+    fn make_room(&self, bytes: usize) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let fits = |kinds: &KindTable| self.memory.used() + kinds.bytes() + bytes <= limit;
+        let mut kinds = self.lock();
+        while !fits(&kinds) {
+            match kinds.evict() {
+                Some(true) => count_evicted_answer(),
+                Some(false) => {}
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, KindTable> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

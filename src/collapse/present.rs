@@ -1,0 +1,149 @@
+//! What a request gets of a complete answer: all of it, a part, or the word that it has it already.
+//!
+//! See RFC 9110, sections 13 and 14, and RFC 9111, section 4.3.2.
+
+use std::ops::Range;
+
+use super::answer::AnswerHead;
+use super::terms::parse_date;
+
+/// What a request asks for beside the thing itself: the values of the fields of these names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preconditions<'a> {
+    /// `If-None-Match`, all lines joined.
+    pub if_none_match: Option<&'a [u8]>,
+    /// `If-Modified-Since`.
+    pub if_modified_since: Option<&'a [u8]>,
+    /// `Range`.
+    pub range: Option<&'a [u8]>,
+    /// `If-Range`.
+    pub if_range: Option<&'a [u8]>,
+}
+
+/// What a request gets of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presented {
+    /// All of it.
+    Whole,
+    /// These bytes of the body, with 206.
+    Part(Range<usize>),
+    /// 304: the client has it.
+    NotModified,
+    /// 416: the body has no such bytes.
+    Unsatisfiable,
+}
+
+impl Preconditions<'_> {
+    /// Decides what a request of `GET` gets of an answer with a body of `length` bytes.
+    #[must_use]
+    pub fn present(&self, head: &AnswerHead, length: usize) -> Presented {
+        // Preconditions count only for what would be a success (RFC 9110, section 13.2.1).
+        if head.status != 200 {
+            return Presented::Whole;
+        }
+        if self.is_unmodified(head) {
+            return Presented::NotModified;
+        }
+        match self.range.filter(|_| self.range_counts(head)) {
+            Some(range) => part(range, length),
+            None => Presented::Whole,
+        }
+    }
+
+    fn is_unmodified(&self, head: &AnswerHead) -> bool {
+        if let Some(tags) = self.if_none_match {
+            let own = head.fields.first("etag").map(<[u8]>::trim_ascii);
+            return is_listed(tags, own);
+        }
+        let since = self.if_modified_since.and_then(parse_date);
+        let modified = head.fields.first("last-modified").and_then(parse_date);
+        since
+            .zip(modified)
+            .is_some_and(|(since, modified)| modified <= since)
+    }
+
+    /// Whether `If-Range` lets the range count: only for exactly this answer.
+    fn range_counts(&self, head: &AnswerHead) -> bool {
+        let Some(wanted) = self.if_range.map(<[u8]>::trim_ascii) else {
+            return true;
+        };
+        if wanted.starts_with(b"\"") {
+            return head.fields.first("etag").map(<[u8]>::trim_ascii) == Some(wanted);
+        }
+        if wanted.starts_with(b"W/") {
+            return false;
+        }
+        let fields = &head.fields;
+        let modified = fields.first("last-modified").and_then(parse_date);
+        let date = fields.first("date").and_then(parse_date);
+        // A date is a strong validator only if it is well before that of the answer (section
+        // 8.8.2.2).
+        let is_strong = modified
+            .zip(date)
+            .is_some_and(|(modified, date)| modified < date);
+        is_strong && modified == parse_date(wanted)
+    }
+}
+
+/// Whether a list of entity tags has this one, by the weak comparison (RFC 9110, section 8.8.3.2).
+fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
+    if tags.trim_ascii() == b"*" {
+        return true;
+    }
+    let weak = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    let Some(own) = own.map(weak) else {
+        return false;
+    };
+    let mut rest = tags;
+    // Commas may stand within a tag.
+    while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
+        let Some(length) = rest[start + 1..].iter().position(|byte| *byte == b'"') else {
+            return false;
+        };
+        let end = start + length + 2;
+        if rest[start..end] == own[..] {
+            return true;
+        }
+        rest = &rest[end..];
+    }
+    false
+}
+
+/// The bytes that a `Range` asks for. Several ranges, and what is none, ask for the whole.
+fn part(range: &[u8], length: usize) -> Presented {
+    let Some((unit, set)) = str::from_utf8(range).ok().and_then(|it| it.split_once('=')) else {
+        return Presented::Whole;
+    };
+    let Some((first, last)) = set.trim().split_once('-') else {
+        return Presented::Whole;
+    };
+    let number = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // More digits than fit are behind every end.
+        is_number.then(|| text.parse().unwrap_or(usize::MAX))
+    };
+    let (first, last) = (first.trim(), last.trim());
+    let (start, end) = match (number(first), number(last)) {
+        (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1)),
+        (Some(start), None) if last.is_empty() => (start, length),
+        (None, Some(count)) if first.is_empty() => (
+            if count == 0 {
+                length
+            } else {
+                length.saturating_sub(count)
+            },
+            length,
+        ),
+        _ => return Presented::Whole,
+    };
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return Presented::Whole;
+    }
+    if start >= length {
+        return Presented::Unsatisfiable;
+    }
+    Presented::Part(start..end.min(length))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! Whether a response may answer other requests, and for how long (RFC 9111, sections 3 and 4).
+
+use std::time::Duration;
+
+use super::directives::{Directives, seconds};
+use crate::config::Collapse;
+use crate::limit::Moment;
+
+/// What an answer allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// How long it was fresh when it was made; `None` if it does not say.
+    lifetime: Option<Duration>,
+    /// How old it was when it arrived.
+    age: Duration,
+    /// How long it may be used beyond its lifetime while it is fetched anew (RFC 5861).
+    while_revalidate: Duration,
+    /// How long it may be used beyond its lifetime while the origin fails (RFC 5861).
+    if_error: Duration,
+    /// Whether it may be used once it is stale although it does not say so itself.
+    may_be_stale: bool,
+}
+
+/// What the head of a response says of the requests that wait for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It answers them.
+    Shared(Terms),
+    /// It answers the request that led alone.
+    Unshareable,
+    /// The origin failed.
+    Failed,
+}
+
+/// The moments until which an answer serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Newcomers get it.
+    pub fresh: Moment,
+    /// Newcomers get it, and it is fetched anew behind them.
+    pub revalidate: Moment,
+    /// Newcomers get it if the origin fails.
+    pub error: Moment,
+}
+
+impl Windows {
+    /// When the answer is good for nothing any more.
+    #[must_use]
+    pub fn end(&self) -> Moment {
+        self.fresh.max(self.revalidate).max(self.error)
+    }
+}
+
+/// The statuses that are cacheable by default (RFC 9110, section 15.1), less 206: a partial answer
+/// is no answer to other requests.
+const SHAREABLE: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
+
+/// The head of a response, as the rules of caches need it.
+#[derive(Clone, Copy)]
+pub struct Head<'a> {
+    /// The status, from 200.
+    pub status: u16,
+    /// The names and values of all fields of the origin.
+    pub fields: &'a [(&'a [u8], &'a [u8])],
+    /// When the request left for the origin.
+    pub asked: Moment,
+    /// When the head arrived.
+    pub arrived: Moment,
+}
+
+impl Head<'_> {
+    fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s [u8]> {
+        let is_named = move |found: &[u8]| found.eq_ignore_ascii_case(name.as_bytes());
+        let fields = self.fields.iter();
+        fields.filter(move |it| is_named(it.0)).map(|it| it.1)
+    }
+
+    /// The time in a field; `Err` if it is there and is no time.
+    fn date(&self, name: &str) -> Option<Result<Moment, ()>> {
+        let value = self.all(name).next()?;
+        Some(parse_date(value).ok_or(()))
+    }
+
+    /// Whether the answer is the same for all requests of its kind.
+    fn varies(&self, collapse: &Collapse) -> bool {
+        let names = self
+            .all("vary")
+            .flat_map(|it| it.split(|byte| *byte == b','));
+        let mut names = names.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty());
+        names.any(|name| {
+            let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+            // No request of the kind has one of these.
+            let is_absent = is("authorization") || is("cookie") && collapse.cookies.is_none();
+            let is_in_key = is("host") || collapse.vary.iter().any(|it| is(it));
+            !is_absent && !is_in_key
+        })
+    }
+
+    /// What the answer was allowed to be used for when it was made (RFC 9111, section 4.2.1).
+    fn lifetime(&self, directives: &Directives) -> Option<Duration> {
+        let own = directives.s_maxage.or(directives.max_age);
+        own.or_else(|| {
+            // What cannot be read has expired (section 5.3).
+            let Ok(expires) = self.date("expires")? else {
+                return Some(Duration::ZERO);
+            };
+            let several = self.all("expires").nth(1).is_some();
+            let made = self
+                .date("date")
+                .and_then(Result::ok)
+                .unwrap_or(self.arrived);
+            Some(expires.since(made))
+                .filter(|_| !several)
+                .or(Some(Duration::ZERO))
+        })
+    }
+
+    /// How old the answer is when it arrives (RFC 9111, section 4.2.3).
+    ///
+    /// One without `Age` comes from the origin itself, which makes it as the last step. So the time
+    /// that the origin took makes it no older.
+    fn age(&self) -> Duration {
+        let made = self
+            .date("date")
+            .and_then(Result::ok)
+            .unwrap_or(self.arrived);
+        let apparent = self.arrived.since(made);
+        // The clock of `Date` counts whole seconds.
+        let apparent = if apparent < Duration::from_secs(1) {
+            Duration::ZERO
+        } else {
+            apparent
+        };
+        let told = self.all("age").next().map(|value| {
+            let told = seconds(value).unwrap_or_default();
+            told + self.arrived.since(self.asked)
+        });
+        apparent.max(told.unwrap_or_default())
+    }
+
+    /// Decides whom the answer serves.
+    #[must_use]
+    pub fn judge(&self, collapse: &Collapse) -> Verdict {
+        if self.status >= 500 && self.status != 501 {
+            return Verdict::Failed;
+        }
+        let directives = Directives::of(self.all("cache-control"));
+        let is_private = directives.forbids_sharing || self.all("set-cookie").next().is_some();
+        if !SHAREABLE.contains(&self.status) || is_private || self.varies(collapse) {
+            return Verdict::Unshareable;
+        }
+        let (lifetime, age) = (self.lifetime(&directives), self.age());
+        if lifetime.is_some_and(|lifetime| lifetime <= age) {
+            return Verdict::Unshareable;
+        }
+        let may = |span: Option<Duration>| {
+            span.filter(|_| !directives.forbids_stale)
+                .unwrap_or_default()
+        };
+        Verdict::Shared(Terms {
+            lifetime,
+            age,
+            while_revalidate: may(directives.stale_while_revalidate),
+            if_error: may(directives.stale_if_error),
+            // `s-maxage` forbids it, too (section 5.2.2.10).
+            may_be_stale: !directives.forbids_stale && directives.s_maxage.is_none(),
+        })
+    }
+}
+
+impl Terms {
+    /// How old the answer is `since` it arrived.
+    #[must_use]
+    pub fn age(&self, since: Duration) -> Duration {
+        self.age + since
+    }
+
+    /// Until when an answer that arrived at `arrived` serves, by what the route says.
+    #[must_use]
+    pub fn windows(&self, collapse: &Collapse, arrived: Moment) -> Windows {
+        let own = self
+            .lifetime
+            .map(|lifetime| lifetime.saturating_sub(self.age));
+        let fresh = arrived + own.map_or(collapse.keep, |own| own.min(collapse.keep));
+        // What the answer itself allows counts from the end of its lifetime.
+        let stale_from = arrived + own.unwrap_or(collapse.keep);
+        let after = |span: Duration| {
+            if span.is_zero() {
+                fresh
+            } else {
+                stale_from + span
+            }
+        };
+        let stale = if self.may_be_stale {
+            collapse.stale
+        } else {
+            Duration::ZERO
+        };
+        Windows {
+            fresh,
+            revalidate: after(self.while_revalidate),
+            error: (fresh + stale).max(after(self.if_error)),
+        }
+    }
+}
+
+/// Reads a date of HTTP in one of its three forms (RFC 9110, section 5.6.7).
+pub(super) fn parse_date(value: &[u8]) -> Option<Moment> {
+    let text = str::from_utf8(value).ok()?.trim();
+    let seconds = match jiff::fmt::rfc2822::parse(text) {
+        Ok(date) => date.timestamp().as_second(),
+        Err(_) => obsolete_date(text)?,
+    };
+    let seconds = u64::try_from(seconds).ok()?;
+    Some(Moment::default() + Duration::from_secs(seconds))
+}
+
+/// RFC 850's form and that of C's `asctime`.
+fn obsolete_date(text: &str) -> Option<i64> {
+    let parts = jiff::fmt::strtime::parse("%A, %d-%b-%y %H:%M:%S GMT", text);
+    let parts = parts.or_else(|_| jiff::fmt::strtime::parse("%a %b %e %H:%M:%S %Y", text));
+    let date = parts.ok()?.to_datetime().ok()?;
+    let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(zoned.timestamp().as_second())
+}
+
+#[cfg(test)]
+mod tests;
