@@ -268,7 +268,7 @@ impl OriginGate {
     }
 
     /// When a new request of this share would leave, from now on.
-    fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
+    pub(crate) fn predicted_wait(&self, share: &Share<KeyAtGate>) -> Duration {
         let state = self.lock();
         let now = clock::now();
         let predicted = state.gate.predict(share, now);

@@ -52,6 +52,12 @@ impl Place {
         }
     }
 
+    /// The number of its departure.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Reports that the head of an answer has arrived.
     pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
         if let Some(sent) = self.sent.take() {

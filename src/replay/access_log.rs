@@ -37,6 +37,7 @@ proptest! {
             route: Some("/".to_owned()),
             origin: Some("app"),
             server: None,
+            shared: None,
             is_refused: false,
             limited: Some(Limited { zone: "z", key: &key, names: KeyNames::at_gate(None), status: LimitStatus::Passed, excess: None, plan: None, is_flood: false }),
             planned: None,

@@ -31,7 +31,9 @@ impl Write for AddressText {
 }
 
 impl ConnectionContext {
-    pub(super) fn new(peer: Peer) -> Self {
+    /// The context of a connection with this peer.
+    #[must_use]
+    pub fn new(peer: Peer) -> Self {
         let mut address = AddressText {
             text: [0; 45],
             length: 0,

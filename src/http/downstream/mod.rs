@@ -43,7 +43,8 @@ pub use proxy_protocol::{
 pub use socket::Socket;
 pub use stop::StopSignal;
 pub use stream::{
-    Aborted, ClientError, ClientStream, EachField, RequestService, Response, unless_gone,
+    Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response,
+    unless_gone,
 };
 pub use timeouts::Timeouts;
 pub use tls::{HandshakeError, TlsServer, TlsServerError};

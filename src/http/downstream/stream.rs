@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::context::ConnectionContext;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
-use crate::limit::Moment;
+use crate::http::message::{BodyLength, Buffer, RequestHead, ResponseHead, Trailers};
+use crate::limit::{Cost, Moment};
 use crate::time::pacer::Priority;
 
 /// Serves the requests of clients.
@@ -94,6 +94,20 @@ pub struct Response<'a> {
     pub fields: EachField<'a>,
 }
 
+/// The head of an origin's response, before what it becomes for one client.
+pub struct OriginHead<'a> {
+    /// The head as it arrived.
+    pub head: &'a ResponseHead<'a>,
+    /// The fields that pass to every client.
+    pub passing: EachField<'a>,
+    /// What the origin says that the request costs, if the route wants to know.
+    pub billed: Option<Cost>,
+    /// When the request was sent.
+    pub asked: Moment,
+    /// When the head arrived.
+    pub arrived: Moment,
+}
+
 /// The client's side of one request: the request's body and the response, over any HTTP version.
 pub trait ClientStream {
     /// Ready when the client has left.
@@ -132,6 +146,14 @@ pub trait ClientStream {
 
     /// Sends an interim response, no later than with the next call that sends.
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
+
+    /// Tells the head of the origin's response, just before it [begins](Self::begin), to a stream
+    /// that shares the response with others.
+    ///
+    /// Returns whether it does.
+    fn offer(&mut self, _origin: &OriginHead<'_>) -> bool {
+        false
+    }
 
     /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
     fn begin(&mut self, response: &Response<'_>);

@@ -11,7 +11,7 @@ use super::forward::{Forward, ResponseKind};
 use super::ratelimit_headers::whole_seconds;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
-use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
+use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
 use crate::http::message::{
     BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
 };
@@ -326,8 +326,36 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         now
     }
 
+    /// Tells the head to those who wait for the same answer.
+    ///
+    /// Returns whether they may get it.
+    fn offer(&mut self, head: &ResponseHead<'_>, now: Moment) -> bool {
+        let (record, route) = (&*self.record, self.route);
+        let is_limited = !route.limits.is_empty();
+        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
+        let own_id = record.request_id().map(|(name, _)| name.as_bytes());
+        let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            let mut put = cost::hiding(&route.cost, put);
+            heads::each_passing(head, false, replaced, &mut |name, value| {
+                if !own_id.is_some_and(|own| name.eq_ignore_ascii_case(own)) {
+                    put(name, value);
+                }
+            });
+        };
+        self.client.offer(&OriginHead {
+            head,
+            passing: &passing,
+            billed: cost::billed(&route.cost, head),
+            asked: self.sent,
+            arrived: now,
+        })
+    }
+
     /// Begins the client's response.
     fn begin(&mut self, head: &ResponseHead<'_>, now: Moment) {
+        if self.record.shared.is_led() && !self.offer(head, now) {
+            self.record.share_no_more();
+        }
         let (record, route) = (&*self.record, self.route);
         let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
@@ -359,6 +387,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }
+            ratelimit_headers::write_shared(put, route, record);
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             rewrite::edit(&[&route.response_fields], put, all);

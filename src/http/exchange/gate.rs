@@ -69,6 +69,8 @@ pub(super) struct GateRequest<'a> {
     cost: Cost,
     /// Whether it has a turn in a zone.
     has_turn: bool,
+    /// How long it waited before for the answer of another request that had not passed yet.
+    followed: Duration,
     /// Whose share of the gate it takes, once that matters.
     sharer: OnceCell<Sharer>,
 }
@@ -107,6 +109,7 @@ impl<'a> GateRequest<'a> {
             info,
             cost,
             has_turn: false,
+            followed: Duration::ZERO,
             sharer: OnceCell::new(),
         })
     }
@@ -178,21 +181,65 @@ impl<'a> GateRequest<'a> {
         self
     }
 
-    /// Waits until the gate lets the request through. `waited` is how long it has waited before.
-    pub(super) async fn pass(
-        &self,
-        worker: &Worker,
-        waited: Duration,
-        at_gate: &mut Option<AtGate>,
-    ) -> Result<Place, NoTurn> {
-        let admission = self.gate.join(
+    /// Notes how long the request waited for the answer of another one that had not passed yet.
+    pub(super) fn note_followed(&mut self, span: Duration) {
+        self.followed = span;
+    }
+
+    /// Joins the gate. `waited` is how long the request has waited before.
+    pub(super) fn join(&self, waited: Duration) -> Result<Admission, GateRejection> {
+        self.gate.join(
             self.settings().charges_departures(),
             || self.share(),
             self.cost,
             self.most(waited),
             self.has_turn,
-        );
-        let (passed, span) = match admission {
+        )
+    }
+
+    /// Joins the gate ahead of its queue, in the line of the `number`th departure.
+    pub(super) fn join_at_head(&self, number: u64) -> Result<Admission, GateRejection> {
+        let waiting = self.gate.join_at_head(number, self.key(), self.cost);
+        waiting.map(Admission::Waiting)
+    }
+
+    /// How long the request may wait for the answer of another one that has not passed yet, and
+    /// what it has met then. `waited` is how long it has waited before.
+    pub(super) fn follow_limit(&self, waited: Duration) -> (Duration, GateRejected) {
+        let WaitLimits {
+            queue_timeout,
+            hold,
+            most,
+        } = self.wait_limits(self.most(waited));
+        let in_queue = queue_timeout + hold;
+        match most {
+            Some(most) if most < in_queue => (most, GateRejected::MaxWait),
+            _ => (in_queue, GateRejected::Timeout),
+        }
+    }
+
+    /// Rejects the request, which waited `span` for the answer of another one.
+    pub(super) fn give_up(&self, reason: GateRejected, span: Duration) -> (GateRejection, AtGate) {
+        let retry_after = self.gate.predicted_wait(&self.share());
+        let rejection = GateRejection {
+            reason,
+            retry_after,
+        };
+        self.tell_rejection(reason);
+        (rejection, AtGate::Rejected(Box::new((rejection, span))))
+    }
+
+    /// Waits until the gate lets the request through. `waited` is how long it has waited before.
+    ///
+    /// `join`: how it joins the gate, given `waited`.
+    pub(super) async fn pass(
+        &self,
+        worker: &Worker,
+        waited: Duration,
+        at_gate: &mut Option<AtGate>,
+        join: impl FnOnce(&Self, Duration) -> Result<Admission, GateRejection>,
+    ) -> Result<Place, NoTurn> {
+        let (passed, span) = match join(self, waited) {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
             Ok(Admission::Waiting(waiting)) => {
@@ -256,7 +303,7 @@ impl<'a> GateRequest<'a> {
     fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
         let origin = self.settings();
         WaitLimits {
-            queue_timeout: origin.queue_timeout,
+            queue_timeout: origin.queue_timeout.saturating_sub(self.followed),
             hold: origin.hold,
             most,
         }
@@ -276,7 +323,7 @@ impl<'a> GateRequest<'a> {
         let most = self.route().max_wait;
         let most = most.or_else(|| self.info.call_timeout());
         let most = most.filter(|_| !self.route().dry_run)?;
-        Some(most.saturating_sub(waited))
+        Some(most.saturating_sub(waited + self.followed))
     }
 
     /// Counts the request for its class, if the origin has classes.

@@ -1,17 +1,19 @@
 use std::future::{poll_fn, ready};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::Either;
 
-use super::admitted::Admitted;
+use super::admitted::{Admitted, BeforeGate, Decision, Onward};
 use super::client::Client;
+use super::collapse::{self, BoxedDecision};
 use super::conditions;
 use super::cost;
 use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
-use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
+use super::limits::{self, Begun, LimitOutcome, Limited};
+use super::pass_gate::pass_gate;
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
@@ -19,7 +21,6 @@ use super::room;
 use super::room_fields::Entrance;
 use super::worker::Worker;
 use crate::config::{Route, RouteAction};
-use crate::gate::{NoTurn, Place};
 use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
@@ -88,13 +89,17 @@ impl Worker {
         match decided {
             // Boxed: a request that waits for a turn, or gets its response here, does not need the
             // room.
-            Ok(Ok(admitted)) => {
+            Ok(Ok(Onward::Admitted(admitted))) => {
                 let forward = Forward::new(self, admitted, info, context, client, record);
                 Either::Left(Box::pin(forward.run()))
             }
+            Ok(Ok(Onward::Leads(leading))) => {
+                let leading = collapse::lead(self, leading, info, context, client, record);
+                Either::Right(Either::Left(Either::Left(leading)))
+            }
             Ok(Err(reply)) => {
                 let refusing = self.refuse(reply, client, record, priority);
-                Either::Right(Either::Left(refusing))
+                Either::Right(Either::Left(Either::Right(refusing)))
             }
             Err(_gone) => {
                 let gone = ready(Err(Aborted::ClientGone));
@@ -132,12 +137,6 @@ impl Worker {
         })
     }
 }
-
-/// What a request is to get: it goes on to its origin, or gets this response.
-type Decision<'a> = Result<Admitted<'a>, Reply<'a>>;
-
-/// One that takes what few origins have: a gate, or a waiting room that is shared.
-type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
 
 /// Finds the route of a request, and waits for its turns.
 fn admission<'w, 'a: 'w>(
@@ -237,7 +236,8 @@ fn find<'a>(
     if let Some(gate) = &gate {
         record.planned = gate.planned().map(Box::new);
         // Without limits the gate is joined at once.
-        let is_asked = !route.limits.is_empty();
+        // One that may share the answer of another one need not pass the gate.
+        let is_asked = !route.limits.is_empty() && route.collapse.is_none();
         if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
             record.limited = Limited::Decided(LimitOutcome::default());
             record.at_gate = Some(AtGate::Rejected(Box::new((rejection, Duration::ZERO))));
@@ -276,12 +276,26 @@ fn admit<'w, 'a: 'w>(
             if let Some(reply) = rejected(route, record) {
                 return Either::Left(ready(Err(reply)));
             }
+            if route.collapse.is_some() {
+                let before = BeforeGate {
+                    route,
+                    origin,
+                    gate,
+                    turns,
+                };
+                return match collapse::share(worker, info, before, record) {
+                    Ok(decision) => Either::Left(ready(decision)),
+                    Err(sharing) => Either::Right(Either::Left(sharing)),
+                };
+            }
             let Some(gate) = gate else {
-                return Either::Left(ready(Ok(admitted(route, origin, None, turns))));
+                let admitted = Admitted::new(route, origin, None, turns);
+                return Either::Left(ready(Ok(Onward::Admitted(admitted))));
             };
             // Boxed, because most origins have no gate.
+            let join = GateRequest::join;
             let passing: BoxedDecision<'w, 'a> =
-                Box::pin(pass_gate(worker, route, origin, gate, turns, record));
+                Box::pin(pass_gate(worker, route, origin, gate, turns, record, join));
             Either::Right(Either::Left(passing))
         }
         Begun::Waiting(several) => Either::Right(Either::Right(async move {
@@ -289,9 +303,24 @@ fn admit<'w, 'a: 'w>(
             if let Some(reply) = rejected(route, record) {
                 return Err(reply);
             }
+            if route.collapse.is_some() {
+                let before = BeforeGate {
+                    route,
+                    origin,
+                    gate,
+                    turns,
+                };
+                return match collapse::share(worker, info, before, record) {
+                    Ok(decision) => decision,
+                    Err(sharing) => sharing.await,
+                };
+            }
             match gate {
-                None => Ok(admitted(route, origin, None, turns)),
-                Some(gate) => Box::pin(pass_gate(worker, route, origin, gate, turns, record)).await,
+                None => Ok(Onward::Admitted(Admitted::new(route, origin, None, turns))),
+                Some(gate) => {
+                    let join = GateRequest::join;
+                    Box::pin(pass_gate(worker, route, origin, gate, turns, record, join)).await
+                }
             }
         })),
     }
@@ -303,54 +332,4 @@ fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a
     let decisive = outcome.decisive();
     let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
     Some(Reply::rejected(route, outcome.rejected?, retry_after))
-}
-
-/// Uses the turns of a request.
-fn admitted<'a>(
-    route: &'a Route,
-    origin: usize,
-    place: Option<Place>,
-    turns: Turns<'a>,
-) -> Admitted<'a> {
-    let (used, occupied) = turns.take(route);
-    Admitted {
-        route,
-        origin,
-        place,
-        used,
-        occupied,
-    }
-}
-
-/// Waits for the turn of a request at its origin's gate, once it has its turns in the zones.
-async fn pass_gate<'a>(
-    worker: &Worker,
-    route: &'a Route,
-    origin: usize,
-    gate: Box<GateRequest<'a>>,
-    turns: Turns<'a>,
-    record: &mut RequestRecord<'a>,
-) -> Decision<'a> {
-    let index = origin;
-    let origin = record.gateway.origin(index);
-    let waited = record.waited();
-    let gate = gate.after(&turns, record.outcome());
-    // Nobody waits for an origin that cannot be asked, unless it has `hold`.
-    let any_in = origin.check_in(worker.pacer.now());
-    let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
-        Ok(()) => gate.pass(worker, waited, &mut record.at_gate).await,
-        Err(error) => Err(NoTurn::Outage(error)),
-    };
-    match passed {
-        Ok(place) => Ok(admitted(route, index, Some(place), turns)),
-        Err(NoTurn::Outage(error)) => {
-            let _used = turns.take(route);
-            origin.tell_unanswered(&error, worker.pacer.now());
-            Err(Reply::unanswered(&error))
-        }
-        Err(NoTurn::Rejected(rejection)) => {
-            turns.reject_elsewhere();
-            Err(Reply::rejected_at_gate(route, &rejection))
-        }
-    }
 }

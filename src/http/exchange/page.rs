@@ -2,13 +2,10 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use super::record::RequestRecord;
 use crate::config::{PageChoice, PageContent, PagePart, PageValue};
-use crate::http::downstream::{Aborted, ClientStream};
 use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Fields};
 
 /// A page for one request.
@@ -210,7 +207,7 @@ impl PageBody {
     }
 
     /// Appends the next bytes to a piece. Returns whether more follow.
-    fn fill(&mut self, piece: &mut Buffer) -> bool {
+    pub(super) fn fill(&mut self, piece: &mut Buffer) -> bool {
         let (mut at, mut from) = self.next;
         let mut room = READ_SIZE;
         while let Some(part) = self.content.parts().get(at) {
@@ -226,48 +223,6 @@ impl PageBody {
         }
         self.next = (at, from);
         false
-    }
-}
-
-/// The body of a response on its way to the client.
-pub(super) struct ReplyBody {
-    piece: Buffer,
-    /// What follows the piece. Boxed: few responses are so long.
-    rest: Option<Box<PageBody>>,
-}
-
-impl ReplyBody {
-    pub(super) fn new(piece: Buffer) -> Self {
-        Self { piece, rest: None }
-    }
-
-    pub(super) fn of_page(mut piece: Buffer, mut page: PageBody) -> Self {
-        let has_more = page.fill(&mut piece);
-        let rest = has_more.then(|| Box::new(page));
-        Self { piece, rest }
-    }
-
-    /// Sends the body, and the end of the response.
-    pub(super) fn poll_send<C: ClientStream>(
-        &mut self,
-        client: &mut C,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Aborted>> {
-        loop {
-            let then = match &self.rest {
-                Some(_) => Then::More,
-                None => Then::End(None),
-            };
-            let sent = ready!(client.poll_send(cx, &mut self.piece, then));
-            sent.map_err(|_| Aborted::ClientGone)?;
-            let Some(rest) = &mut self.rest else {
-                return Poll::Ready(Ok(()));
-            };
-            self.piece.clear_for_body();
-            if !rest.fill(&mut self.piece) {
-                self.rest = None;
-            }
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::config::{RatelimitHeaders, Route};
 use crate::gate::GateRejection;
 use crate::http::message::FieldName;
 use crate::limit::Rate;
+use crate::observe::metrics::SharedOutcome;
 
 /// Writes a field, given its name and its value.
 type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
@@ -42,6 +43,13 @@ pub(super) fn write(
     }
     if which.server_timing {
         server_timing(put, outcome.waited, record);
+    }
+}
+
+/// Writes `X-Drip-Shared`, if the route selects it and the answer is shared.
+pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'_>) {
+    if route.headers.shared && record.shared != SharedOutcome::Alone {
+        put(b"X-Drip-Shared", record.shared.label().as_bytes());
     }
 }
 

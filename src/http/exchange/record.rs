@@ -17,7 +17,7 @@ use crate::http::message::{Fields, RequestHead};
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{GateRejected, LimitStatus, Rejected};
+use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 use crate::time::pacer::Pacer;
 
@@ -54,6 +54,8 @@ pub(super) struct RequestRecord<'r> {
     /// Whether its route does not let its client in.
     pub(super) is_refused: bool,
     pub(super) entrance: Entrance,
+    /// Where its answer comes from, on a route that collapses.
+    pub(super) shared: SharedOutcome,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
     /// Boxed: most requests have none, and a waiting one should be small.
@@ -90,6 +92,7 @@ impl<'r> RequestRecord<'r> {
             asked_since: Moment::default(),
             is_refused: false,
             entrance: Entrance::Unasked,
+            shared: SharedOutcome::Alone,
             is_answered: false,
             marks: Marks::of_trace(gateway, head),
             status: CLIENT_GONE,
@@ -103,6 +106,18 @@ impl<'r> RequestRecord<'r> {
 
     pub(super) fn answer_began(&mut self, status: u16) {
         self.status = status;
+    }
+
+    /// Records that the answer of the origin is for this request alone.
+    pub(super) fn share_no_more(&mut self) {
+        if self.shared == SharedOutcome::Leader {
+            self.shared = SharedOutcome::Alone;
+        }
+    }
+
+    /// Records that the client left before a response began.
+    pub(super) fn client_left(&mut self) {
+        (self.status, self.is_answered, self.bytes) = (CLIENT_GONE, false, 0);
     }
 
     /// Records that the origin answers, after this time.
@@ -281,6 +296,7 @@ impl<'r> RequestRecord<'r> {
                 .and(route.and_then(Route::origin))
                 .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
+            shared: (self.shared != SharedOutcome::Alone).then(|| self.shared.label()),
             is_refused: self.is_refused,
             limited: self.limited(),
             planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
@@ -352,6 +368,10 @@ fn line(head: &RequestHead) -> access::Line<'_> {
 
 impl Drop for RequestRecord<'_> {
     fn drop(&mut self) {
+        if self.shared == SharedOutcome::Refresh {
+            // No client asked for it.
+            return;
+        }
         let now = self.pacer.now();
         let duration = now.since(self.began);
         self.gateway

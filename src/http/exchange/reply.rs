@@ -2,6 +2,7 @@
 
 mod redirect;
 mod room;
+mod shared;
 
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -10,9 +11,10 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::grpc::{self, GrpcStatus};
-use super::page::{ChosenPage, PageBody, PageValues, ReplyBody};
+use super::page::{ChosenPage, PageBody, PageValues};
 use super::ratelimit_headers;
 use super::record::RequestRecord;
+use super::reply_body::ReplyBody;
 use super::request_info::UnfitRequest;
 use super::retry_after::RetryAfter;
 use super::room_fields::RoomFields;
@@ -24,6 +26,7 @@ use crate::http::message::{BodyLength, Buffer};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
 use room::RoomBody;
+use shared::SharedReply;
 
 /// A response of the gateway's own: a short text in plain, or a page of the route.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ enum Body<'a> {
     Page(&'a Page),
     /// For a visitor who waits in the room of the origin.
     Room(Box<RoomBody<'a>>),
+    /// An answer of the origin that several requests get.
+    Shared(Box<SharedReply>),
 }
 
 /// The fields that only some responses have.
@@ -187,7 +192,9 @@ impl<'a> Reply<'a> {
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
-            Body::Page(_) | Body::Room(_) => reason(self.status).unwrap_or_default(),
+            Body::Page(_) | Body::Room(_) | Body::Shared(_) => {
+                reason(self.status).unwrap_or_default()
+            }
         }
     }
 
@@ -197,7 +204,7 @@ impl<'a> Reply<'a> {
         'a: 'r,
     {
         let own = match &self.body {
-            Body::Text(_) => None,
+            Body::Text(_) | Body::Shared(_) => None,
             Body::Page(page) => Some(&page.content),
             // It says more than any page of the route.
             Body::Room(room) => return room.content().map(ChosenPage::of_all),
@@ -258,6 +265,9 @@ impl<'a> Reply<'a> {
         client: &mut C,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
+        if let Body::Shared(shared) = &self.body {
+            return shared.begin(client, record);
+        }
         // A response of this status has no body, and nothing that describes one (RFC 9110, 15.3.5).
         let is_empty = self.status == 204;
         let to_head = record.is_head();
@@ -268,7 +278,7 @@ impl<'a> Reply<'a> {
         let page = self.page(record);
         let (text, media) = match &self.body {
             Body::Text(text) => (&**text, Media::Plain),
-            Body::Page(_) => ("", Media::Plain),
+            Body::Page(_) | Body::Shared(_) => ("", Media::Plain),
             Body::Room(room) => room.text(),
         };
         let (media, varies) = match &page {

@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -43,6 +43,8 @@ impl Deref for CurrentGateway {
 /// The state that one worker thread keeps for the requests that it serves.
 #[derive(Debug)]
 pub struct Worker {
+    /// For tasks that outlive the request that starts them.
+    own: Weak<Self>,
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
     /// The gateway in force, as this thread's requests hold it.
     ///
@@ -57,7 +59,8 @@ impl Worker {
     /// Creates the state of the worker on this thread, which follows the gateway in `gateway`.
     #[must_use]
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
-        let worker = Rc::new(Self {
+        let worker = Rc::new_cyclic(|own| Self {
+            own: Weak::clone(own),
             in_force: RefCell::default(),
             stop: Rc::default(),
             pacer: Pacer::here(),
@@ -100,6 +103,11 @@ impl Worker {
     #[must_use]
     pub fn stop_signal(&self) -> Rc<StopSignal> {
         Rc::clone(&self.stop)
+    }
+
+    /// The worker itself, for a task that outlives the request that starts it.
+    pub(super) fn itself(&self) -> Option<Rc<Self>> {
+        self.own.upgrade()
     }
 
     /// Returns the gateway in force, if the process has started.

@@ -75,7 +75,7 @@ impl Field {
         Self::new(name, known, value)
     }
 
-    fn name(self) -> Span {
+    pub(super) fn name(self) -> Span {
         Span {
             start: self.name_start,
             length: self.name_length.into(),

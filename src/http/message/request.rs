@@ -1,5 +1,7 @@
 //! The head of a request: parsed once, kept as its bytes and ranges of them.
 
+mod whole;
+
 use std::mem::MaybeUninit;
 
 use super::error::BadRequest;

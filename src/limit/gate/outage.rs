@@ -157,6 +157,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if let Some((_, before)) = self.before.take_if(|(last, _)| *last == number) {
             self.last = before;
         }
+        self.join_at_head(number, key, cost, now, waiter)
+    }
+
+    /// Adds a request that leaves before the queue, where one would that had left as the `number`th.
+    pub fn join_at_head(
+        &mut self,
+        number: u64,
+        key: K,
+        cost: u32,
+        now: Moment,
+        waiter: W,
+    ) -> GatePosition {
         let waiter = Ready { since: now, waiter };
         let unsent = Unsent { key, cost, waiter };
         self.outage.costs += u64::from(cost);

@@ -70,6 +70,9 @@ pub(crate) fn text(entry: &Entry) -> String {
     if let Some(reason) = entry.origin_rejected {
         let _ = write!(line, " origin_rejected={reason}");
     }
+    if let Some(shared) = entry.shared {
+        let _ = write!(line, " shared={shared}");
+    }
     let (plan, plan_zone) = entry.plan();
     if let Some(plan) = plan {
         let _ = write!(line, " plan={plan}");
@@ -110,6 +113,8 @@ struct Json<'a> {
     origin: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,6 +165,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         route: entry.route.as_deref(),
         origin: entry.origin,
         server: entry.server.as_deref(),
+        shared: entry.shared,
         refused: entry.is_refused.then_some(true),
         zone: limited.map(|limited| limited.zone),
         key: entry.key(),

@@ -78,6 +78,8 @@ pub struct Entry<'a> {
     pub origin: Option<&'a str>,
     /// The server of that origin.
     pub server: Option<String>,
+    /// Where the answer came from, if it was shared.
+    pub shared: Option<&'static str>,
     /// Whether `allow` and `deny` of the route do not let its client in.
     pub is_refused: bool,
     /// The result of the request's limits.

@@ -16,6 +16,7 @@ fn entry() -> Entry<'static> {
         route: Some("/".to_owned()),
         origin: Some("app"),
         server: Some("http://127.0.0.1:9000".to_owned()),
+        shared: None,
         is_refused: false,
         limited: Some(Limited {
             zone: "per_client",

@@ -72,6 +72,12 @@ impl SharedOutcome {
         }
     }
 
+    /// Whether others may wait for the answer.
+    #[must_use]
+    pub fn is_led(self) -> bool {
+        matches!(self, Self::Leader | Self::Refresh)
+    }
+
     /// Whether it is the outcome of a client's request.
     #[must_use]
     pub fn is_asked(self) -> bool {

@@ -1,0 +1,441 @@
+//! The client of a request that leads: what it gets is gathered for the others, too.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::erased::AnyClient;
+use crate::collapse::{AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict};
+use crate::gate::Place;
+use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response};
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::date::with_date;
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, FieldName, Trailers};
+use crate::time::pacer::Pacer;
+
+/// Most bytes of a failed answer's body that are read for its connection to stay open.
+const MAX_DRAINED: usize = 64 * 1024;
+
+/// The client of a request that leads; or none, for an answer that is fetched behind a stale one.
+///
+/// The answer is read at the pace of the origin, whatever the client accepts, and even if the client
+/// has left, as long as others wait for it.
+pub(super) struct Collector<'c> {
+    client: Option<&'c mut dyn AnyClient>,
+    has_lost_client: Cell<bool>,
+    /// `None` once those who wait are told.
+    leader: Option<Leader>,
+    pacer: &'c Pacer,
+    stage: Stage,
+    own: OwnCopy,
+}
+
+/// How far the response is.
+enum Stage {
+    /// There is none yet.
+    Ahead,
+    /// It is gathered.
+    Gathering(Gathered),
+    /// It is complete, and the client may not have all of it.
+    Complete(Arc<SharedAnswer>),
+    /// It is for the client alone, who gets these bytes first.
+    Passing(Vec<u8>),
+    /// The client is to get this one in its place. So many bytes of it were dropped.
+    Stale(Arc<SharedAnswer>, usize),
+}
+
+impl<'c> Collector<'c> {
+    pub(super) fn new(
+        client: Option<&'c mut dyn AnyClient>,
+        leader: Leader,
+        pacer: &'c Pacer,
+    ) -> Self {
+        Self {
+            client,
+            has_lost_client: Cell::new(false),
+            leader: Some(leader),
+            pacer,
+            stage: Stage::Ahead,
+            own: OwnCopy::default(),
+        }
+    }
+
+    /// The number of the departure in whose line the request joins the gate, if in any.
+    pub(super) fn place(&self) -> Option<u64> {
+        self.leader.as_ref().and_then(Leader::place)
+    }
+
+    /// The request leaves for the origin.
+    pub(super) fn departs(&mut self, place: Option<&Place>) {
+        if let Some(leader) = &mut self.leader {
+            leader.departs(place.map(Place::number), self.pacer.now());
+        }
+    }
+
+    /// Whether the client has left.
+    pub(super) fn has_lost_client(&self) -> bool {
+        self.has_lost_client.get()
+    }
+
+    /// There is no answer, or none that others may get: the next request leads.
+    pub(super) fn fail(&mut self) {
+        let Some(leader) = self.leader.take() else {
+            return;
+        };
+        let stale = leader.failed(self.pacer.now());
+        let has_begun = !matches!(self.stage, Stage::Ahead);
+        self.stage = match (stale, std::mem::replace(&mut self.stage, Stage::Ahead)) {
+            (Some(stale), Stage::Ahead) => Stage::Stale(stale, 0),
+            (_, stage) if has_begun => stage,
+            _ => Stage::Passing(Vec::new()),
+        };
+    }
+
+    /// The answer that the client gets in place of the origin's, if one serves.
+    pub(super) fn take_stale(&mut self) -> Option<Arc<SharedAnswer>> {
+        match std::mem::replace(&mut self.stage, Stage::Passing(Vec::new())) {
+            Stage::Stale(stale, _) => Some(stale),
+            stage => {
+                self.stage = stage;
+                None
+            }
+        }
+    }
+
+    /// Gathers the answer with this head, if it may be shared. Returns whether it may.
+    fn judge(&mut self, origin: &OriginHead<'_>) -> bool {
+        let Some(leader) = &self.leader else {
+            return false;
+        };
+        let head = origin.head;
+        let fields: Vec<_> = head
+            .fields()
+            .iter()
+            .map(|(_, name, value)| (name, value))
+            .collect();
+        let verdict = Head {
+            status: head.status,
+            fields: &fields,
+            asked: origin.asked,
+            arrived: origin.arrived,
+        };
+        let max = leader.collapse().max_size.get();
+        match verdict.judge(leader.collapse()) {
+            Verdict::Shared(terms) if head.length.exact().is_none_or(|length| length <= max) => {
+                let gathered = leader.gather(AnswerHead {
+                    status: head.status,
+                    reason: head.reason().to_vec(),
+                    fields: shared_fields(origin),
+                    arrived: origin.arrived,
+                    terms,
+                    billed: origin.billed,
+                });
+                self.stage = Stage::Gathering(gathered);
+                true
+            }
+            Verdict::Failed => {
+                self.fail();
+                false
+            }
+            Verdict::Shared(_) | Verdict::Unshareable => {
+                self.share_no_more(Vec::new());
+                false
+            }
+        }
+    }
+
+    /// The answer is for the client alone. It gets these bytes first.
+    fn share_no_more(&mut self, first: Vec<u8>) {
+        if let Some(leader) = self.leader.take() {
+            leader.unshareable(self.pacer.now());
+        }
+        self.stage = Stage::Passing(first);
+    }
+
+    /// Adds a piece of the answer. If that makes it too large, the client gets it alone.
+    fn add(&mut self, piece: &mut Buffer) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
+        let (Stage::Gathering(mut gathered), Some(leader)) = (stage, &self.leader) else {
+            return;
+        };
+        if leader.add(&mut gathered, piece.filled()) {
+            piece.clear_for_body();
+            self.stage = Stage::Gathering(gathered);
+        } else {
+            self.share_no_more(gathered.into_body());
+        }
+    }
+
+    /// All of the answer is there.
+    fn complete(&mut self) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
+        if let (Stage::Gathering(gathered), Some(leader)) = (stage, self.leader.take()) {
+            let answer = leader.complete(gathered, self.pacer.now());
+            self.stage = Stage::Complete(answer);
+        }
+    }
+
+    /// Sends the client what is gathered; `end`: it is all of it.
+    fn poll_own(
+        &mut self,
+        cx: &mut Context<'_>,
+        end: Option<Then<'_>>,
+    ) -> Poll<Result<(), ClientError>> {
+        let Some(client) = self.client.as_deref_mut() else {
+            return Poll::Ready(Ok(()));
+        };
+        if self.has_lost_client.get() {
+            return Poll::Ready(Ok(()));
+        }
+        let bytes = match &self.stage {
+            Stage::Gathering(gathered) => gathered.body(),
+            Stage::Complete(answer) => answer.body(),
+            Stage::Passing(first) => first,
+            Stage::Ahead | Stage::Stale(..) => &[],
+        };
+        let sent = self.own.poll_send(client, cx, bytes, end);
+        if matches!(sent, Poll::Ready(Err(_))) {
+            self.has_lost_client.set(true);
+        }
+        sent
+    }
+}
+
+/// The fields that every client gets. `Age` is counted anew for each.
+fn shared_fields(origin: &OriginHead<'_>) -> AnswerFields {
+    let mut fields = AnswerFields::default();
+    (origin.passing)(&mut |name, value| {
+        if !name.eq_ignore_ascii_case(b"age") && !name.eq_ignore_ascii_case(b"x-drip-shared") {
+            fields.push(name, value);
+        }
+    });
+    if !origin.head.fields().has(FieldName::Date) {
+        with_date(origin.arrived, |date| fields.push(b"Date", date));
+    }
+    fields
+}
+
+impl ClientStream for Collector<'_> {
+    /// Ready when the client has left and nobody else waits for the answer.
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
+        let client = self.client.as_deref();
+        let mut leaving = client
+            .filter(|_| !self.has_lost_client())
+            .map(AnyClient::gone);
+        poll_fn(move |cx| {
+            if let Some(gone) = &mut leaving {
+                ready!(gone.as_mut().poll(cx));
+                leaving = None;
+                self.has_lost_client.set(true);
+            }
+            match (client, &self.leader) {
+                (None, _) => Poll::Pending,
+                (Some(_), Some(leader)) => leader.poll_alone(cx),
+                (Some(_), None) => Poll::Ready(()),
+            }
+        })
+    }
+
+    fn has_left(&self, cx: &mut Context<'_>) -> bool {
+        let has_left = self
+            .client
+            .as_deref()
+            .is_some_and(|client| client.has_left(cx));
+        has_left && self.leader.is_none()
+    }
+
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+    ) -> Poll<Result<(), ClientError>> {
+        match self.client.as_deref_mut() {
+            Some(client) => client.poll_body(cx, piece),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// No request that leads has a body.
+    fn body_is_over(&self) -> bool {
+        true
+    }
+
+    fn trailers(&self) -> Option<&Trailers> {
+        self.client.as_deref().and_then(AnyClient::trailers)
+    }
+
+    fn drain_body(&mut self, cx: &mut Context<'_>) {
+        if let Some(client) = self.client.as_deref_mut() {
+            client.drain_body(cx);
+        }
+    }
+
+    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+        if let Some(client) = self.client.as_deref_mut() {
+            client.interim(status, reason, fields);
+        }
+    }
+
+    fn offer(&mut self, origin: &OriginHead<'_>) -> bool {
+        self.judge(origin)
+    }
+
+    fn begin(&mut self, response: &Response<'_>) {
+        if matches!(self.stage, Stage::Ahead) {
+            // It is none of the origin's.
+            self.fail();
+        }
+        let is_replaced = matches!(self.stage, Stage::Stale(..));
+        if let Some(client) = self.client.as_deref_mut()
+            && !is_replaced
+            && !self.has_lost_client.get()
+        {
+            client.begin(response);
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        let has_begun = self.client.as_deref().is_some_and(AnyClient::has_begun);
+        has_begun || matches!(self.stage, Stage::Stale(..))
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        if let Stage::Gathering(_) = &self.stage {
+            self.add(piece);
+        }
+        if let Stage::Gathering(_) = &self.stage {
+            if let Then::End(_) = then {
+                self.complete();
+            } else {
+                let _own = self.poll_own(cx, None);
+                return Poll::Ready(Ok(()));
+            }
+        }
+        match &mut self.stage {
+            Stage::Complete(_) => {
+                // A client that has left is no matter of the origin's connection.
+                let own = self.poll_own(cx, Some(then));
+                own.map(|_| Ok(()))
+            }
+            Stage::Stale(_, dropped) => {
+                *dropped += piece.len();
+                piece.clear_for_body();
+                let is_short = *dropped <= MAX_DRAINED;
+                Poll::Ready(if is_short {
+                    Ok(())
+                } else {
+                    Err(ClientError::Gone)
+                })
+            }
+            Stage::Passing(first) if !first.is_empty() => {
+                ready!(self.poll_own(cx, None))?;
+                self.stage = Stage::Passing(Vec::new());
+                self.poll_passing(cx, piece, then)
+            }
+            _ => self.poll_passing(cx, piece, then),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        let Some(client) = self.client.as_deref_mut() else {
+            return Poll::Ready(Ok(()));
+        };
+        if self.leader.is_none() {
+            return client.poll_flush(cx);
+        }
+        // The others wait for the origin, and not for this client.
+        if !self.has_lost_client.get() && matches!(client.poll_flush(cx), Poll::Ready(Err(_))) {
+            self.has_lost_client.set(true);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn take_ahead(&mut self) -> Buffer {
+        Buffer::take()
+    }
+
+    /// No request that leads asks to switch protocols.
+    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+        None::<tokio::io::Empty>
+    }
+}
+
+impl Collector<'_> {
+    fn poll_passing(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        match self.client.as_deref_mut() {
+            Some(_) if self.has_lost_client.get() => Poll::Ready(Err(ClientError::Gone)),
+            Some(client) => client.poll_send(cx, piece, then),
+            // Nobody waits for it.
+            None => Poll::Ready(Err(ClientError::Gone)),
+        }
+    }
+}
+
+/// How much of a gathered answer its own client has.
+#[derive(Default)]
+struct OwnCopy {
+    sent: usize,
+    piece: Option<Piece>,
+    is_ended: bool,
+}
+
+/// A piece that was offered to the client.
+struct Piece {
+    buffer: Buffer,
+    length: usize,
+    is_last: bool,
+}
+
+impl OwnCopy {
+    /// Sends what the client has not got of `bytes`, and their `end` if they are all.
+    fn poll_send(
+        &mut self,
+        client: &mut dyn AnyClient,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        end: Option<Then<'_>>,
+    ) -> Poll<Result<(), ClientError>> {
+        loop {
+            let piece = match &mut self.piece {
+                Some(piece) => piece,
+                None => {
+                    let rest = bytes.get(self.sent..).unwrap_or_default();
+                    if rest.is_empty() && (end.is_none() || self.is_ended) {
+                        return Poll::Ready(Ok(()));
+                    }
+                    let length = rest.len().min(READ_SIZE);
+                    let mut buffer = Buffer::take();
+                    buffer.clear_for_body();
+                    buffer.put(&rest[..length]);
+                    self.piece.insert(Piece {
+                        buffer,
+                        length,
+                        is_last: end.is_some() && length == rest.len(),
+                    })
+                }
+            };
+            let then = match end {
+                Some(end) if piece.is_last => end,
+                _ => Then::More,
+            };
+            ready!(client.poll_send(cx, &mut piece.buffer, then))?;
+            self.sent += piece.length;
+            self.is_ended |= piece.is_last;
+            self.piece = None;
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Whether a request may share the answer of others, and which others.
+
+use super::super::cookies;
+use super::super::heads;
+use super::super::key;
+use super::super::request_info::RequestInfo;
+use crate::collapse::Preconditions;
+use crate::config::{Collapse, Route};
+use crate::http::message::FieldName;
+
+/// The kind of a request: what it asks for, as far as the origin may tell it from others.
+pub(super) struct Kind {
+    /// Two requests have the same key only if they may have the same answer.
+    pub(super) key: Vec<u8>,
+    /// Whether its own answer could be that of the others.
+    pub(super) may_lead: bool,
+}
+
+/// What a field of a request means for sharing.
+enum Meaning {
+    /// Nothing.
+    None,
+    /// The request does not share.
+    Own,
+    /// The request asks for a part, or for a change: it does not lead.
+    Less,
+}
+
+/// What a field means that the gateway knows by no name of its own.
+///
+/// Some origins take another method, path or host from a field. Its answer must not be that of
+/// requests without it.
+fn meaning(name: &[u8], value: &[u8]) -> Meaning {
+    let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+    match name.len() {
+        5 if is(b"range") => Meaning::Less,
+        8 if is(b"if-range") => Meaning::Less,
+        8 if is(b"if-match") => Meaning::Own,
+        13 if is(b"if-none-match") => Meaning::Less,
+        13 if is(b"cache-control") && forbids_storing(value) => Meaning::Own,
+        13 if is(b"x-http-method") || is(b"x-rewrite-url") => Meaning::Own,
+        14 if is(b"x-original-url") => Meaning::Own,
+        15 if is(b"x-original-host") => Meaning::Own,
+        17 if is(b"if-modified-since") => Meaning::Less,
+        17 if is(b"x-method-override") => Meaning::Own,
+        19 if is(b"if-unmodified-since") || is(b"proxy-authorization") => Meaning::Own,
+        22 if is(b"x-http-method-override") => Meaning::Own,
+        _ => Meaning::None,
+    }
+}
+
+/// Whether a request asks not to be remembered (RFC 9111, section 5.2.1.5). Its other directives
+/// are advice, which nobody could follow in a crowd.
+fn forbids_storing(value: &[u8]) -> bool {
+    let mut directives = value.split(|byte| *byte == b',');
+    directives.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"no-store"))
+}
+
+/// The kind of a request; `None` if it does not share.
+pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Option<Kind> {
+    let head = info.head;
+    let is_get = head.method() == b"GET";
+    if !is_get && !head.is_head() || !head.length().is_empty() {
+        return None;
+    }
+    if heads::asked_upgrade(head).is_some() || head.expects_continue() {
+        return None;
+    }
+    if info.peer.certificate().is_some() {
+        return None;
+    }
+    let mut may_lead = is_get;
+    for (known, name, value) in info.fields().iter() {
+        match known {
+            FieldName::Authorization => return None,
+            FieldName::Cookie if has_own_cookie(collapse, value) => return None,
+            FieldName::Other => match meaning(name, value) {
+                Meaning::None => {}
+                Meaning::Own => return None,
+                Meaning::Less => may_lead = false,
+            },
+            _ => {}
+        }
+    }
+    let key = kind_key(collapse, route, info);
+    Some(Kind { key, may_lead })
+}
+
+/// Whether a line of cookies has one without which the request would share.
+fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
+    let Some(own) = &collapse.cookies else {
+        return true;
+    };
+    own.iter()
+        .any(|name| cookies::value([line].into_iter(), name).is_some())
+}
+
+/// Each part of the key has its length before it, so no two requests make the same bytes of
+/// different parts.
+fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
+    let put = |bytes: &mut Vec<u8>, part: &dyn Fn(&mut Vec<u8>)| {
+        let start = bytes.len();
+        bytes.extend_from_slice(&[0; 4]);
+        part(bytes);
+        let length = u32::try_from(bytes.len() - start - 4).unwrap_or(u32::MAX);
+        bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    };
+    collapse.key.fill_into(&mut bytes, |variable, bytes| {
+        put(bytes, &|bytes| key::add(bytes, variable, info, route));
+    });
+    // What the origin gets as the host, and what a trusted proxy says of the client's own request.
+    put(&mut bytes, &|bytes| {
+        let named = info.head.named_host().unwrap_or_default();
+        bytes.extend(named.iter().map(u8::to_ascii_lowercase));
+    });
+    let fields = || info.fields().iter();
+    if info.client.trusted {
+        for (known, name, value) in fields() {
+            let is_same_for_all = matches!(
+                known,
+                FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
+            );
+            if is_same_for_all && !names_client(name) {
+                put(&mut bytes, &|bytes| {
+                    bytes.extend(name.iter().map(u8::to_ascii_lowercase))
+                });
+                put(&mut bytes, &|bytes| bytes.extend_from_slice(value));
+            }
+        }
+    }
+    for wanted in &collapse.vary {
+        // A field that is empty is not one that is absent.
+        let mut count = 0_u32;
+        for value in info.named(wanted) {
+            put(&mut bytes, &|bytes| bytes.extend_from_slice(value));
+            count += 1;
+        }
+        bytes.extend_from_slice(&count.to_le_bytes());
+    }
+    bytes
+}
+
+/// Whether a field of a trusted proxy names the client, as `X-Real-IP` does. It is another one for
+/// each.
+fn names_client(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with(b"-ip") || name.ends_with(b"for") || name.ends_with(b"-client-cert")
+}
+
+/// What a request asks for beside the thing itself.
+pub(super) fn preconditions<'a>(info: &RequestInfo<'a>) -> Preconditions<'a> {
+    let first = |name: &str| info.named(name).next();
+    Preconditions {
+        if_none_match: first("if-none-match"),
+        if_modified_since: first("if-modified-since"),
+        range: first("range").filter(|_| !info.head.is_head()),
+        if_range: first("if-range"),
+    }
+}

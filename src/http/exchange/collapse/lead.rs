@@ -1,0 +1,103 @@
+//! A request goes to the origin while others wait for its answer.
+
+use std::pin::{Pin, pin};
+
+use super::super::admitted::{Admitted, Decision, Leading, Onward};
+use super::super::forward::Forward;
+use super::super::pass_gate::pass_gate;
+use super::super::record::RequestRecord;
+use super::super::reply::{Reply, send};
+use super::super::request_info::RequestInfo;
+use super::super::worker::Worker;
+use super::collector::Collector;
+use super::erased::AnyClient;
+use super::kind::preconditions;
+use crate::http::downstream::{Aborted, ClientStream, ConnectionContext, unless_gone};
+use crate::observe::metrics::SharedOutcome;
+
+/// Sends a request that leads to its origin, and its answer to the client and to all who wait.
+///
+/// Boxed: few requests lead. `client`: `None` if the answer is fetched behind a stale one.
+pub(in super::super) fn lead<'w, 'r: 'w, C: ClientStream>(
+    worker: &'w Worker,
+    leading: Box<Leading<'r>>,
+    info: &'w RequestInfo<'w>,
+    context: &'w ConnectionContext,
+    client: &'w mut C,
+    record: &'w mut RequestRecord<'r>,
+) -> Pin<Box<dyn Future<Output = Result<(), Aborted>> + 'w>> {
+    Box::pin(lead_any(
+        worker,
+        leading,
+        info,
+        context,
+        Some(client),
+        record,
+    ))
+}
+
+/// The same for a client of any protocol, or none.
+pub(super) async fn lead_any<'w, 'r>(
+    worker: &'w Worker,
+    leading: Box<Leading<'r>>,
+    info: &RequestInfo<'_>,
+    context: &ConnectionContext,
+    client: Option<&'w mut dyn AnyClient>,
+    record: &mut RequestRecord<'r>,
+) -> Result<(), Aborted> {
+    let Leading { before, leader } = *leading;
+    let mut collector = Collector::new(client, leader, &worker.pacer);
+    let passed: Decision<'r> = match before.gate {
+        None => {
+            let admitted = Admitted::new(before.route, before.origin, None, before.turns);
+            Ok(Onward::Admitted(admitted))
+        }
+        Some(gate) => {
+            let place = collector.place();
+            let passing = pass_gate(
+                worker,
+                before.route,
+                before.origin,
+                gate,
+                before.turns,
+                record,
+                |gate, waited| match place {
+                    Some(number) => gate.join_at_head(number),
+                    None => gate.join(waited),
+                },
+            );
+            let passing = pin!(passing);
+            let passed = unless_gone(&collector, passing).await;
+            passed.map_err(|_gone| Aborted::ClientGone)?
+        }
+    };
+    let (done, rejection) = match passed {
+        Ok(Onward::Admitted(admitted)) => {
+            collector.departs(admitted.place.as_ref());
+            let forward = Forward::new(worker, admitted, info, context, &mut collector, record);
+            (Box::pin(forward.run()).await, None)
+        }
+        Ok(Onward::Leads(_)) => (Ok(()), None),
+        Err(reply) => (Ok(()), Some(reply)),
+    };
+    collector.fail();
+    let stale = collector.take_stale();
+    if collector.has_lost_client() {
+        if !ClientStream::has_begun(&collector) {
+            record.client_left();
+        }
+        return Err(Aborted::ClientGone);
+    }
+    if let Some(stale) = stale {
+        record.shared = SharedOutcome::Stale;
+        let reply = Reply::shared(stale, &preconditions(info), worker.pacer.now());
+        return send(reply, &mut collector, record).await;
+    }
+    match rejection {
+        Some(reply) => {
+            record.shared = SharedOutcome::Alone;
+            send(reply, &mut collector, record).await
+        }
+        None => done,
+    }
+}

@@ -1,0 +1,215 @@
+//! What a request does that may share the answer of others.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::super::admitted::{Admitted, BeforeGate, Decision, Leading, Onward};
+use super::super::pass_gate::pass_gate;
+use super::super::record::RequestRecord;
+use super::super::reply::Reply;
+use super::super::request_info::RequestInfo;
+use super::super::worker::Worker;
+use super::kind::{kind, preconditions};
+use super::refresh;
+use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
+use crate::gate::GateRejection;
+use crate::observe::metrics::{GateRejected, SharedOutcome};
+
+/// A decision that takes time, in a box: most requests need none.
+pub(in super::super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
+
+/// Lets a request lead, follow, or go on for itself, or gives it an answer from memory.
+///
+/// Returns `Err` with the future of the decision if that takes time.
+pub(in super::super) fn share<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'a RequestInfo<'a>,
+    before: BeforeGate<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
+    let route = before.route;
+    let shared = record.gateway.shared_answers();
+    let collapse = route.collapse.as_ref().zip(shared);
+    let kind = collapse.and_then(|(collapse, shared)| {
+        let kind = kind(collapse, route, info)?;
+        Some((collapse, shared, kind))
+    });
+    let Some((collapse, shared, kind)) = kind else {
+        return alone(worker, before, record, None);
+    };
+    let now = worker.pacer.now();
+    match shared.ask(&kind.key, collapse, kind.may_lead, now) {
+        Share::Kept(answer) => {
+            let kept = SharedOutcome::Kept;
+            Ok(Err(answered(kept, answer, before, info, record)))
+        }
+        Share::Stale(answer, leader) => {
+            if let Some(leader) = leader {
+                refresh::start(worker, info, leader);
+            }
+            let stale = SharedOutcome::Stale;
+            Ok(Err(answered(stale, answer, before, info, record)))
+        }
+        Share::Lead(leader) => {
+            count(SharedOutcome::Leader, before.origin, record);
+            let leading = Leading { before, leader };
+            Ok(Ok(Onward::Leads(Box::new(leading))))
+        }
+        Share::Follow(follower) => Err(Box::pin(follow(worker, info, follower, before, record))),
+        Share::Alone => alone(worker, before, record, None),
+    }
+}
+
+/// Counts a request, and notes where its answer comes from.
+fn count(outcome: SharedOutcome, origin: usize, record: &mut RequestRecord<'_>) {
+    record.shared = outcome;
+    if let Some(metrics) = record.gateway.collapse_metrics(origin) {
+        metrics.count(outcome);
+    }
+}
+
+/// A request goes on for itself. `release`: the turn of one that followed to join the gate.
+fn alone<'w, 'a: 'w>(
+    worker: &'w Worker,
+    before: BeforeGate<'a>,
+    record: &'w mut RequestRecord<'a>,
+    release: Option<Release>,
+) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
+    let BeforeGate {
+        route,
+        origin,
+        gate,
+        turns,
+    } = before;
+    count(SharedOutcome::Alone, origin, record);
+    let Some(gate) = gate else {
+        let admitted = Admitted::new(route, origin, None, turns);
+        return Ok(Ok(Onward::Admitted(admitted)));
+    };
+    Err(Box::pin(pass_gate(
+        worker,
+        route,
+        origin,
+        gate,
+        turns,
+        record,
+        |gate, waited| {
+            let joined = gate.join(waited);
+            // The one behind it joins behind it.
+            drop(release);
+            joined
+        },
+    )))
+}
+
+/// The response to a request that gets an answer which several get.
+pub(super) fn answered<'a>(
+    outcome: SharedOutcome,
+    answer: Arc<SharedAnswer>,
+    before: BeforeGate<'a>,
+    info: &RequestInfo<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Reply<'a> {
+    count(outcome, before.origin, record);
+    let route = before.route;
+    let (mut used, _occupied) = before.turns.take(route);
+    let billed = answer.head.billed.filter(|cost| *cost != record.cost);
+    if let Some(cost) = billed {
+        record.cost = cost;
+    }
+    if route.refund.iter().any(|it| it.has(answer.head.status)) {
+        record.is_refunded = true;
+        used.refund();
+    } else if let Some(cost) = billed {
+        used.settle(cost);
+    }
+    Reply::shared(answer, &preconditions(info), record.pacer.now())
+}
+
+/// Waits for the answer of another request.
+async fn follow<'a>(
+    worker: &Worker,
+    info: &RequestInfo<'a>,
+    mut follower: Follower,
+    mut before: BeforeGate<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Decision<'a> {
+    record.shared = SharedOutcome::Follower;
+    let began = worker.pacer.now();
+    let told = told_in_time(&mut follower, &before, record).await;
+    let (now, departed) = (worker.pacer.now(), follower.departed());
+    drop(follower);
+    if let Some(metrics) = record.gateway.collapse_metrics(before.origin) {
+        metrics.waited(now.since(began));
+    }
+    match told {
+        Ok(Some(Followed::Answer(answer))) => {
+            let follower = SharedOutcome::Follower;
+            Err(answered(follower, answer, before, info, record))
+        }
+        Ok(Some(Followed::Stale(answer))) => {
+            Err(answered(SharedOutcome::Stale, answer, before, info, record))
+        }
+        Ok(Some(Followed::Lead(leader))) => {
+            note_followed(&mut before, departed.unwrap_or(now).since(began));
+            count(SharedOutcome::Leader, before.origin, record);
+            Ok(Onward::Leads(Box::new(Leading { before, leader })))
+        }
+        Ok(Some(Followed::Alone(release))) => {
+            note_followed(&mut before, departed.unwrap_or(now).since(began));
+            match alone(worker, before, record, Some(release)) {
+                Ok(decision) => decision,
+                Err(passing) => passing.await,
+            }
+        }
+        Ok(None) => Err(Reply::of_status(503)),
+        Err(reason) => Err(gave_up(reason, now.since(began), before, record)),
+    }
+}
+
+/// A request that followed comes to the gate as one that has waited there since it came.
+fn note_followed(before: &mut BeforeGate<'_>, span: Duration) {
+    if let Some(gate) = &mut before.gate {
+        gate.note_followed(span);
+    }
+}
+
+/// Waits until the leader has an answer, or has none.
+///
+/// While the leader waits at the gate, the others wait no longer than one may wait there.
+async fn told_in_time(
+    follower: &mut Follower,
+    before: &BeforeGate<'_>,
+    record: &RequestRecord<'_>,
+) -> Result<Option<Followed>, GateRejected> {
+    let Some(gate) = &before.gate else {
+        return Ok(follower.await);
+    };
+    let (limit, reason) = gate.follow_limit(record.waited());
+    match timeout(limit, &mut *follower).await {
+        Ok(told) => Ok(told),
+        Err(_) if follower.departed().is_some() => Ok(follower.await),
+        Err(_) => Err(reason),
+    }
+}
+
+/// The response to a request that has waited too long for a leader to pass the gate.
+fn gave_up<'a>(
+    reason: GateRejected,
+    span: Duration,
+    before: BeforeGate<'a>,
+    record: &mut RequestRecord<'a>,
+) -> Reply<'a> {
+    let route = before.route;
+    before.turns.reject_elsewhere();
+    let Some(gate) = before.gate else {
+        return Reply::of_status(503);
+    };
+    let (rejection, at_gate): (GateRejection, _) = gate.give_up(reason, span);
+    record.shared = SharedOutcome::Alone;
+    record.at_gate = Some(at_gate);
+    Reply::rejected_at_gate(route, &rejection)
+}

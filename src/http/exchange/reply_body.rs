@@ -1,0 +1,115 @@
+//! The body of a response that has no exchange of its own, on its way to the client.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::page::PageBody;
+use crate::collapse::SharedAnswer;
+use crate::http::downstream::{Aborted, ClientStream};
+use crate::http::message::Buffer;
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::sender::Then;
+
+/// The body of a response on its way to the client.
+pub(super) enum ReplyBody {
+    /// The gateway's own.
+    Own {
+        piece: Buffer,
+        /// What follows the piece. Boxed: few responses are so long.
+        rest: Option<Box<PageBody>>,
+    },
+    /// That of an answer which several requests get.
+    Shared(Box<SharedBody>),
+}
+
+impl ReplyBody {
+    pub(super) fn new(piece: Buffer) -> Self {
+        Self::Own { piece, rest: None }
+    }
+
+    pub(super) fn of_page(mut piece: Buffer, mut page: PageBody) -> Self {
+        let has_more = page.fill(&mut piece);
+        let rest = has_more.then(|| Box::new(page));
+        Self::Own { piece, rest }
+    }
+
+    /// Sends the body, and the end of the response.
+    pub(super) fn poll_send<C: ClientStream>(
+        &mut self,
+        client: &mut C,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted>> {
+        let (piece, rest) = match self {
+            Self::Own { piece, rest } => (piece, rest),
+            Self::Shared(body) => return body.poll_send(client, cx),
+        };
+        loop {
+            let then = match rest {
+                Some(_) => Then::More,
+                None => Then::End(None),
+            };
+            let sent = ready!(client.poll_send(cx, piece, then));
+            sent.map_err(|_| Aborted::ClientGone)?;
+            let Some(more) = rest else {
+                return Poll::Ready(Ok(()));
+            };
+            piece.clear_for_body();
+            if !more.fill(piece) {
+                *rest = None;
+            }
+        }
+    }
+}
+
+/// The body of an answer that several requests get, on its way to one client.
+pub(super) struct SharedBody {
+    answer: Arc<SharedAnswer>,
+    /// What the client has not accepted yet.
+    left: Range<usize>,
+    /// How many bytes of it were offered to the client, and not accepted.
+    piece: Option<usize>,
+}
+
+impl SharedBody {
+    /// `left`: the part of the answer's body that the client gets.
+    pub(super) fn new(answer: &Arc<SharedAnswer>, left: Range<usize>) -> Self {
+        Self {
+            answer: Arc::clone(answer),
+            left,
+            piece: None,
+        }
+    }
+
+    /// Sends the body, and the end of the response.
+    ///
+    /// While the client accepts nothing, this holds no buffer: a slow client holds the answer alone,
+    /// which is there once for all.
+    fn poll_send<C: ClientStream>(
+        &mut self,
+        client: &mut C,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted>> {
+        loop {
+            // The body has a length, so it is sent as it is. What is offered again is the rest of
+            // what was offered before.
+            let count = self.piece.unwrap_or(self.left.len().min(READ_SIZE));
+            let end = self.left.start + count;
+            let is_last = end == self.left.end;
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            piece.put(&self.answer.body()[self.left.start..end]);
+            let then = if is_last { Then::End(None) } else { Then::More };
+            let sent = client.poll_send(cx, &mut piece, then);
+            if sent.is_pending() {
+                self.left.start = end - piece.len();
+                self.piece = Some(piece.len());
+            }
+            ready!(sent).map_err(|_| Aborted::ClientGone)?;
+            (self.left.start, self.piece) = (end, None);
+            if is_last {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
