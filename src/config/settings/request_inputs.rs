@@ -75,6 +75,8 @@ impl RequestInputs {
             };
             names.push(name.clone());
         }
+        let vary = route.collapse.iter().flat_map(|collapse| &collapse.vary);
+        inputs.fields.extend(vary.cloned());
         if let CostRule::Header { name, .. } = &route.cost {
             inputs.fields.push(name.clone());
         }

@@ -116,15 +116,27 @@ fn names_of_fields_have_no_case_and_those_of_cookies_have() {
 }
 
 #[test]
-fn a_request_has_what_the_key_reads_at_most_once() {
-    let found = route("[routes.collapse]\nkey = \"$uri$http_x_tenant$cookie_a$arg_b\"").inputs;
-    let fields: Vec<&str> = found.single_fields().collect();
-    assert_eq!(fields, ["x-tenant"]);
+fn a_request_has_what_the_key_and_vary_read_at_most_once() {
+    let single = |lines: &str| {
+        let inputs = route(&format!("[routes.collapse]\n{lines}")).inputs;
+        inputs
+            .single_fields()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    // Lists by their definition, whose lines are joined.
+    assert_eq!(single(""), [""; 0]);
+    assert_eq!(single("vary = [\"accept\", \"x-tenant\"]"), ["x-tenant"]);
+    assert_eq!(single("key = \"$uri$http_x_user\""), ["x-user"]);
+    let found = route("[routes.collapse]\nkey = \"$uri$cookie_a$arg_b\"").inputs;
     assert_eq!(
         (found.cookies(), found.arguments()),
         (&["a".to_owned()][..], &["b".to_owned()][..])
     );
-    assert_eq!(route("[routes.collapse]").inputs, route("").inputs);
+    assert!(
+        found.reads(b"accept-encoding", false)
+            && !route("").inputs.reads(b"accept-encoding", false)
+    );
 }
 
 /// A file whose routes share, with names for each value that counts.

@@ -309,3 +309,15 @@ origin = "app"
     );
     assert!(show(&settings).contains(&shown), "{}", show(&settings));
 }
+
+#[test]
+fn what_a_route_shares_is_shown_as_it_is_written() {
+    let table = "[routes.collapse]\nkey = \"${uri}\"\ncookies = [\"${PLAN_KEY}\"]\n";
+    let settings = with(&format!("{WITH_SECRETS}{table}")).unwrap();
+    let collapse = settings.routes[1].collapse.as_ref().unwrap();
+    assert_eq!(collapse.key.to_string(), "$uri");
+    assert_eq!(collapse.cookies, Some(vec!["k-0123456789".to_owned()]));
+    let shown = show(&settings);
+    assert!(shown.contains("\ncookies = [\"${PLAN_KEY}\"]\n"), "{shown}");
+    assert_eq!(with(&shown).map(|again| show(&again)), Ok(shown));
+}
