@@ -23,7 +23,7 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "collapse = true\n",
      "11:12: collapse: expected a table; found true"),
     (LIMITS, collapse!("kept = \"1s\""),
-     r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, max_size, cookies; did you mean keep?"#),
+     r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, max_size, cookies"#),
     // Each field.
     (LIMITS, collapse!("key = \"all\""),
      r#"13:7: key: without a variable all requests of the route would get one answer; name one such as "$request_uri", or remove key; found "all""#),
