@@ -34,6 +34,11 @@ pub const WITH_ACTOR: &str = "/with-actor";
 /// Passes one request of each key, and remembers the key.
 pub const KEYS: &str = "/keys";
 
+/// Gets its answer from memory, after the first one.
+pub const KEPT: &str = "/kept";
+/// Each request but the first two waits for the answer of the second, which waits at a gate.
+pub const FOLLOWS: &str = "/follows";
+
 /// Passes every request of a visitor inside.
 pub const ROOM: &str = "/room";
 /// One visitor is inside, and all others wait.
@@ -269,6 +274,21 @@ limits = [{{ zone = "shut", burst = 100000 }}]
 path = "{HELD_AT_GATE}"
 origin = "held"
 limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[[routes]]
+path = "{KEPT}"
+origin = "app"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[routes.collapse]
+keep = "1h"
+
+[[routes]]
+path = "{FOLLOWS}"
+origin = "held"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[routes.collapse]
 
 [[routes]]
 path = "{WITH_ACTOR}"

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::Bench;
-use crate::gateway::{Gateway, HELD, HELD_AT_GATE, KEYS, PASS, WITH_ACTOR};
+use crate::gateway::{FOLLOWS, Gateway, HELD, HELD_AT_GATE, KEYS, PASS, WITH_ACTOR};
 use crate::limits::{Figures, Group};
 use crate::support::client::{Connection, connect_plain};
 use crate::support::crowd::{Crowd, Keys};
@@ -43,11 +43,12 @@ const ACTIVE_FOR: Duration = Duration::from_millis(1500);
 
 type Measure = fn(&Bench) -> io::Result<f64>;
 
-const KINDS: [(&str, Measure); 6] = [
+const KINDS: [(&str, Measure); 7] = [
     ("idle_connection", idle),
     ("waiting_http1", |bench| waiting(bench, HELD)),
     ("waiting_http2", waiting_http2),
     ("waiting_at_gate", |bench| waiting(bench, HELD_AT_GATE)),
+    ("following", |bench| waiting(bench, FOLLOWS)),
     ("parked_key", parked),
     ("active_key", active),
 ];

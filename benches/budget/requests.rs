@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::Bench;
-use crate::gateway::{FULL_ROOM, GATE, Gateway, PASS, PLAN, ROOM, SHUT, WAIT};
+use crate::gateway::{FULL_ROOM, GATE, Gateway, KEPT, PASS, PLAN, ROOM, SHUT, WAIT};
 use crate::limits::{Figures, Group};
 use crate::profile::{self, Profile};
 use crate::support::answers::Outcome;
@@ -51,7 +51,7 @@ const KEY: u64 = 7;
 
 const PLAIN: Client = Client::Http1(Transport::Plain);
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     kind("proxied", PASS, PLAIN),
     Kind {
         status: 429,
@@ -63,6 +63,7 @@ const KINDS: [Kind; 10] = [
         ..kind("waits", WAIT, PLAIN)
     },
     kind("gate", GATE, PLAIN),
+    kind("kept", KEPT, PLAIN),
     kind("http2", PASS, Client::Http2),
     kind("tls", PASS, Client::Http1(Transport::Tls)),
     kind("plan_cost_refund", PLAN, PLAIN),
