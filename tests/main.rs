@@ -11,6 +11,7 @@
 //! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts, a crowd, a browser |
+//! | `collapse` | requests that share the answer of one departure: who may, what they get, and when the origin fails |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
@@ -28,6 +29,7 @@ mod advise;
 mod backends;
 mod budget;
 mod checklist;
+mod collapse;
 mod demo;
 mod examples;
 mod gateway;
