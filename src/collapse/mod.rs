@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `kinds` | who leads, who follows, and what is kept, without a clock |
 //! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
+//! | `date` | the dates of HTTP |
 //! | `answer` | a complete answer, and the memory that it takes |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
 
 mod answer;
+mod date;
 mod directives;
 mod flight;
 mod follower;

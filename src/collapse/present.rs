@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::answer::AnswerHead;
-use super::terms::parse_date;
+use super::date::parse_date;
 
 /// What a request asks for beside the thing itself: the values of the fields of these names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,8 +55,9 @@ impl Preconditions<'_> {
             let own = head.fields.first("etag").map(<[u8]>::trim_ascii);
             return is_listed(tags, own);
         }
-        let since = self.if_modified_since.and_then(parse_date);
-        let modified = head.fields.first("last-modified").and_then(parse_date);
+        let date = |value| parse_date(value, head.arrived);
+        let since = self.if_modified_since.and_then(date);
+        let modified = head.fields.first("last-modified").and_then(date);
         since
             .zip(modified)
             .is_some_and(|(since, modified)| modified <= since)
@@ -73,15 +74,15 @@ impl Preconditions<'_> {
         if wanted.starts_with(b"W/") {
             return false;
         }
-        let fields = &head.fields;
-        let modified = fields.first("last-modified").and_then(parse_date);
-        let date = fields.first("date").and_then(parse_date);
+        let read = |value| parse_date(value, head.arrived);
+        let modified = head.fields.first("last-modified").and_then(read);
+        let date = head.fields.first("date").and_then(read);
         // A date is a strong validator only if it is well before that of the answer (section
         // 8.8.2.2).
         let is_strong = modified
             .zip(date)
             .is_some_and(|(modified, date)| modified < date);
-        is_strong && modified == parse_date(wanted)
+        is_strong && modified == read(wanted)
     }
 }
 

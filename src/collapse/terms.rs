@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::date::parse_date;
 use super::directives::{Directives, seconds};
 use crate::config::Collapse;
 use crate::limit::Moment;
@@ -78,7 +79,7 @@ impl Head<'_> {
     /// The time in a field; `Err` if it is there and is no time.
     fn date(&self, name: &str) -> Option<Result<Moment, ()>> {
         let value = self.all(name).next()?;
-        Some(parse_date(value).ok_or(()))
+        Some(parse_date(value, self.arrived).ok_or(()))
     }
 
     /// Whether the answer is the same for all requests of its kind.
@@ -202,26 +203,6 @@ impl Terms {
             error: (fresh + stale).max(after(self.if_error)),
         }
     }
-}
-
-/// Reads a date of HTTP in one of its three forms (RFC 9110, section 5.6.7).
-pub(super) fn parse_date(value: &[u8]) -> Option<Moment> {
-    let text = str::from_utf8(value).ok()?.trim();
-    let seconds = match jiff::fmt::rfc2822::parse(text) {
-        Ok(date) => date.timestamp().as_second(),
-        Err(_) => obsolete_date(text)?,
-    };
-    let seconds = u64::try_from(seconds).ok()?;
-    Some(Moment::default() + Duration::from_secs(seconds))
-}
-
-/// RFC 850's form and that of C's `asctime`.
-fn obsolete_date(text: &str) -> Option<i64> {
-    let parts = jiff::fmt::strtime::parse("%A, %d-%b-%y %H:%M:%S GMT", text);
-    let parts = parts.or_else(|_| jiff::fmt::strtime::parse("%a %b %e %H:%M:%S %Y", text));
-    let date = parts.ok()?.to_datetime().ok()?;
-    let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(zoned.timestamp().as_second())
 }
 
 #[cfg(test)]
