@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::civil::{DateTime, datetime};
 
 use crate::limit::Moment;
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
+
+const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
 
 /// The mean length of a year, in seconds.
 const YEAR: u64 = 31_556_952;
@@ -41,7 +42,10 @@ pub(super) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
         }
         _ => return None,
     };
-    let month = MONTHS.iter().position(|it| it.eq_ignore_ascii_case(month))? + 1;
+    let month = MONTHS
+        .iter()
+        .position(|it| it.eq_ignore_ascii_case(month))?
+        + 1;
     let (hour, rest) = time.split_once(':')?;
     let (minute, second) = rest.split_once(':')?;
     let (hour, minute, second) = (number(hour, 2)?, number(minute, 2)?, number(second, 2)?);
@@ -57,9 +61,8 @@ pub(super) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
         small(second)?,
         0,
     );
-    let zoned = date.ok()?.to_zoned(TimeZone::UTC).ok()?;
-    let seconds = u64::try_from(zoned.timestamp().as_second()).ok()?;
-    Some(Moment::default() + Duration::from_secs(seconds))
+    let since = date.ok()?.duration_since(EPOCH);
+    Some(Moment::default() + Duration::try_from(since).ok()?)
 }
 
 fn is_weekday(word: &str, lengths: std::ops::Range<usize>, end: &str) -> bool {

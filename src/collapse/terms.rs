@@ -132,10 +132,10 @@ impl Head<'_> {
         } else {
             apparent
         };
-        let told = self.all("age").next().map(|value| {
-            let told = seconds(value).unwrap_or_default();
-            told + self.arrived.since(self.asked)
-        });
+        // Of a list the first member counts, and what is no number does not (section 5.1).
+        let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
+        let told = self.all("age").next().and_then(first);
+        let told = told.map(|told| told + self.arrived.since(self.asked));
         apparent.max(told.unwrap_or_default())
     }
 

@@ -1,1 +1,145 @@
+//! Cases of RFC 9111, of those that http-tests/cache-tests checks of a shared cache among others.
 
+mod age;
+mod freshness;
+mod stale;
+mod vary;
+
+use std::time::Duration;
+
+use super::*;
+use crate::collapse::tests::collapse;
+
+/// Sun, 06 Nov 1994 08:49:37 GMT: when all requests here leave for the origin.
+const ASKED: Moment = Moment::from_nanos(784_111_777_000_000_000);
+const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+const MINUTE_LATER: &str = "Sun, 06 Nov 1994 08:50:37 GMT";
+const MINUTE_BEFORE: &str = "Sun, 06 Nov 1994 08:48:37 GMT";
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// What a response with this status and these fields, each as `name: value`, is.
+fn judge_with(collapse: &Collapse, status: u16, lines: &[&str]) -> Verdict {
+    judge_after(collapse, status, lines, Duration::ZERO)
+}
+
+/// Like [`judge_with`], of a response that arrives so long after its request.
+fn judge_after(collapse: &Collapse, status: u16, lines: &[&str], took: Duration) -> Verdict {
+    let fields: Vec<(&[u8], &[u8])> = lines
+        .iter()
+        .map(|line| line.split_once(':').expect("name: value"))
+        .map(|(name, value)| (name.as_bytes(), value.trim().as_bytes()))
+        .collect();
+    let head = Head {
+        status,
+        fields: &fields,
+        asked: ASKED,
+        arrived: ASKED + took,
+    };
+    head.judge(collapse)
+}
+
+/// Of a response with 200 and these fields.
+fn judge(lines: &[&str]) -> Verdict {
+    judge_with(&collapse(3600, 0), 200, lines)
+}
+
+fn terms(lines: &[&str]) -> Terms {
+    match judge(lines) {
+        Verdict::Shared(terms) => terms,
+        other => panic!("{lines:?}: {other:?}"),
+    }
+}
+
+/// How long newcomers get a response with these fields, in seconds; 0 if they do not share it.
+fn fresh_for(lines: &[&str]) -> u64 {
+    match judge(lines) {
+        Verdict::Shared(terms) => ends(terms, &collapse(3600, 0)).0,
+        _ => 0,
+    }
+}
+
+/// For how many seconds from its arrival an answer is fresh, may be refreshed behind its back, and
+/// may stand in for one that the origin fails to give.
+fn ends(terms: Terms, collapse: &Collapse) -> (u64, u64, u64) {
+    let windows = terms.windows(collapse, ASKED);
+    let seconds = |end: Moment| end.since(ASKED).as_secs();
+    (
+        seconds(windows.fresh),
+        seconds(windows.revalidate),
+        seconds(windows.error),
+    )
+}
+
+#[test]
+fn statuses_that_are_cacheable_by_default_are_shared() {
+    let shared = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
+    for status in 200..=599 {
+        for lines in [
+            &[][..],
+            &["Cache-Control: max-age=3600"],
+            &["Cache-Control: public, max-age=3600"],
+            &["Cache-Control: must-understand, max-age=3600"],
+        ] {
+            let found = judge_with(&collapse(1, 0), status, lines);
+            if shared.contains(&status) {
+                assert!(matches!(found, Verdict::Shared(_)), "{status} {lines:?}");
+            } else if status >= 500 {
+                assert_eq!(found, Verdict::Failed, "{status}");
+            } else {
+                assert_eq!(found, Verdict::Unshareable, "{status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_stays_one_whatever_its_fields_say() {
+    for lines in [
+        &["Cache-Control: no-store"][..],
+        &["Set-Cookie: a=b"],
+        &["Vary: *"],
+        &["Cache-Control: max-age=0"],
+    ] {
+        let found = judge_with(&collapse(1, 0), 503, lines);
+        assert_eq!(found, Verdict::Failed, "{lines:?}");
+    }
+}
+
+#[test]
+fn private_no_store_and_no_cache_are_for_one_request() {
+    for line in [
+        "Cache-Control: private",
+        "Cache-Control: private, max-age=3600",
+        "Cache-Control: max-age=10000, no-store",
+        "cache-control: No-StOrE",
+        "CACHE-CONTROL: max-age=10000, No-CaChE",
+        "Cache-Control: no-cache=\"a\"",
+        "Cache-Control: no-cache=\"a, b\", max-age=3600",
+        "Cache-Control: private=\"set-cookie\", max-age=3600",
+        "Cache-Control: s-maxage=60, private",
+        "Cache-Control: must-understand, no-store, max-age=3600",
+    ] {
+        assert_eq!(judge(&[line]), Verdict::Unshareable, "{line}");
+        let late = ["Cache-Control: max-age=60", "Expires: 0", line];
+        assert_eq!(judge(&late), Verdict::Unshareable, "{line}");
+    }
+    let several = [
+        "Cache-Control: max-age=60",
+        "X: y",
+        "Cache-Control: private",
+    ];
+    assert_eq!(judge(&several), Verdict::Unshareable);
+    let others = "Cache-Control: public, immutable, no-transform, x=\"no-store, private\"";
+    assert!(matches!(judge(&[others]), Verdict::Shared(_)));
+}
+
+#[test]
+fn an_answer_that_sets_a_cookie_is_for_one_request() {
+    for line in ["Set-Cookie: a=b", "set-cookie: a=b; Path=/", "SET-COOKIE: "] {
+        let public = ["Cache-Control: public, max-age=60", line];
+        assert_eq!(judge(&public), Verdict::Unshareable, "{line}");
+    }
+}

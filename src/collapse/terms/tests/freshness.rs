@@ -1,0 +1,148 @@
+//! How long an answer is fresh (RFC 9111, sections 4.2.1, 5.2.2 and 5.3).
+
+use super::*;
+
+#[test]
+fn an_answer_without_a_lifetime_has_that_of_keep() {
+    for lines in [
+        &[][..],
+        &[
+            "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT",
+            "ETag: \"a\"",
+        ],
+        &["Cache-Control: public"],
+        &["Cache-Control: foobar"],
+        &["Pragma: cache"],
+    ] {
+        for keep in [0, 1, 3600] {
+            let collapse = collapse(keep, 0);
+            let Verdict::Shared(terms) = judge_with(&collapse, 200, lines) else {
+                panic!("{lines:?}");
+            };
+            assert_eq!(ends(terms, &collapse).0, keep, "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn keep_is_never_beyond_what_the_answer_allows() {
+    let terms = terms(&["Cache-Control: max-age=60"]);
+    for (keep, wanted) in [(0, 0), (1, 1), (59, 59), (60, 60), (61, 60), (3600, 60)] {
+        assert_eq!(ends(terms, &collapse(keep, 0)).0, wanted, "{keep}");
+    }
+}
+
+#[test]
+fn max_age_is_read_as_caches_do() {
+    for (line, wanted) in [
+        ("Cache-Control: max-age=600", 600),
+        ("Cache-Control: MaX-aGe=600", 600),
+        ("Cache-Control: max-age=2147483647", 3600),
+        ("Cache-Control: max-age=2147483648", 3600),
+        ("Cache-Control: max-age=2147483649", 3600),
+        ("Cache-Control: max-age=99999999999", 3600),
+        ("Cache-Control: foobar, max-age=600", 600),
+        ("Cache-Control: max-age=600, foobar=\"a, b\"", 600),
+        ("Cache-Control: max-age=000600", 600),
+        ("Cache-Control: max-age=\"600\"", 600),
+        ("Cache-Control: extension=\"max-age=600\", max-age=1", 1),
+        ("Cache-Control: max-age=1, extension=\"max-age=600\"", 1),
+        ("Cache-Control: immutable, max-age=600", 600),
+        ("Cache-Control: must-revalidate, max-age=600", 600),
+        ("Cache-Control: max-age=0", 0),
+        ("Cache-Control: max-age=-600", 0),
+        ("Cache-Control: max-age='600'", 0),
+        ("Cache-Control: max-age=600.0", 0),
+        ("Cache-Control: max-age=600.5", 0),
+        ("Cache-Control: max-age=a600", 0),
+        ("Cache-Control: max-age=600a", 0),
+        ("Cache-Control: max-age=", 0),
+        ("Cache-Control: max-age=600, max-age=1", 0),
+        ("Cache-Control: max-age=1, max-age=600", 0),
+    ] {
+        assert_eq!(fresh_for(&[line]), wanted, "{line}");
+    }
+    let lines = ["Cache-Control: max-age=600", "Cache-Control: max-age=1"];
+    assert_eq!(fresh_for(&lines), 0);
+}
+
+#[test]
+fn s_maxage_wins_over_max_age_which_wins_over_expires() {
+    let expires = |value: &str| format!("Expires: {value}");
+    let (later, before) = (expires(MINUTE_LATER), expires(MINUTE_BEFORE));
+    for (lines, wanted) in [
+        (&["Cache-Control: s-maxage=600"][..], 600),
+        (&["Cache-Control: max-age=600, s-maxage=1"], 1),
+        (&["Cache-Control: s-maxage=1, max-age=600"], 1),
+        (
+            &["Cache-Control: max-age=600", "Cache-Control: s-maxage=1"],
+            1,
+        ),
+        (&["Cache-Control: max-age=1, s-maxage=600"], 600),
+        (&["Cache-Control: max-age=0, s-maxage=600", &before], 600),
+        (&["Cache-Control: max-age=600, s-maxage=0"], 0),
+        (&["Cache-Control: max-age=600, s-maxage=x", &later], 0),
+        (&["Cache-Control: max-age=600", &before], 600),
+        (&["Cache-Control: max-age=600", "Expires: 0"], 600),
+        (&["Cache-Control: max-age=0", &later], 0),
+        (&["Cache-Control: public", &later], 60),
+    ] {
+        assert_eq!(fresh_for(lines), wanted, "{lines:?}");
+    }
+}
+
+#[test]
+fn expires_counts_from_the_date_of_the_answer() {
+    for (expires, date, wanted) in [
+        (MINUTE_LATER, Some(DATE), 60),
+        (MINUTE_LATER, None, 60),
+        (MINUTE_LATER, Some("foo"), 60),
+        (DATE, Some(DATE), 0),
+        (MINUTE_BEFORE, Some(DATE), 0),
+        (MINUTE_BEFORE, None, 0),
+        // The clock of the origin is a minute ahead.
+        (MINUTE_LATER, Some(MINUTE_LATER), 0),
+        ("Sun, 06 Nov 1994 08:51:37 GMT", Some(MINUTE_LATER), 60),
+        // The answer has been on its way for a minute, or the clock is behind.
+        (MINUTE_LATER, Some(MINUTE_BEFORE), 60),
+        (DATE, Some(MINUTE_BEFORE), 0),
+        ("Sunday, 06-Nov-94 08:50:37 GMT", Some(DATE), 60),
+        ("Sun Nov  6 08:50:37 1994", Some(DATE), 60),
+        ("SUN, 06 NOV 1994 08:50:37 gmt", Some(DATE), 60),
+        ("Tue, 19 Jan 2038 14:14:08 GMT", Some(DATE), 3600),
+        ("Sun, 21 Nov 2286 04:46:39 GMT", Some(DATE), 3600),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", Some(DATE), 3600),
+    ] {
+        let expires = format!("Expires: {expires}");
+        let mut lines = vec![expires.as_str()];
+        let date = date.map(|date| format!("Date: {date}"));
+        lines.extend(date.as_deref());
+        assert_eq!(fresh_for(&lines), wanted, "{lines:?}");
+    }
+}
+
+#[test]
+fn expires_that_cannot_be_read_has_passed() {
+    for value in [
+        "0",
+        "-1",
+        "",
+        "never",
+        "Sun, 06 Nov 2094 08:50:37 UTC",
+        "Sun, 06 Nov 2094 08:50:37 AEST",
+        "Sun, 06 Nov 2094 08:50:37 +0000",
+        "Sun, 06 Nov 94 08:50:37 GMT",
+        "Sun 06 Nov 2094 08:50:37 GMT",
+        "Sun, 06  Nov  2094 08:50:37 GMT",
+        "Sun, 06-Nov-2094 08:50:37 GMT",
+        "Sun, 06 Nov 2094 08.50.37 GMT",
+        "Sun, 06 Nov 2094 8:50:37 GMT",
+        "Thursday, 06-Nov-68 08:50:37 GMT",
+    ] {
+        let line = format!("Expires: {value}");
+        assert_eq!(judge(&[&line]), Verdict::Unshareable, "{line}");
+    }
+    let line = format!("Expires: {MINUTE_LATER}");
+    assert_eq!(judge(&[&line, &line]), Verdict::Unshareable);
+    assert_eq!(judge(&[&line, "Expires: 0"]), Verdict::Unshareable);
+}
