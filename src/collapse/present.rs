@@ -127,14 +127,11 @@ fn part(range: &[u8], length: usize) -> Presented {
     let (start, end) = match (number(first), number(last)) {
         (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1)),
         (Some(start), None) if last.is_empty() => (start, length),
-        (None, Some(count)) if first.is_empty() => (
-            if count == 0 {
-                length
-            } else {
-                length.saturating_sub(count)
-            },
-            length,
-        ),
+        (None, Some(0)) if first.is_empty() => (length, length),
+        // The last bytes of nothing are all of it, which 206 cannot say.
+        (None, Some(count)) if first.is_empty() && length > 0 => {
+            (length.saturating_sub(count), length)
+        }
         _ => return Presented::Whole,
     };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
