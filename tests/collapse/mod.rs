@@ -1,5 +1,7 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
+mod gate;
+
 use std::net::SocketAddr;
 
 use crate::support::{Answer, Client, Gateway, HoldingOrigin, eventually};
@@ -39,12 +41,13 @@ fn request(method: &str, target: &str, fields: &str) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
 }
 
-/// Waits until this many requests have passed the zone `all` since the start: they lead, follow, or
-/// are at the gate.
+/// Waits until this many requests have come since the start: they lead, follow, have their answer, or go on for
+/// themselves.
 fn wait_until_passed(gateway: &Gateway, count: i64) {
-    eventually(&format!("{count} passed the zone"), || {
-        let labels = [("zone", "all")];
-        gateway.metrics().count("drip_zone_requests_total", &labels) >= count
+    eventually(&format!("{count} requests came"), || {
+        let metrics = gateway.metrics();
+        let waiting = metrics.count("drip_shared_waiting", &[]);
+        waiting + metrics.count("drip_shared_requests_total", &[]) >= count
     });
 }
 

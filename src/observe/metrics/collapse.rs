@@ -1,10 +1,14 @@
 use std::time::Duration;
 
-use ::metrics::{Histogram, Unit, counter, describe_counter, describe_histogram, histogram};
+use ::metrics::{
+    Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 
 use super::tally::Tally;
 
 const SHARED_REQUESTS: &str = "drip_shared_requests_total";
+const SHARED_WAITING: &str = "drip_shared_waiting";
 const SHARED_WAIT: &str = "drip_shared_wait_seconds";
 const SHARED_EVICTIONS: &str = "drip_shared_evictions_total";
 
@@ -13,6 +17,10 @@ pub(super) fn describe() {
     describe_counter!(
         SHARED_REQUESTS,
         "Requests of routes that collapse, and fetches behind stale answers, by where the answer came from."
+    );
+    describe_gauge!(
+        SHARED_WAITING,
+        "Requests that wait for the answer of another one now."
     );
     describe_histogram!(
         SHARED_WAIT,
@@ -95,7 +103,18 @@ impl SharedOutcome {
 #[derive(Debug)]
 pub struct CollapseMetrics {
     requests: [Tally; SharedOutcome::ALL.len()],
+    waiting: Gauge,
     wait: Histogram,
+}
+
+/// A request that waits for the answer of another one, counted until this is dropped.
+#[derive(Debug)]
+pub struct SharedWait<'a>(&'a CollapseMetrics);
+
+impl Drop for SharedWait<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.decrement(1.0);
+    }
 }
 
 impl CollapseMetrics {
@@ -109,6 +128,7 @@ impl CollapseMetrics {
                 let labels = [("origin", origin.clone()), ("outcome", outcome)];
                 Tally::into_series(counter!(SHARED_REQUESTS, &labels))
             }),
+            waiting: gauge!(SHARED_WAITING, "origin" => origin.clone()),
             wait: histogram!(SHARED_WAIT, "origin" => origin),
         }
     }
@@ -122,6 +142,13 @@ impl CollapseMetrics {
     #[must_use]
     pub fn counted(&self, outcome: SharedOutcome) -> u64 {
         self.requests[outcome as usize].get()
+    }
+
+    /// Counts a request that waits for the answer of another one.
+    #[must_use]
+    pub fn wait(&self) -> SharedWait<'_> {
+        self.waiting.increment(1.0);
+        SharedWait(self)
     }
 
     /// Records how long a request waited for the answer of another one.

@@ -16,7 +16,7 @@ use super::kind::{kind, preconditions};
 use super::refresh;
 use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
 use crate::gate::GateRejection;
-use crate::observe::metrics::{GateRejected, SharedOutcome};
+use crate::observe::metrics::{CollapseMetrics, GateRejected, SharedOutcome};
 
 /// A decision that takes time, in a box: most requests need none.
 pub(in super::super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
@@ -139,10 +139,12 @@ async fn follow<'a>(
 ) -> Decision<'a> {
     record.shared = SharedOutcome::Follower;
     let began = worker.pacer.now();
+    let metrics = record.gateway.collapse_metrics(before.origin);
+    let waiting = metrics.map(CollapseMetrics::wait);
     let told = told_in_time(&mut follower, &before, record).await;
     let (now, departed) = (worker.pacer.now(), follower.departed());
-    drop(follower);
-    if let Some(metrics) = record.gateway.collapse_metrics(before.origin) {
+    drop((follower, waiting));
+    if let Some(metrics) = metrics {
         metrics.waited(now.since(began));
     }
     match told {

@@ -1,0 +1,341 @@
+//! Those who wait for the answer of another one, and the gate of the origin.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::{ask, file, how, shared, wait_until_passed};
+use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, now};
+
+/// The file, with these fields of the origin.
+fn gated(origin: SocketAddr, fields: &str, collapse: &str) -> String {
+    let file = file(origin, collapse);
+    file.replacen("\nservers", &format!("\n{fields}\nservers"), 1)
+}
+
+/// Sends requests one after the other, each once the one before has come, with its number in the field
+/// `X-Nth`. `before`: how many have come already.
+fn ask_in_order(gateway: &Gateway, target: &str, before: i64, count: i64) -> Vec<Client> {
+    let asked = (0..count).map(|nth| {
+        let client = ask(gateway.address(), target, &format!("X-Nth: {nth}\r\n"));
+        wait_until_passed(gateway, before + nth + 1);
+        client
+    });
+    asked.collect()
+}
+
+/// The number of a request; 0 without one.
+fn nth(exchange: &Exchange) -> usize {
+    let field = exchange.field("x-nth").unwrap_or("0");
+    field.parse().expect("a number")
+}
+
+/// Holds all until it is opened.
+#[derive(Clone, Default)]
+struct Hold(Arc<(Mutex<bool>, Condvar)>);
+
+impl Hold {
+    fn wait(&self) {
+        let open = self.0.0.lock().expect("no panic");
+        let limit = Duration::from_secs(20);
+        let waited = self.0.1.wait_timeout_while(open, limit, |open| !*open);
+        drop(waited.expect("no panic"));
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().expect("no panic") = true;
+        self.0.1.notify_all();
+    }
+}
+
+#[test]
+fn followers_take_no_place_in_the_queue_of_the_gate() {
+    let origin = HoldingOrigin::start();
+    let fields = "max_in_flight = 1\nqueue = 1\nmax_queue = 1";
+    let gateway = Gateway::start(&gated(origin.origin.address, fields, ""));
+    let mut other = ask(gateway.address(), "/other", "");
+    origin.origin.wait_for(1);
+    let asked = ask_in_order(&gateway, "/page", 1, 50);
+    let refused = ask(gateway.address(), "/third", "").answer();
+    assert_eq!(refused.status, 503, "the queue has one place");
+    origin.release("/other");
+    origin.release("/page");
+    assert_eq!(other.answer().status, 200);
+    for mut client in asked {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(origin.targets(), ["/other", "/page"]);
+}
+
+#[test]
+fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came() {
+    const COUNT: i64 = 40;
+    let order = Arc::<Mutex<Vec<usize>>>::default();
+    let (leader, rest) = (Hold::default(), Hold::default());
+    let (seen, of_leader, of_rest) = (Arc::clone(&order), leader.clone(), rest.clone());
+    let origin = Origin::answering(move |exchange| {
+        let nth = nth(exchange);
+        seen.lock().expect("no panic").push(nth);
+        // All others are at the origin before any of them has its answer.
+        if nth == 0 { &of_leader } else { &of_rest }.wait();
+        let body = format!("{nth:02}");
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: Private\r\nContent-Length: 2\r\n\r\n";
+        exchange.send(format!("{head}{body}").as_bytes())
+    });
+    // A pace, so that the order at the origin is that of the gate.
+    let fields = "rate = \"50r/s\"\nqueue = 1000";
+    let gateway = Gateway::start(&gated(origin.address, fields, ""));
+    let clients = ask_in_order(&gateway, "/page", 0, COUNT);
+    origin.wait_for(1);
+    leader.open();
+    origin.wait_for(clients.len());
+    rest.open();
+    for (nth, mut client) in clients.into_iter().enumerate() {
+        let answer = client.answer();
+        assert_eq!(answer.text(), format!("{nth:02}"), "each has its own");
+        assert_eq!(how(&answer), "");
+    }
+    let order = order.lock().expect("no panic");
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+#[test]
+fn a_kind_that_is_not_shared_is_remembered() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok")
+    });
+    let gateway = Gateway::start(&file(origin.address, ""));
+    for _ in 0..3 {
+        assert_eq!(ask(gateway.address(), "/a", "").answer().status, 200);
+    }
+    assert_eq!(shared(&gateway, "leader"), 1);
+    assert_eq!(shared(&gateway, "alone"), 2);
+}
+
+/// An origin that fails the first requests for `/page`, once they are released, and answers the others. It holds
+/// `/busy`, too.
+fn failing(times: usize, fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
+    let (hold, count) = (Hold::default(), AtomicUsize::new(0));
+    let held = hold.clone();
+    let origin = Origin::answering(move |exchange| {
+        let is_page = exchange.target() == "/page";
+        if is_page || exchange.target() == "/busy" {
+            held.wait();
+        }
+        if is_page && count.fetch_add(1, Ordering::SeqCst) < times {
+            fail(exchange)
+        } else {
+            exchange.reply(b"ok")
+        }
+    });
+    (origin, hold)
+}
+
+fn unavailable(exchange: &mut Exchange) -> io::Result<()> {
+    exchange.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy")
+}
+
+/// Half of an answer, and then the end of the connection.
+fn broken(exchange: &mut Exchange) -> io::Result<()> {
+    exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")?;
+    thread::sleep(Duration::from_millis(50));
+    Exchange::close()
+}
+
+#[test]
+fn the_next_one_leads_in_the_line_of_a_leader_that_fails() {
+    let (origin, hold) = failing(1, unavailable);
+    let gateway = Gateway::start(&gated(
+        origin.address,
+        "max_in_flight = 1\nqueue = 1000",
+        "",
+    ));
+    let mut pages = ask_in_order(&gateway, "/page", 0, 5);
+    origin.wait_for(1);
+    // They wait at the gate before the leader fails, and come behind the next leader all the same.
+    let mut others = ask_in_order(&gateway, "/x", 5, 1);
+    others.extend(ask_in_order(&gateway, "/y", 6, 1));
+    hold.open();
+    let statuses: Vec<u16> = pages.iter_mut().map(|it| it.answer().status).collect();
+    assert_eq!(statuses, [503, 200, 200, 200, 200]);
+    for mut other in others {
+        assert_eq!(other.answer().status, 200);
+    }
+    let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
+    assert_eq!(targets, ["/page", "/page", "/x", "/y"]);
+}
+
+#[test]
+fn a_broken_answer_is_broken_for_the_leader_alone() {
+    let (origin, hold) = failing(1, broken);
+    let gateway = Gateway::start(&file(origin.address, ""));
+    let mut pages = ask_in_order(&gateway, "/page", 0, 5);
+    origin.wait_for(1);
+    hold.open();
+    let leader = pages.remove(0).try_answer();
+    assert!(leader.is_err(), "{leader:?}");
+    for mut follower in pages {
+        let answer = follower.answer();
+        assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
+    }
+    assert_eq!(origin.arrivals().len(), 2);
+}
+
+#[test]
+fn after_two_failures_in_a_row_all_go_on_side_by_side() {
+    let (origin, hold) = failing(2, unavailable);
+    let gateway = Gateway::start(&file(origin.address, ""));
+    let mut pages = ask_in_order(&gateway, "/page", 0, 6);
+    origin.wait_for(1);
+    hold.open();
+    let statuses: Vec<u16> = pages.iter_mut().map(|it| it.answer().status).collect();
+    assert_eq!(statuses, [503, 503, 200, 200, 200, 200]);
+    assert_eq!(origin.arrivals().len(), 6);
+    assert_eq!(
+        [shared(&gateway, "leader"), shared(&gateway, "alone")],
+        [2, 4]
+    );
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() {
+    const SIZE: usize = 3_000_000;
+    for head in [
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_owned(),
+    ] {
+        let hold = Hold::default();
+        let held = hold.clone();
+        let origin = Origin::answering(move |exchange| {
+            held.wait();
+            exchange.send(head.as_bytes())?;
+            for part in 0..SIZE / 10_000 {
+                exchange.send(&[b'a' + u8::try_from(part % 26).expect("a letter"); 10_000])?;
+            }
+            if head.contains("close") {
+                Exchange::close()
+            } else {
+                Ok(())
+            }
+        });
+        let gateway = Gateway::start(&file(origin.address, ""));
+        let clients = ask_in_order(&gateway, "/page", 0, 4);
+        origin.wait_for(1);
+        hold.open();
+        for mut client in clients {
+            let answer = client.answer();
+            let parts = answer.body.chunks(10_000).enumerate();
+            let is_right = |(nth, part): (usize, &[u8])| {
+                let letter = b'a' + u8::try_from(nth % 26).expect("a letter");
+                part.iter().all(|byte| *byte == letter)
+            };
+            assert_eq!(answer.body.len(), SIZE);
+            assert!(parts.map(is_right).all(|it| it), "the bytes are in order");
+        }
+        assert_eq!(origin.arrivals().len(), 4);
+    }
+}
+
+#[test]
+fn a_leader_that_leaves_at_the_gate_keeps_its_place_for_those_who_follow() {
+    let origin = HoldingOrigin::start();
+    let gateway = Gateway::start(&gated(
+        origin.origin.address,
+        "max_in_flight = 1\nqueue = 1000",
+        "",
+    ));
+    let mut busy = ask(gateway.address(), "/busy", "");
+    origin.origin.wait_for(1);
+    let mut pages = ask_in_order(&gateway, "/page", 1, 3);
+    let mut other = ask_in_order(&gateway, "/other", 4, 1);
+    drop(pages.remove(0));
+    // The gateway has seen that it left.
+    thread::sleep(Duration::from_millis(300));
+    for target in ["/busy", "/page", "/other"] {
+        origin.release(target);
+    }
+    assert_eq!(busy.answer().status, 200);
+    for mut page in pages {
+        assert_eq!(page.answer().status, 200);
+    }
+    assert_eq!(other[0].answer().status, 200);
+    assert_eq!(origin.targets(), ["/busy", "/page", "/other"]);
+}
+
+#[test]
+fn a_leader_that_leaves_while_the_origin_works_wastes_nothing() {
+    let origin = HoldingOrigin::start();
+    let gateway = Gateway::start(&file(origin.origin.address, ""));
+    let mut pages = ask_in_order(&gateway, "/page", 0, 3);
+    origin.origin.wait_for(1);
+    drop(pages.remove(0));
+    thread::sleep(Duration::from_millis(300));
+    origin.release("/page");
+    for mut page in pages {
+        assert_eq!(how(&page.answer()), "follower");
+    }
+    assert_eq!(origin.targets(), ["/page"]);
+}
+
+#[test]
+fn when_all_have_left_the_request_is_given_up() {
+    let origin = HoldingOrigin::start();
+    let gateway = Gateway::start(&gated(origin.origin.address, "max_in_flight = 1", ""));
+    let pages = ask_in_order(&gateway, "/page", 0, 3);
+    origin.origin.wait_for(1);
+    for page in pages {
+        drop(page);
+        thread::sleep(Duration::from_millis(50));
+    }
+    // Its place is free although the origin still works.
+    let mut other = ask(gateway.address(), "/other", "");
+    origin.release("/other");
+    assert_eq!(other.answer().status, 200);
+    origin.release("/page");
+}
+
+#[test]
+fn a_slow_leader_holds_nobody() {
+    const SIZE: usize = 20_000_000;
+    let hold = Hold::default();
+    let held = hold.clone();
+    let origin = Origin::answering(move |exchange| {
+        held.wait();
+        exchange.reply(&vec![b'x'; SIZE])
+    });
+    let gateway = Gateway::start(&file(origin.address, "max_size = \"30MB\""));
+    let mut pages = ask_in_order(&gateway, "/page", 0, 3);
+    origin.wait_for(1);
+    hold.open();
+    // It reads nothing until the others have all of it.
+    let mut slow = pages.remove(0);
+    for mut page in pages {
+        assert_eq!(page.answer().body.len(), SIZE);
+    }
+    assert_eq!(slow.answer().body.len(), SIZE);
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[test]
+fn a_follower_gives_up_after_queue_timeout_unless_its_leader_has_departed() {
+    let origin = HoldingOrigin::start();
+    let fields = "max_in_flight = 1\nqueue = 1000\nqueue_timeout = \"1s\"";
+    let gateway = Gateway::start(&gated(origin.origin.address, fields, ""));
+    let mut busy = ask(gateway.address(), "/busy", "");
+    origin.origin.wait_for(1);
+    // It departed, so those who follow it wait on.
+    let mut with_busy = ask(gateway.address(), "/busy", "");
+    let mut pages = ask_in_order(&gateway, "/page", 2, 3);
+    let began = now();
+    for page in &mut pages {
+        assert_eq!(page.answer().status, 503);
+    }
+    assert!(began.elapsed() < Duration::from_secs(15));
+    origin.release("/busy");
+    assert_eq!(busy.answer().status, 200);
+    assert_eq!(how(&with_busy.answer()), "follower");
+    assert_eq!(origin.targets(), ["/busy"]);
+}
