@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::limit::{Cost, Moment};
@@ -44,6 +45,10 @@ pub struct Recorded<'a> {
     pub method: Cow<'a, str>,
     /// `$request_uri`.
     pub target: Cow<'a, str>,
+    /// The host that the request named, as the log has it; empty if it has none.
+    pub host: Cow<'a, str>,
+    /// `$status`.
+    pub status: Option<u16>,
     /// `$http_referer`.
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
@@ -159,6 +164,27 @@ fn asked(request: &str) -> (&str, &str) {
     (method, without_host(target))
 }
 
+/// The host in the target of a request line; empty if there is none.
+fn host_in(request: &str) -> &str {
+    let target = request.split(' ').nth(1).unwrap_or_default();
+    let authority = target.split_once("://").map_or("", |(_, rest)| rest);
+    if target.starts_with('/') {
+        return "";
+    }
+    authority.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// A status code; `None` for what is none, such as `-`.
+fn status(text: &str) -> Option<u16> {
+    let code = text.parse().ok()?;
+    (100..1000).contains(&code).then_some(code)
+}
+
+/// A status code as a value of JSON; 0 if the connection broke before the response.
+fn status_in(value: &Value) -> Option<u16> {
+    status(&value.as_u64()?.to_string())
+}
+
 /// The start of a text that is not a valid time, cut for a message.
 fn shown(text: &str) -> String {
     const MAX_CHARACTERS: usize = 60;
@@ -174,12 +200,13 @@ fn said(field: Option<&str>) -> Cow<'_, str> {
 }
 
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
-    let (client, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
-    let (client, rest) = behind_host(client, rest);
+    let (first, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
+    let (client, rest) = behind_host(first, rest);
+    let host = if client == first { "" } else { first };
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
     let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
     let mut quoted = unescaped(rest);
-    let (Some(request), Some(_), referer, _, agent) = (
+    let (Some(request), Some(answer), referer, _, agent) = (
         quoted.next(),
         quoted.next(),
         quoted.next(),
@@ -196,6 +223,8 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         client: address(client),
         method: method.into(),
         target: target.into(),
+        host: host.into(),
+        status: answer.split_whitespace().next().and_then(status),
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod access_log;
+mod collapse;
 mod gated;
 mod key;
 mod line;
@@ -14,6 +15,7 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
+pub use collapse::{Collapse, Sharing};
 pub use gated::{GatedSimulator, ReplayAdmission};
 pub(crate) use key::add as add_to_key;
 pub use line::{Form, Line, LineError, Recorded, UnknownForm};

@@ -33,16 +33,10 @@ fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {
         path: path.into(),
         cost: None,
         recorded: Some(Recorded {
-            client: None,
             method: "GET".into(),
             target: path.into(),
-            referer: "".into(),
-            user_agent: "".into(),
-            keyed: None,
-            plan: None,
-            took: Duration::ZERO,
             at_origin: Some(Duration::from_millis(holds)),
-            ahead: 0,
+            ..Recorded::default()
         }),
     }
 }
