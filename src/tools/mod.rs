@@ -1,9 +1,11 @@
 //! Tools beside the gateway: they read logs, files and the admin port.
 
 pub mod advise;
+pub(crate) mod collapse;
 pub(crate) mod complain;
 pub mod demo;
 pub mod import;
+pub(crate) mod order;
 pub mod plot;
 pub(crate) mod random;
 pub(crate) mod shown;

@@ -2,11 +2,11 @@ use std::io;
 
 use super::hours::Class;
 use super::keys::{Ended, Keys};
-use super::order::Order;
 use super::spool::{Event, Spool};
 use super::windows::{Counts, Spreads, Window};
 use crate::limit::Moment;
 use crate::replay::{Join, Timeline};
+use crate::tools::order::Order;
 
 /// How many keys are shown.
 const SHOWN: usize = 5;

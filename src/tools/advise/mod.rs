@@ -26,7 +26,6 @@ mod gate;
 mod group;
 mod hours;
 mod keys;
-mod order;
 mod origin_load;
 mod outliers;
 mod pace;

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::order::WAITED;
 use super::seconds::Seconds;
 use crate::replay::Line;
+use crate::tools::order::WAITED;
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.

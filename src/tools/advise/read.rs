@@ -99,7 +99,7 @@ pub fn read(
 }
 
 impl Open {
-    /// Reads on to the next request that has a key.
+    /// Reads on to the next request that counts.
     fn advance(
         &mut self,
         survey: &mut Survey,
@@ -111,9 +111,9 @@ impl Open {
             match self.trace.take() {
                 Ok(Some((_, Ok(line)))) => {
                     reading.read += 1;
-                    self.next = survey.key(&line);
+                    self.next = survey.item(&line);
                     survey.set_form(self.trace.form());
-                    if let Some((time, _)) = self.next {
+                    if let Some((time, _)) = self.next.filter(|(_, item)| item.is_keyed()) {
                         self.resolution = self.resolution.max(Some(Resolution::of(time)));
                     }
                 }

@@ -1,5 +1,6 @@
 //! The advice as text, and as lines of a `gateway.toml`.
 
+mod collapse;
 mod keys;
 
 use std::fmt::Write;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
+use self::collapse::collapse;
 use self::keys::{heaviest, keys};
 use super::advice::{Advice, Reach, ZoneAdvice};
 use super::enough::caution;
@@ -58,6 +60,7 @@ pub fn report(advice: &Advice) -> String {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
         text.push_str(&lines);
     }
+    text.push_str(&collapse(&survey.collapsed).unwrap_or_default());
     if let Some(lines) = plans::toml(survey, &zone_of(survey), &advice.plans) {
         text.push_str("\nFor the plans, in their tables (keys and file stay as they are):\n\n");
         text.push_str(&lines);

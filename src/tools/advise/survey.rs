@@ -8,6 +8,7 @@ use super::plan_source::PlanSource;
 use crate::config::{self, KeyTemplate, short_key};
 use crate::limit::Moment;
 use crate::replay::{Form, Line, add_to_key};
+use crate::tools::collapse::{CollapseSurvey, Collapsed, Request};
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
@@ -26,6 +27,8 @@ pub struct Survey {
     rest: Group,
     /// The plans that were met, with their names.
     plans: Vec<(String, Group)>,
+    /// All requests, with a key or without.
+    collapse: CollapseSurvey,
     failure: Option<io::Error>,
     /// How many seconds the clock of the first line is ahead of UTC.
     ///
@@ -59,6 +62,14 @@ pub(super) struct Facts {
 /// A request that waits to be counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
+    /// `None` if it has no key and so is not limited.
+    keyed: Option<KeyedItem>,
+    /// `None` if the log does not say what was requested.
+    request: Option<Request>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyedItem {
     /// The index of its plan.
     plan: Option<usize>,
     slot: u32,
@@ -72,6 +83,7 @@ pub(super) struct Surveyed {
     pub(super) rest: Counted,
     /// The keys of each plan that was met, sorted by its name.
     pub(super) plans: Vec<(String, Counted)>,
+    pub(super) collapsed: Collapsed,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
 }
@@ -106,6 +118,7 @@ impl Survey {
             key: Vec::new(),
             rest: Group::new(most_keys)?,
             plans: Vec::new(),
+            collapse: CollapseSurvey::new(),
             failure: None,
             ahead: None,
             clock: 0,
@@ -164,8 +177,18 @@ impl Survey {
         self.rest.is_empty() && self.plans.is_empty()
     }
 
-    /// The time of a request and what to count, or `None` if it has no key and so is not limited.
-    pub(super) fn key(&mut self, line: &Line) -> Option<(u64, Item)> {
+    /// The time of a request and what to count, or `None` if that is nothing.
+    pub(super) fn item(&mut self, line: &Line) -> Option<(u64, Item)> {
+        let item = Item {
+            keyed: self.key(line),
+            request: self.collapse.read(line),
+        };
+        let is_any = item.is_keyed() || item.request.is_some();
+        is_any.then(|| (line.time.as_nanos(), item))
+    }
+
+    /// What to count of a request with a key.
+    fn key(&mut self, line: &Line) -> Option<KeyedItem> {
         let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
         self.ahead = self.ahead.or(ahead);
         let clock = ahead.or(self.ahead).unwrap_or_default();
@@ -191,7 +214,7 @@ impl Survey {
             None => self.rest.slot(&key),
         };
         let class = self.facts.hours.meet(line.time);
-        Some((line.time.as_nanos(), Item { plan, slot, class }))
+        Some(KeyedItem { plan, slot, class })
     }
 
     fn make_key(&mut self, line: &Line) {
@@ -272,6 +295,12 @@ impl Survey {
             return Err(failure);
         }
         self.facts.load.pass(time);
+        if let Some(request) = item.request {
+            self.collapse.count(Moment::from_nanos(time), request);
+        }
+        let Some(item) = item.keyed else {
+            return Ok(());
+        };
         let plan = item.plan.and_then(|plan| self.plans.get_mut(plan));
         let group = plan.map_or(&mut self.rest, |(_, group)| group);
         group.count(time, item.slot, item.class)
@@ -289,8 +318,16 @@ impl Survey {
             facts: self.facts,
             rest: self.rest.end()?,
             plans,
+            collapsed: self.collapse.end(),
             ahead: [begin, self.clock],
         })
+    }
+}
+
+impl Item {
+    /// Whether it has a key.
+    pub(super) fn is_keyed(self) -> bool {
+        self.keyed.is_some()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `drip simulate`: what would these settings do to this traffic, or to these visitors?
 
+mod collapse;
 mod compare;
 mod flow;
 mod named_request;
@@ -35,12 +36,16 @@ pub struct SimulateArguments {
     /// wait [default on a terminal]
     #[arg(long)]
     summary: bool,
-    /// Print a line of CSV for each request or visitor [default into a pipe or file]
+    /// Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or file]
     #[arg(long, conflicts_with_all = ["summary", "against"])]
     rows: bool,
     /// Draw over time the requests that arrive, wait and go on; or the visitors
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
+    /// Instead of each request, show by path how many requests collapsing ([routes.collapse]) would
+    /// send to the origin, if what is the same shares an answer; the zones of the file come first
+    #[arg(long, conflicts_with_all = ["against", "plot", "visitors"])]
+    collapse: bool,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
     /// [default: what the first lines show]
     #[arg(long, value_name = "FORMAT", value_parser = form())]
@@ -80,6 +85,9 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let Some(trace) = wanted.trace.as_deref() else {
         return room::simulate(&all, &names, wanted);
     };
+    if let Some((_, settings)) = all.first().filter(|_| wanted.collapse) {
+        return collapse::simulate(settings, trace, wanted);
+    }
     let runs: Vec<Run> = all.iter().map(|(_, settings)| Run::new(settings)).collect();
     let has_gate = runs.iter().any(Run::has_gate);
     let is_eventual = runs.iter().any(Run::is_eventual);

@@ -76,7 +76,7 @@ pub(super) fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()>
 }
 
 /// A CSV field, quoted if it contains a comma.
-fn field(text: &str) -> Cow<'_, str> {
+pub(super) fn field(text: &str) -> Cow<'_, str> {
     if text.contains(',') {
         format!("\"{text}\"").into()
     } else {
