@@ -1,5 +1,6 @@
 //! `drip simulate`, run as a user runs it.
 
+mod collapse;
 mod gate;
 mod room;
 

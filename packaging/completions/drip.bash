@@ -467,7 +467,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --summary --rows --plot --format --visitors --within --stay --leave --early --room --help"
+            opts="-c -h --config --against --summary --rows --plot --collapse --format --visitors --within --stay --leave --early --room --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

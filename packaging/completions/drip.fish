@@ -70,7 +70,8 @@ complete -c drip -n "__fish_drip_using_subcommand simulate" -l leave -d 'How man
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l early -d 'How long before the room opens the first visitors come [default: it is open]' -r
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l room -d 'The origin whose room is simulated, if several have one' -r
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys; or how long visitors wait [default on a terminal]'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request or visitor [default into a pipe or file]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or file]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l collapse -d 'Instead of each request, show by path how many requests go to the origin if those for the same thing share an answer, as with `[routes.collapse]`; the zones of the file come first'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l zone -d 'For drip\'s own log: use the keys that this zone logged, and only the requests on which it decided' -r

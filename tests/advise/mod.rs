@@ -1,5 +1,6 @@
 //! `drip advise`, run as a user runs it.
 
+mod collapse;
 mod gate;
 mod live;
 mod logs;

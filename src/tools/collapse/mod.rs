@@ -10,7 +10,7 @@ mod table;
 
 use std::time::Duration;
 
-pub(crate) use self::paths::Tally;
+pub(crate) use self::paths::{PathTally, Tally};
 pub(crate) use self::request::Request;
 pub(crate) use self::table::{notes, table};
 
@@ -49,7 +49,7 @@ struct Counted {
 pub(crate) struct Collapsed {
     pub(crate) all: Tally,
     /// The paths, those with the largest saving first.
-    pub(crate) paths: Vec<(Box<[u8]>, Tally)>,
+    pub(crate) paths: Vec<PathTally>,
     /// The requests of paths beyond those that are counted one by one.
     pub(crate) beyond: Tally,
     untimed: u64,
@@ -143,9 +143,9 @@ mod tests {
 
     fn names(collapsed: &Collapsed) -> Vec<(&str, u64, [u64; 3])> {
         let paths = collapsed.paths.iter();
-        let named = paths.map(|(path, tally)| {
-            let name = str::from_utf8(path).unwrap();
-            (name, tally.requests, tally.sent)
+        let named = paths.map(|it| {
+            let name = str::from_utf8(&it.path).unwrap();
+            (name, it.tally.requests, it.tally.sent)
         });
         named.collect()
     }

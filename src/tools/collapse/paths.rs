@@ -19,6 +19,13 @@ pub(crate) struct Tally {
     pub(crate) sent: [u64; 3],
 }
 
+/// The requests of one path.
+pub(crate) struct PathTally {
+    /// The path, after its host if the log has several; its begin and a hash if it is long.
+    pub(crate) path: Box<[u8]>,
+    pub(crate) tally: Tally,
+}
+
 /// The requests of each path, in bounded memory.
 #[derive(Default)]
 pub(super) struct Paths {
@@ -92,19 +99,20 @@ impl Paths {
     /// All requests; those of each path, by what is saved of them; and those of further paths.
     ///
     /// Hosts are named only if there are several.
-    pub(super) fn end(self) -> (Tally, Vec<(Box<[u8]>, Tally)>, Tally) {
+    pub(super) fn end(self) -> (Tally, Vec<PathTally>, Tally) {
         let host = self.host.filter(|_| !self.has_hosts).unwrap_or_default();
         let named = self.numbers.into_iter().filter_map(|(name, number)| {
             let tally = *self.tallies.get(number as usize)?;
             let bare = name.strip_prefix(host.as_bytes());
             let bare = bare.filter(|bare| !bare.is_empty());
-            Some((bare.map(Into::into).unwrap_or(name), tally))
+            let path = bare.map(Into::into).unwrap_or(name);
+            Some(PathTally { path, tally })
         });
-        let mut paths: Vec<(Box<[u8]>, Tally)> = named.collect();
-        paths.retain(|(_, tally)| tally.requests > 0);
-        paths.sort_unstable_by(|(name, tally), (other, than)| {
-            let order = |tally: &Tally| Reverse((tally.saved(), tally.requests));
-            (order(tally), name).cmp(&(order(than), other))
+        let mut paths: Vec<PathTally> = named.collect();
+        paths.retain(|it| it.tally.requests > 0);
+        paths.sort_unstable_by(|one, other| {
+            let order = |it: &PathTally| Reverse((it.tally.saved(), it.tally.requests));
+            (order(one), &one.path).cmp(&(order(other), &other.path))
         });
         (self.all, paths, self.beyond)
     }
@@ -129,8 +137,8 @@ mod tests {
         assert_eq!(all.requests, MAX_PATHS as u64 + 3);
         assert_eq!((paths.len(), beyond.requests), (MAX_PATHS, 3));
         assert_eq!(beyond.sent, [3, 3, 0]);
-        assert_eq!(&*paths[0].0, b"/0");
-        let sum = paths.iter().fold(beyond, |sum, (_, tally)| sum.and(tally));
+        assert_eq!(&*paths[0].path, b"/0");
+        let sum = paths.iter().fold(beyond, |sum, it| sum.and(&it.tally));
         assert_eq!(sum, all);
     }
 }

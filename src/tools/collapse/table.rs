@@ -19,12 +19,12 @@ pub(crate) fn table(collapsed: &Collapsed, most: usize) -> String {
     text.push('\n');
     line(&mut text, "all", &collapsed.all);
     let (shown, others) = collapsed.paths.split_at(most.min(collapsed.paths.len()));
-    for (path, tally) in shown {
-        line(&mut text, &shown::key(path), tally);
+    for it in shown {
+        line(&mut text, &shown::key(&it.path), &it.tally);
     }
     let rest = others
         .iter()
-        .fold(collapsed.beyond, |sum, (_, tally)| sum.and(tally));
+        .fold(collapsed.beyond, |sum, it| sum.and(&it.tally));
     if rest.requests > 0 {
         line(&mut text, "all other paths", &rest);
     }
@@ -74,8 +74,8 @@ pub(crate) fn notes(collapsed: &Collapsed) -> String {
         }
     }
     text.push_str(
-        "This is at most what collapsing saves. The log shows neither which answers may not be shared (private, no-store,\n\
-         Set-Cookie, Vary) nor which requests have cookies or an Authorization.\n",
+        "This is an upper bound: the log shows neither which answers may not be shared (private, no-store, Set-Cookie,\n\
+         Vary) nor which requests have cookies or an Authorization.\n",
     );
     text
 }

@@ -143,8 +143,8 @@ fn rows(collapsed: &Collapsed) -> String {
         }
         text.push('\n');
     };
-    for (path, tally) in &collapsed.paths {
-        row(&field(&escape(path)), tally.requests, tally.sent);
+    for it in &collapsed.paths {
+        row(&field(&escape(&it.path)), it.tally.requests, it.tally.sent);
     }
     let beyond = &collapsed.beyond;
     if beyond.requests > 0 {

@@ -42,8 +42,8 @@ pub struct SimulateArguments {
     /// Draw over time the requests that arrive, wait and go on; or the visitors
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// Instead of each request, show by path how many requests collapsing ([routes.collapse]) would
-    /// send to the origin, if what is the same shares an answer; the zones of the file come first
+    /// Instead of each request, show by path how many requests go to the origin if those for the
+    /// same thing share an answer, as with `[routes.collapse]`; the zones of the file come first
     #[arg(long, conflicts_with_all = ["against", "plot", "visitors"])]
     collapse: bool,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx

@@ -23,10 +23,10 @@ pub(super) fn collapse(collapsed: &Collapsed) -> Option<String> {
     let nth = (0..KEEPS.len()).find(is_enough)?;
     let (_, keep) = KEEPS[nth];
     let mut text = format!(
-        "\nOf {} requests, {} ask for what another one gets at the same time, or has got in the last 10 s. With collapsing\n\
-         one departure answers them all. An answer that is complete serves newcomers for keep:\n\n{}\n{}",
-        all.requests,
+        "\nCollapsing, by which requests for the same thing share one answer, would save up to {} of {} requests. An\n\
+         answer that is complete serves newcomers for keep:\n\n{}\n{}",
         percent(most),
+        all.requests,
         table(collapsed, MAX_PATHS),
         notes(collapsed),
     );
