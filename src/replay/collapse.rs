@@ -51,8 +51,8 @@ impl<const N: usize> Collapse<N> {
 
     /// Whether a request goes to the origin under each `keep`.
     ///
-    /// Requests come in order of their times. `target` is a hash of what is requested; `took` is the
-    /// time from the departure until the answer is complete.
+    /// Requests come in order of their times. `target` is a hash of what is requested; `took` is
+    /// the time from the departure until the answer is complete.
     pub fn departs(
         &mut self,
         now: Moment,

@@ -74,7 +74,7 @@ fn what_collapsing_would_save_is_known_by_path_and_the_lines_are_there_to_paste(
         "{report}"
     );
     assert!(
-        report.contains("would save up to 66.0 % of 900 requests"),
+        report.contains("would save up to 66.0 % of\n900 requests"),
         "{report}"
     );
     assert!(report.contains("This is an upper bound"), "{report}");

@@ -45,8 +45,8 @@ pub(crate) fn notes(collapsed: &Collapsed) -> String {
     let mut text = String::new();
     if !collapsed.is_fine {
         text.push_str(
-            "The log has whole seconds: requests within one second count as if they came at once, so less may be saved,\n\
-             above all with a short keep.\n",
+            "The log has whole seconds: requests within one second count as if they came at once,\n\
+             so less may be saved, above all with a short keep.\n",
         );
     }
     let notes = [
@@ -59,8 +59,8 @@ pub(crate) fn notes(collapsed: &Collapsed) -> String {
         ),
         (
             collapsed.forgotten,
-            "times a target was forgotten to make room for another, as there are too many to remember at once:\n\
-             more would be saved"
+            "times a target was forgotten to make room for another, as there are too many to\n\
+             remember at once: more would be saved"
                 .to_owned(),
         ),
         (
@@ -74,8 +74,8 @@ pub(crate) fn notes(collapsed: &Collapsed) -> String {
         }
     }
     text.push_str(
-        "This is an upper bound: the log shows neither which answers may not be shared (private, no-store, Set-Cookie,\n\
-         Vary) nor which requests have cookies or an Authorization.\n",
+        "This is an upper bound: the log shows neither which answers may not be shared (private,\n\
+         no-store, Set-Cookie, Vary) nor which requests have cookies or an Authorization.\n",
     );
     text
 }

@@ -23,8 +23,8 @@ pub(super) fn collapse(collapsed: &Collapsed) -> Option<String> {
     let nth = (0..KEEPS.len()).find(is_enough)?;
     let (_, keep) = KEEPS[nth];
     let mut text = format!(
-        "\nCollapsing, by which requests for the same thing share one answer, would save up to {} of {} requests. An\n\
-         answer that is complete serves newcomers for keep:\n\n{}\n{}",
+        "\nCollapsing, by which requests for the same thing share one answer, would save up to {} of\n\
+         {} requests. An answer that is complete serves newcomers for keep:\n\n{}\n{}",
         percent(most),
         all.requests,
         table(collapsed, MAX_PATHS),
