@@ -74,13 +74,13 @@ fn what_collapsing_would_save_is_known_by_path_and_the_lines_are_there_to_paste(
         "{report}"
     );
     assert!(
-        report.contains("would save up to 66.0 % of\n900 requests"),
+        report.contains("would save up to 66.0 %\nof 900 requests"),
         "{report}"
     );
     assert!(report.contains("This is an upper bound"), "{report}");
     assert!(!report.contains("less may be saved"), "{report}");
     let table = "[routes.collapse]\n\
-        # Of all requests in the log, 53.3 % would have been answered by the departure of another one.\n\
+        # Of all requests in the log, the departures of others would have answered 53.3 %.\n\
         keep = \"0\"\n";
     assert!(report.contains(table), "{report}");
     assert!(!toml(&report).contains("collapse"), "{report}");

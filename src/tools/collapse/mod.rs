@@ -1,8 +1,8 @@
 //! What `[routes.collapse]` would save of the requests of a log, for `simulate` and `advise`.
 //!
 //! A log shows what was requested, when, and often for how long and with which status. It does not
-//! show which answers are private, nor which requests have cookies. So what is found is at most what
-//! would be saved.
+//! show which answers are private, nor which requests have cookies. So what is found is an upper
+//! bound.
 
 mod paths;
 mod request;

@@ -36,7 +36,8 @@ pub struct SimulateArguments {
     /// wait [default on a terminal]
     #[arg(long)]
     summary: bool,
-    /// Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or file]
+    /// Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or
+    /// file]
     #[arg(long, conflicts_with_all = ["summary", "against"])]
     rows: bool,
     /// Draw over time the requests that arrive, wait and go on; or the visitors

@@ -23,8 +23,8 @@ pub(super) fn collapse(collapsed: &Collapsed) -> Option<String> {
     let nth = (0..KEEPS.len()).find(is_enough)?;
     let (_, keep) = KEEPS[nth];
     let mut text = format!(
-        "\nCollapsing, by which requests for the same thing share one answer, would save up to {} of\n\
-         {} requests. An answer that is complete serves newcomers for keep:\n\n{}\n{}",
+        "\nCollapsing, by which requests for the same thing share one answer, would save up to {}\n\
+         of {} requests. An answer that is complete serves newcomers for keep:\n\n{}\n{}",
         percent(most),
         all.requests,
         table(collapsed, MAX_PATHS),
@@ -34,7 +34,7 @@ pub(super) fn collapse(collapsed: &Collapsed) -> Option<String> {
         text,
         "If pages are the same for everybody, in a table below the fields of their route:\n\n\
          [routes.collapse]\n\
-         # Of all requests in the log, {} would have been answered by the departure of another one.\n\
+         # Of all requests in the log, the departures of others would have answered {}.\n\
          keep = \"{keep}\"\n",
         percent(all.share_saved(nth)),
     );
