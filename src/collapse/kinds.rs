@@ -82,6 +82,8 @@ enum Entry<A> {
         answer: A,
         /// After the origin failed: when it may be asked again.
         retry_at: Option<Moment>,
+        /// When it is good for nothing any more.
+        until: Moment,
     },
     Unshareable {
         until: Moment,
@@ -133,7 +135,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     return Asked::Alone;
                 }
             }
-            Some(Entry::Kept { answer, retry_at }) => {
+            Some(Entry::Kept {
+                answer, retry_at, ..
+            }) => {
                 let windows = windows(answer);
                 if now < windows.fresh {
                     return Asked::Kept(answer.clone());
@@ -202,8 +206,12 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
         let flight = self.flights.remove(&id.key);
         if now < windows.end() {
-            let retry_at = None;
-            self.put(&id.key, Entry::Kept { answer, retry_at });
+            let kept = Entry::Kept {
+                answer,
+                retry_at: None,
+                until: windows.end(),
+            };
+            self.put(&id.key, kept);
         } else {
             self.forget(&id.key);
         }
@@ -248,7 +256,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         };
         let failures = flight.failures + u8::from(counts);
         if counts
-            && let Some(Entry::Kept { answer, retry_at }) = self.entries.get_mut(&id.key)
+            && let Some(Entry::Kept {
+                answer, retry_at, ..
+            }) = self.entries.get_mut(&id.key)
             && now < windows(answer).error
         {
             *retry_at = Some(now + RETRY_AFTER);
@@ -284,6 +294,15 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         };
         let left = flight.followers.remove(&follower);
         left.is_some() && flight.followers.is_empty()
+    }
+
+    /// Until when the answer serves that is forgotten next. `None`: the next entry has none.
+    #[must_use]
+    pub fn next_ends(&self) -> Option<Moment> {
+        match self.entries.peek_lru()?.1 {
+            Entry::Kept { until, .. } => Some(*until),
+            Entry::Unshareable { .. } => None,
+        }
     }
 
     /// Forgets the entry that was used least recently. `None`: there is none.

@@ -19,14 +19,14 @@ mod leader;
 mod present;
 mod terms;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use crate::config::Collapse;
 use crate::limit::Moment;
-use crate::observe::metrics::count_evicted_answer;
+use crate::time::clock;
 use answer::Memory;
 use flight::Flight;
 use kinds::{Asked, Failed, FlightId, Kinds};
@@ -44,6 +44,8 @@ pub struct SharedAnswers {
     memory: Arc<Memory>,
     /// The most bytes that answers may take.
     limit: AtomicUsize,
+    /// See [`SharedAnswers::evicted`].
+    evicted: AtomicU64,
 }
 
 type KindTable = Kinds<Arc<SharedAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
@@ -80,13 +82,20 @@ impl SharedAnswers {
             kinds: Mutex::default(),
             memory: Arc::default(),
             limit: AtomicUsize::new(limit),
+            evicted: AtomicU64::new(0),
         })
     }
 
     /// Changes the most bytes that answers may take.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
-        self.make_room(0);
+        self.forget(0);
+    }
+
+    /// How many answers were forgotten while they still served, because others needed their memory.
+    #[must_use]
+    pub fn evicted(&self) -> u64 {
+        self.evicted.load(Ordering::Relaxed)
     }
 
     /// What is kept now.
@@ -196,17 +205,25 @@ impl SharedAnswers {
 
     /// Forgets answers until `bytes` more fit. Returns whether they do.
     fn make_room(&self, bytes: usize) -> bool {
+        let (fits, evicted) = self.forget(bytes);
+        self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        fits
+    }
+
+    /// The same. Also returns how many of the answers still served.
+    fn forget(&self, bytes: usize) -> (bool, u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         let fits = |kinds: &KindTable| self.memory.used() + kinds.bytes() + bytes <= limit;
         let mut kinds = self.lock();
+        let mut evicted = 0;
         while !fits(&kinds) {
-            match kinds.evict() {
-                Some(true) => count_evicted_answer(),
-                Some(false) => {}
-                None => return false,
+            let until = kinds.next_ends();
+            if kinds.evict().is_none() {
+                return (false, evicted);
             }
+            evicted += u64::from(until.is_some_and(|until| clock::now() < until));
         }
-        true
+        (true, evicted)
     }
 
     fn lock(&self) -> MutexGuard<'_, KindTable> {

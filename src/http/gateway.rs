@@ -230,6 +230,8 @@ impl Gateway {
                 .shared_answers
                 .get_or_init(|| SharedAnswers::new(limit));
             shared.set_limit(limit);
+        } else if let Some(shared) = lifecycle.shared_answers.get() {
+            shared.set_limit(0);
         }
         Self {
             rooms,
@@ -345,6 +347,13 @@ impl Gateway {
     #[must_use]
     pub fn collapse_metrics(&self, origin: usize) -> Option<&CollapseMetrics> {
         self.collapses.get(origin)?.as_deref()
+    }
+
+    /// The answers that requests share, while any route collapses.
+    #[must_use]
+    pub fn used_shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
+        let is_used = self.collapses.iter().any(Option::is_some);
+        self.shared_answers().filter(|_| is_used)
     }
 
     /// The answers that requests share, once any route collapses.

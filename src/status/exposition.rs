@@ -3,6 +3,7 @@
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
 mod rooms;
+mod shared;
 
 use std::collections::HashSet;
 use std::fmt::{Display, Write as _};
@@ -37,6 +38,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     write_zones(&mut text, gateway).await;
     write_gates(&mut text, gateway);
     rooms::write(&mut text, gateway);
+    shared::write(&mut text, gateway);
     text
 }
 
@@ -218,7 +220,8 @@ impl Family {
             }
             out.push('"');
         }
-        let _ = writeln!(out, "}} {value}");
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(out, "{end} {value}");
     }
 
     /// Adds a setting as the file has it, and as it is now in force.
@@ -231,7 +234,9 @@ impl Family {
     }
 }
 
-/// The first labels of the series that are in force; those of waiting rooms begin with `room:`.
+/// The first labels of the series that are in force.
+///
+/// Those of waiting rooms begin with `room:`, those of routes that collapse with `shared:`.
 ///
 /// The recorder never forgets a series. The series of something that left the file are left out
 /// here. If it comes back, they continue from their last values.
@@ -247,7 +252,7 @@ impl CurrentNames {
                 labels.insert(format!("zone=\"{name}\",plan=\"{}\"", plan.name));
             }
         }
-        for origin in gateway.origins() {
+        for (index, origin) in gateway.origins().iter().enumerate() {
             let name = &origin.settings().name;
             if origin.gate().is_some() {
                 labels.insert(format!("origin=\"{name}\""));
@@ -257,6 +262,9 @@ impl CurrentNames {
             }
             if origin.settings().room.is_some() {
                 labels.insert(format!("room:origin=\"{name}\""));
+            }
+            if gateway.collapse_metrics(index).is_some() {
+                labels.insert(format!("shared:origin=\"{name}\""));
             }
             for server in &origin.settings().servers {
                 let server = sanitize_label_value(&server.to_string());
@@ -288,10 +296,12 @@ impl CurrentNames {
         if !is_named || line.starts_with("drip_store_") {
             return true;
         }
-        // An origin may have a room and no gate.
-        if line.starts_with("drip_room_") {
-            let end = labels_end(labels, 1);
-            return end.is_none_or(|end| self.0.contains(&format!("room:{}", &labels[..end])));
+        // An origin may have a room, or routes that collapse, and no gate.
+        for (name, part) in [("drip_room_", "room:"), ("drip_shared_", "shared:")] {
+            if line.starts_with(name) {
+                let end = labels_end(labels, 1);
+                return end.is_none_or(|end| self.0.contains(&format!("{part}{}", &labels[..end])));
+            }
         }
         let first = labels_end(labels, 1).unwrap_or_default();
         let second = labels.get(first + 1..).unwrap_or_default();
@@ -342,6 +352,7 @@ mod tests {
             "zone=\"a\",plan=\"p\"",
             "origin=\"o\",class=\"c\"",
             "room:origin=\"r\"",
+            "shared:origin=\"s\"",
         ];
         let in_force = CurrentNames(labels.map(str::to_owned).into());
         let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
@@ -349,12 +360,17 @@ mod tests {
                     drip_plan_requests_total{zone=\"a\",plan=\"p\",status=\"passed\"} 1\n\
                     drip_origin_class_requests_total{origin=\"o\",class=\"c\"} 1\n\
                     drip_room_requests_total{origin=\"r\",request=\"poll\"} 1\n\
+                    drip_shared_requests_total{origin=\"s\",outcome=\"kept\"} 1\n\
+                    drip_shared_wait_seconds_bucket{origin=\"s\",le=\"0.1\"} 1\n\
                     drip_build_info{version=\"1\"} 1\nprocess_threads 3\n";
         let gone = "drip_zone_rate{zone=\"b\"} 1\ndrip_zone_keys{zone=\"b\",state=\"a\"} 1\n\
                     drip_plan_requests_total{zone=\"a\",plan=\"q\",status=\"passed\"} 1\n\
                     drip_origin_class_requests_total{origin=\"o\",class=\"d\"} 1\n\
                     drip_origin_queue_depth{origin=\"r\"} 1\n\
                     drip_room_requests_total{origin=\"o\",request=\"poll\"} 1\n\
+                    drip_shared_requests_total{origin=\"o\",outcome=\"kept\"} 1\n\
+                    drip_shared_wait_seconds_sum{origin=\"r\"} 1\n\
+                    drip_origin_queue_depth{origin=\"s\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"x\"} 1\ndrip_requests_total{route=\"/b\",code=\"200\"} 1\n";
         assert_eq!(in_force.select(&format!("{kept}{gone}")), kept);
     }

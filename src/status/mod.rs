@@ -13,7 +13,7 @@
 //! | `outcomes` | what became of the requests of zones in the last ten minutes |
 //! | `steps` | counts at several moments, for `minute` and `outcomes` |
 //! | `counts` | counts by label |
-//! | `gates`, `rooms` | what samples and views say alike of the gates and the waiting rooms of origins |
+//! | `gates`, `rooms`, `shared` | what samples and views say alike of the gates and the waiting rooms of origins, and of shared answers |
 //! | `overridden` | overrides, as both show them |
 //! | `timestamp` | times as text |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
@@ -30,6 +30,7 @@ pub(crate) mod overridden;
 mod recorder;
 pub(crate) mod rooms;
 pub(crate) mod sampler;
+pub(crate) mod shared;
 mod steps;
 pub(crate) mod timestamp;
 pub(crate) mod views;

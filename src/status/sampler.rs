@@ -7,6 +7,7 @@ mod origins;
 mod process;
 mod rooms;
 mod routes;
+mod shared;
 pub(crate) mod shared_key;
 mod store;
 
@@ -158,6 +159,7 @@ impl Sampler {
             routes,
             maintenance: maintenance(gateway.maintenances()),
             store: self.store.sample(gateway),
+            shared_answers: self.origins.shared_answers(gateway),
             connections: self.process.connections(),
             descriptors: self.process.descriptors(),
             log: self.process.log(),

@@ -11,7 +11,7 @@ use crate::status::counts::Labelled;
 use crate::status::minute::{Minute, Of, latency};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{Check, Event, Gate, GateKey, Origins, Out, Plain, Server, Sharing};
-use crate::status::{counts, gates, rooms, views};
+use crate::status::{counts, gates, rooms, shared, views};
 use crate::time::clock;
 use crate::zone::StoreRefusal;
 
@@ -24,10 +24,14 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let origins = gateway.origins().iter().enumerate();
     let view = |(index, origin): (usize, &Origin)| views::Origin {
         room: room(&gateway, index, now),
+        shared: gateway
+            .collapse_metrics(index)
+            .map(|it| shared::view(shared::requests(it))),
         ..view(&gateway, origin, &admin.recent.minute, now)
     };
     Ok(reply::ok(&Origins {
         origins: origins.map(view).collect(),
+        shared_answers: shared::answers(&gateway),
     }))
 }
 
@@ -55,6 +59,7 @@ fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> vie
         latency: latency(&latencies),
         servers,
         room: None,
+        shared: None,
     }
 }
 

@@ -5,12 +5,12 @@ use ::metrics::{
     histogram,
 };
 
+use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::tally::Tally;
 
 const SHARED_REQUESTS: &str = "drip_shared_requests_total";
 const SHARED_WAITING: &str = "drip_shared_waiting";
 const SHARED_WAIT: &str = "drip_shared_wait_seconds";
-const SHARED_EVICTIONS: &str = "drip_shared_evictions_total";
 
 /// Registers the help texts.
 pub(super) fn describe() {
@@ -27,15 +27,6 @@ pub(super) fn describe() {
         Unit::Seconds,
         "Time that requests waited for the answer of another one."
     );
-    describe_counter!(
-        SHARED_EVICTIONS,
-        "Shared answers that were forgotten early, because others needed their memory."
-    );
-}
-
-/// Counts an answer that was forgotten because others needed its memory.
-pub fn count_evicted_answer() {
-    counter!(SHARED_EVICTIONS).increment(1);
 }
 
 /// Where the answer to a request of a route that collapses came from.
@@ -105,6 +96,8 @@ pub struct CollapseMetrics {
     requests: [Tally; SharedOutcome::ALL.len()],
     waiting: Gauge,
     wait: Histogram,
+    /// The same waits as in `wait`, for readers that need their quantiles each second.
+    waits: AtomicHistogram,
 }
 
 /// A request that waits for the answer of another one, counted until this is dropped.
@@ -130,6 +123,7 @@ impl CollapseMetrics {
             }),
             waiting: gauge!(SHARED_WAITING, "origin" => origin.clone()),
             wait: histogram!(SHARED_WAIT, "origin" => origin),
+            waits: AtomicHistogram::default(),
         }
     }
 
@@ -154,10 +148,24 @@ impl CollapseMetrics {
     /// Records how long a request waited for the answer of another one.
     pub fn waited(&self, span: Duration) {
         self.wait.record(span);
+        self.waits.record(span);
+    }
+
+    /// The waits recorded so far.
+    #[must_use]
+    pub fn waits(&self) -> Counts {
+        self.waits.counts()
     }
 
     /// Reports the counts to Prometheus.
     pub fn show(&self) {
         self.requests.iter().for_each(Tally::show);
+    }
+}
+
+/// Reports the last counts, so that they are not lost.
+impl Drop for CollapseMetrics {
+    fn drop(&mut self) {
+        self.show();
     }
 }

@@ -39,6 +39,7 @@ pub use buffers::show_buffers;
 pub use class::ClassMetrics;
 pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait, count_evicted_answer};
+pub use collapse::{CollapseMetrics, SharedOutcome};
 pub use config::ConfigMetrics;
 pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};

@@ -4,25 +4,28 @@ use super::gate::Gates;
 use super::growth::Before;
 use super::lefts::Lefts;
 use super::rooms::Rooms;
+use super::shared::Shared;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Origin};
 use crate::status::counts::{self, Labelled};
 use crate::status::minute::{Of, latency};
-use crate::status::views::{Codes, OriginSample, Plain};
+use crate::status::views::{Codes, OriginSample, Plain, SharedAnswers};
 use crate::time::clock;
 
 /// How long a failure is told of.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// The counts of each server one second ago, and those of the gates and the waiting rooms.
+/// The counts of each server one second ago, those of the gates and the waiting rooms, and what was
+/// shared.
 #[derive(Default)]
 pub(super) struct Origins {
     /// Answers, errors and latencies.
     servers: Before<Of, (Codes, Labelled, Counts)>,
     gates: Gates,
     rooms: Rooms,
+    shared: Shared,
     /// Clients that left before each origin answered.
     lefts: Before<String, Counts>,
 }
@@ -33,6 +36,7 @@ impl Origins {
         let now = clock::now();
         self.gates.begin();
         self.rooms.begin();
+        self.shared.begin();
         self.servers.begin();
         self.lefts.begin();
         let origins = gateway.origins().iter().enumerate();
@@ -41,9 +45,17 @@ impl Origins {
                 .room(index)
                 .zip(origin.settings().room.as_ref())
                 .map(|(room, file)| self.rooms.sample(room, file, now)),
+            shared: gateway
+                .collapse_metrics(index)
+                .map(|it| self.shared.sample(&origin.settings().name, it)),
             ..self.origin(gateway, origin, now)
         };
         origins.map(sample).collect()
+    }
+
+    /// The answers that the requests of all routes share.
+    pub(super) fn shared_answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
+        self.shared.answers(gateway)
     }
 
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {

@@ -12,6 +12,7 @@ mod plain;
 mod room;
 mod route;
 mod sample;
+mod shared;
 mod store;
 mod what_if;
 mod zone;
@@ -27,6 +28,7 @@ pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, Route, RouteSample, Routes};
 pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
+pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
 pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{

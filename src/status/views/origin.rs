@@ -2,13 +2,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Codes, Gate, GateSample, Latency, Plain, Room, RoomSample};
+use super::{
+    Codes, Gate, GateSample, Latency, Plain, Room, RoomSample, Shared, SharedAnswers, SharedSample,
+};
 
 /// `/api/origins`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origins {
     pub origins: Vec<Origin>,
+    /// Left out if no route collapses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_answers: Option<SharedAnswers>,
 }
 
 /// An origin and its servers.
@@ -23,6 +28,9 @@ pub struct Origin {
     /// Left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<Room>,
+    /// Left out if no route to it collapses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
     /// Answers since the start, by class of their status.
     pub codes: Codes,
     /// Requests without an answer since the start: `unreachable`, `timeout`, `broken`.
@@ -131,4 +139,7 @@ pub struct OriginSample {
     /// Left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomSample>,
+    /// Left out if no route to it collapses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedSample>,
 }

@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, StoreSample, ZoneSample,
+    Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, SharedAnswers,
+    StoreSample, ZoneSample,
 };
 use crate::observe::connections::ConnectionCounts;
 
@@ -37,6 +38,9 @@ pub struct Sample {
     pub maintenance: Option<MaintenanceSample>,
     /// `None` if no zone is shared.
     pub store: Option<StoreSample>,
+    /// Left out if no route collapses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_answers: Option<SharedAnswers>,
     pub connections: ConnectionCounts,
     pub descriptors: DescriptorSample,
     pub log: LogSample,

@@ -1,7 +1,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
 use super::super::words::{count, listed, part, percent, seconds, whole};
-use crate::status::views::OriginSample;
+use crate::status::views::{OriginSample, Plain};
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
 const ERRORS: f64 = 0.05;
@@ -19,6 +19,16 @@ fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
 fn last_failure(origin: &OriginSample) -> String {
     let last = origin.last_failure.as_ref();
     last.map_or(String::new(), |text| format!(" Last: {text}."))
+}
+
+/// How many requests got stale answers in place of new ones.
+fn stale(recent: &Recent<'_>, origin: &OriginSample) -> String {
+    let stale = recent.counts(origin, |it| Some(&it.shared.as_ref()?.shared.requests));
+    match stale.get(&Plain::from("stale")) {
+        Some(1) => " Meanwhile, 1 request got a stale answer.".to_owned(),
+        Some(stale) => format!(" Meanwhile, {} requests got stale answers.", whole(*stale)),
+        None => String::new(),
+    }
 }
 
 pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -64,7 +74,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     Some(Finding {
         weight: part(failed, all),
         title,
-        evidence: counted + &last_failure(origin),
+        evidence: counted + &last_failure(origin) + &stale(recent, origin),
         remedy:
             "Repair the origin or the way to it; see Origins and the log. More rate would not help."
                 .to_owned(),
@@ -87,8 +97,9 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         weight: share,
         title: format!("Origin {name} answers {} with 5xx", percent(share)),
         evidence: format!(
-            "{} were errors of the origin.{latency}",
-            recent.share_of(bad, answered, "answer")
+            "{} were errors of the origin.{latency}{}",
+            recent.share_of(bad, answered, "answer"),
+            stale(recent, origin)
         ),
         remedy:
             "Read the origin's own log. Lower its rate if it is overloaded; more would not help."

@@ -1,7 +1,7 @@
 //! Origins fail, or some of their servers do.
 
 use super::*;
-use crate::status::views::Latency;
+use crate::status::views::{Latency, Shared, SharedSample};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
@@ -48,6 +48,46 @@ const SITUATIONS: &[Situation] = &[
         severity: "warn",
         about: Some("api"),
         says: &["20 of 120 attempts", "20 timeout"],
+        says_not: MORE,
+    },
+    Situation {
+        // One asks in the background, and the others get what is kept.
+        change: |it| {
+            it.origins[0].codes = counts(&[("5xx", 1)]);
+            it.origins[0].shared = Some(SharedSample {
+                shared: Shared {
+                    requests: counts(&[("stale", 340), ("refresh", 1)]),
+                    ..Shared::default()
+                },
+                ..SharedSample::default()
+            });
+        },
+        cause: "origin_errors",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "answers 100 % with 5xx",
+            "10 of 10 answers",
+            "Meanwhile, 3,400 requests got stale answers.",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].codes.clear();
+            it.origins[0].errors = counts(&[("unreachable", 1)]);
+            it.origins[0].shared = Some(SharedSample {
+                shared: Shared {
+                    requests: counts(&[("stale", 20), ("refresh", 1)]),
+                    ..Shared::default()
+                },
+                ..SharedSample::default()
+            });
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["10 unreachable", "200 requests got stale answers"],
         says_not: MORE,
     },
     Situation {

@@ -1,0 +1,41 @@
+use super::growth::Before;
+use super::seconds;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{CollapseMetrics, Counts};
+use crate::status::counts::Labelled;
+use crate::status::shared::{answers, requests, view};
+use crate::status::views::{SharedAnswers, SharedSample};
+
+/// What was shared one second ago.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Requests by where their answer came from, and waits, by the origin.
+    origins: Before<String, (Labelled, Counts)>,
+    evicted: u64,
+}
+
+impl Shared {
+    /// Begins a new second.
+    pub(super) fn begin(&mut self) {
+        self.origins.begin();
+    }
+
+    /// The requests of an origin's routes with `collapse` in the last second.
+    pub(super) fn sample(&mut self, origin: &str, metrics: &CollapseMetrics) -> SharedSample {
+        let now = (requests(metrics), metrics.waits());
+        let (requests, waits) = self.origins.since(origin.to_owned(), now);
+        SharedSample {
+            shared: view(requests),
+            wait_p50: waits.quantile(0.5).map(seconds),
+            wait_p99: waits.quantile(0.99).map(seconds),
+        }
+    }
+
+    /// What the answers of all routes take.
+    pub(super) fn answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
+        let mut now = answers(gateway)?;
+        let before = std::mem::replace(&mut self.evicted, now.evicted);
+        now.evicted = now.evicted.saturating_sub(before);
+        Some(now)
+    }
+}

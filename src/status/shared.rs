@@ -1,0 +1,71 @@
+//! The answers that requests share, as the API and the live samples show them.
+
+use super::counts::Labelled;
+use super::headline::words::part;
+use super::views::{Plain, Shared, SharedAnswers};
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
+
+/// Requests by where their answer came from, so far.
+pub(crate) fn requests(metrics: &CollapseMetrics) -> Labelled {
+    let all = SharedOutcome::ALL.into_iter();
+    all.map(|it| (it.label().into(), metrics.counted(it)))
+        .collect()
+}
+
+/// What these requests asked for and what the origin got for it.
+pub(crate) fn view(requests: Labelled) -> Shared {
+    let count = |counts: fn(SharedOutcome) -> bool| {
+        let all = SharedOutcome::ALL.into_iter().filter(|it| counts(*it));
+        all.filter_map(|it| requests.get(&Plain::from(it.label())))
+            .sum()
+    };
+    let asked = count(SharedOutcome::is_asked);
+    let sent = count(SharedOutcome::is_sent);
+    Shared {
+        asked,
+        sent,
+        share: (asked > 0).then(|| part(asked.saturating_sub(sent), asked)),
+        requests,
+    }
+}
+
+/// What the answers of all routes take; `None` if no route collapses.
+pub(crate) fn answers(gateway: &Gateway) -> Option<SharedAnswers> {
+    let shared = gateway.used_shared_answers()?;
+    let kept = shared.kept();
+    Some(SharedAnswers {
+        answers: kept.answers as u64,
+        bytes: kept.bytes as u64,
+        max_bytes: gateway.settings().server.shared_answers.get(),
+        evicted: shared.evicted(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
+        let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
+        let view = view(counts.collect());
+        (view.asked, view.sent, view.share)
+    }
+
+    #[test]
+    fn what_was_asked_and_not_sent_is_shared() {
+        let mixed = [
+            ("alone", 1),
+            ("leader", 10),
+            ("follower", 50),
+            ("kept", 30),
+            ("stale", 9),
+            ("refresh", 4),
+        ];
+        assert_eq!(told(&mixed), (100, 15, Some(0.85)));
+        assert_eq!(told(&[]), (0, 0, None));
+        // The stale answer went out in the second before.
+        assert_eq!(told(&[("refresh", 1)]), (0, 1, None));
+        assert_eq!(told(&[("leader", 1), ("refresh", 1)]), (1, 2, Some(0.0)));
+    }
+}
