@@ -6,6 +6,7 @@ mod gate;
 mod layout;
 mod plans;
 mod room;
+mod shared;
 mod truth;
 pub mod webdriver;
 
@@ -22,7 +23,7 @@ const PHONE_IN_THE_DARK: Look = Look {
 };
 
 /// The scripts of the page, without `.js`.
-const SCRIPTS: [&str; 31] = [
+const SCRIPTS: [&str; 32] = [
     "page",
     "state",
     "link",
@@ -43,6 +44,7 @@ const SCRIPTS: [&str; 31] = [
     "keys",
     "origins",
     "servers",
+    "shared",
     "gatepanel",
     "gates",
     "rooms",

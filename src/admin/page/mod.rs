@@ -11,7 +11,7 @@
 //! | `headline`, `totals` | what matters most, as the gateway says it; the totals |
 //! | `zones`, `overrides` | the cards of zones, and what differs from the file |
 //! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
-//! | `origins`, `servers`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, gates and waiting rooms |
+//! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, what is shared, gates and waiting rooms |
 //! | `routes`, `store` | routes; the store of shared zones |
 //! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
@@ -29,7 +29,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 34] = [
+const ASSETS: [Asset; 35] = [
     asset("/", "text/html; charset=utf-8", include_str!("page.html")),
     asset(
         "/page.css",
@@ -56,6 +56,7 @@ const ASSETS: [Asset; 34] = [
     script("/keys.js", include_str!("keys.js")),
     script("/origins.js", include_str!("origins.js")),
     script("/servers.js", include_str!("servers.js")),
+    script("/shared.js", include_str!("shared.js")),
     script("/gatepanel.js", include_str!("gatepanel.js")),
     script("/gates.js", include_str!("gates.js")),
     script("/rooms.js", include_str!("rooms.js")),

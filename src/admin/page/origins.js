@@ -1,10 +1,11 @@
-// The origins: how each answers, its gate, its waiting room, and its servers.
+// The origins: how each answers, what is shared, its gate, its waiting room, and its servers.
 
 import { GatePanel } from "./gatepanel.js";
 import { gateNow } from "./gates.js";
 import { Plot, seen } from "./plot.js";
 import { RoomPanel } from "./rooms.js";
 import { showServers } from "./servers.js";
+import { showShared } from "./shared.js";
 import { drawSoon, known, last, recent, total } from "./state.js";
 import { $, axisSeconds, clone, count, listOf, pace, seconds, setState, setText, stats, visible, whole } from "./text.js";
 
@@ -77,7 +78,7 @@ class OriginPanel {
     this.root = clone("origin");
     this.root.card = this;
     const part = (what) => this.root.querySelector(what);
-    [this.pill, this.told, this.fails, this.history, this.servers] = [".pill", ".told", ".fails", "details", ".servers"].map(part);
+    [this.pill, this.told, this.shared, this.fails, this.history, this.servers] = [".pill", ".told", ".shared", ".fails", "details", ".servers"].map(part);
     setText(part(".name"), visible(name));
     this.stats = stats(part(".stats"), ["answers", "5xx", "no answer", "p95"]);
     this.plots = plotsOf(name);
@@ -99,6 +100,7 @@ class OriginPanel {
       if (gate) this.servers.before(this.gate.root);
     }
     this.gate?.show(gate);
+    showShared(this.shared, this.name);
     this.showRoom(now?.room);
     showServers(this.servers, origin, state);
   }

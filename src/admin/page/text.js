@@ -41,6 +41,13 @@ export function whole(n) {
 export const percent = (part, all) => (part > 0 && part / all < 0.01 ? "<1%" : `${Math.round((100 * part) / (all || 1))}%`);
 export const pace = (n) => (Number.isFinite(n) ? `${count(n)} r/s` : "–");
 
+/** 0 B, 512 B, 1.5 KB, 64 MB; each unit is 1024 of the next smaller one, as in the file. */
+export function bytes(n) {
+  const [size, unit] = [[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]].find(([size]) => n >= size) ?? [1, "B"];
+  const scaled = n / size;
+  return `${scaled < 99.95 ? scaled.toFixed(1).replace(/\.0$/, "") : scaled.toFixed(0)} ${unit}`;
+}
+
 export function seconds(s) {
   if (s === null || s === undefined || !Number.isFinite(s)) return "–";
   if (s === 0) return "0 s";

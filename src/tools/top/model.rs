@@ -6,7 +6,7 @@ mod origins;
 
 use std::collections::VecDeque;
 
-pub(super) use self::origins::{GateNow, OriginLine};
+pub(super) use self::origins::{GateNow, OriginLine, SharedNow};
 use super::client::Lost;
 use super::feed::News;
 use crate::limit::Moment;
@@ -14,6 +14,8 @@ use crate::status::views::{Config, HeavyKey, KeySample, Origin, Plain, Sample, Z
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
 const SECONDS: usize = 600;
+/// Samples over which what is shared is averaged, as many as on the page.
+const RECENT: usize = 10;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
@@ -94,6 +96,11 @@ impl Model {
                 self.link = Link::Lost { since, why };
             }
         }
+    }
+
+    /// The last seconds, the newest first.
+    fn recent(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().rev().take(RECENT)
     }
 
     fn keep(&mut self, sample: Sample) {

@@ -8,7 +8,7 @@ use super::view::file;
 use super::view::numbers::wait;
 use super::view::trouble::{headline, of_server, store};
 use super::view::zones::COLUMNS;
-use super::view::{overridden, room};
+use super::view::{overridden, room, shared};
 use crate::status::views::Plain;
 
 /// The whole text. It ends with a line feed.
@@ -33,6 +33,7 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     lines.extend(servers(model));
     lines.extend(gates(model));
     lines.extend(rooms(model));
+    lines.extend(shares(model));
     lines.extend(deepest(model));
     lines.join("\n") + "\n"
 }
@@ -189,6 +190,32 @@ fn rooms(model: &Model) -> Vec<String> {
     }
     let mut lines = vec![String::new()];
     lines.extend(columns(&rows, &[0, 8]));
+    lines
+}
+
+/// What the requests of each origin share, and what is kept; nothing if no route collapses.
+fn shares(model: &Model) -> Vec<String> {
+    let titles = "shared, asked/s, sent/s, share, stale/s, wait p99";
+    let mut rows = vec![heading(titles)];
+    for origin in model.origins() {
+        let Some(now) = model.shared(origin) else {
+            continue;
+        };
+        rows.push(vec![
+            origin.name.to_string(),
+            shared::pace(now.asked),
+            shared::pace(now.sent),
+            shared::share(&now).unwrap_or("-".to_owned()),
+            shared::pace(now.stale),
+            now.wait_p99.map_or("-".to_owned(), wait),
+        ]);
+    }
+    if rows.len() == 1 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(columns(&rows, &[0]));
+    lines.extend(model.shared_answers().map(shared::kept));
     lines
 }
 

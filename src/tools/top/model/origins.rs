@@ -1,6 +1,7 @@
 use super::Model;
 use crate::status::views::{
-    Gate, GateKey, GateSample, Origin, OriginSample, RoomSample, Sample, Server,
+    Gate, GateKey, GateSample, Origin, OriginSample, Plain, RoomSample, Sample, Server, Shared,
+    SharedAnswers,
 };
 
 /// How many of a gate's deepest keys are shown.
@@ -12,6 +13,8 @@ pub(in crate::tools::top) enum OriginLine<'a> {
     Origin(&'a Origin),
     /// What it answered in the last second, and how fast.
     Answers(&'a OriginSample),
+    /// What the requests of its routes share.
+    Shared(SharedNow),
     /// What waits at the origin's gate.
     Waiting(GateNow<'a>),
     /// What the gate lets through.
@@ -34,6 +37,16 @@ pub(in crate::tools::top) struct GateNow<'a> {
     pub(in crate::tools::top) second: Option<&'a GateSample>,
 }
 
+/// What the requests of an origin's routes share, a second, averaged over the last seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(in crate::tools::top) struct SharedNow {
+    pub(in crate::tools::top) asked: f64,
+    pub(in crate::tools::top) sent: f64,
+    pub(in crate::tools::top) stale: f64,
+    /// The last one, in seconds.
+    pub(in crate::tools::top) wait_p99: Option<f64>,
+}
+
 impl Model {
     /// The origins, with their gates, waiting rooms, servers and the deepest keys of their gates.
     pub(in crate::tools::top) fn origin_lines(&self) -> Vec<OriginLine<'_>> {
@@ -43,6 +56,7 @@ impl Model {
             let second = self.now().and_then(|sample| sample.origin(&origin.name));
             let told = second.filter(|it| !it.codes.is_empty() || !it.errors.is_empty());
             lines.extend(told.map(OriginLine::Answers));
+            lines.extend(self.shared(origin).map(OriginLine::Shared));
             let gate = self.gate(origin);
             lines.extend(gate.map(OriginLine::Waiting));
             lines.extend(
@@ -69,6 +83,34 @@ impl Model {
             gate: origin.gate.as_ref()?,
             second: self.now().and_then(second),
         })
+    }
+
+    /// What the requests of an origin's routes share; `None` if none of them collapses.
+    #[expect(clippy::cast_precision_loss, reason = "counts of ten seconds")]
+    pub(in crate::tools::top) fn shared(&self, origin: &Origin) -> Option<SharedNow> {
+        self.now()?.origin(&origin.name)?.shared.as_ref()?;
+        let seconds = self
+            .recent()
+            .filter_map(|sample| sample.origin(&origin.name));
+        let seconds: Vec<_> = seconds.filter_map(|it| it.shared.as_ref()).collect();
+        let mean = |count: fn(&Shared) -> u64| {
+            let sum: u64 = seconds.iter().map(|it| count(&it.shared)).sum();
+            sum as f64 / seconds.len() as f64
+        };
+        Some(SharedNow {
+            asked: mean(|it| it.asked),
+            sent: mean(|it| it.sent),
+            stale: mean(|it| {
+                let stale = it.requests.get(&Plain::from("stale"));
+                stale.copied().unwrap_or_default()
+            }),
+            wait_p99: seconds.iter().find_map(|it| it.wait_p99),
+        })
+    }
+
+    /// The answers that requests share; `None` if no route collapses.
+    pub(in crate::tools::top) fn shared_answers(&self) -> Option<&SharedAnswers> {
+        self.now()?.shared_answers.as_ref()
     }
 
     /// The waiting room of an origin in the last second.

@@ -11,6 +11,7 @@ mod paint;
 mod question;
 pub(super) mod room;
 mod settings;
+pub(super) mod shared;
 pub(super) mod trouble;
 mod wrap;
 pub(super) mod zones;

@@ -8,9 +8,10 @@ use ratatui::widgets::Paragraph;
 use super::View;
 use super::numbers::wait;
 use super::room;
+use super::shared;
 use super::trouble::{latency, of_server};
 use crate::status::views::{GateKey, Origin, OriginSample, RoomSample, Server};
-use crate::tools::top::model::{GateNow, OriginLine};
+use crate::tools::top::model::{GateNow, OriginLine, SharedNow};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -31,6 +32,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
 fn line(view: &View, line: OriginLine) -> Line<'static> {
     match line {
         OriginLine::Origin(origin) => Line::raw(name(origin)),
+        OriginLine::Shared(now) => shares(view, now),
         OriginLine::Waiting(gate) => waiting(view, gate),
         OriginLine::Limits(gate) => limits(view, gate),
         OriginLine::Answers(second) => answers(view, second),
@@ -87,6 +89,17 @@ fn limits(view: &View, gate: GateNow) -> Line<'static> {
             view.paint.bad(),
         ));
     }
+    Line::from(spans)
+}
+
+fn shares(view: &View, now: SharedNow) -> Line<'static> {
+    let mut spans = vec![Span::raw(format!("  {}", shared::asked(&now)))];
+    if now.stale > 0.0 {
+        let stale = format!(", {} r/s stale", shared::pace(now.stale));
+        spans.push(Span::styled(stale, view.paint.bad()));
+    }
+    let kept = view.shown().shared_answers().map(shared::kept);
+    spans.extend(kept.map(|kept| Span::raw(format!("; {kept}"))));
     Line::from(spans)
 }
 

@@ -369,6 +369,25 @@ fn an_outage_is_in_the_panel_of_its_origin() {
 }
 
 #[test]
+fn what_is_shared_is_in_the_panel_of_its_origin() {
+    let mut model = model();
+    let sample = |seq, shared| {
+        let answers = json!({"bytes": 3_250_586, "max_bytes": 64 << 20});
+        json!({"seq": seq, "time": 1000 + seq, "shared_answers": answers,
+            "origins": [{"name": "app", "shared": shared}]})
+    };
+    let first = json!({"asked": 140, "sent": 6, "requests": {"stale": 8}, "wait_p99": 0.2});
+    let second = json!({"asked": 100, "sent": 30, "requests": {}});
+    for (seq, shared) in [(62, first), (63, second)] {
+        let sample = serde_json::from_value(sample(seq, shared)).unwrap();
+        model.hear(News::Sample(sample), at(2));
+    }
+    let shown = page(&model, &after(&model, &[Action::Back]), (200, 30));
+    let line = "  120 r/s asked, 18 r/s sent: 85 % shared, waits p99 0.20s, 4 r/s stale; 3.1 MB of 64 MB kept";
+    assert!(shown.contains(line), "{shown}");
+}
+
+#[test]
 fn a_room_is_in_the_panel_of_its_origin() {
     let mut model = model();
     let sample = json!({"seq": 62, "time": 1062, "origins": [{"name": "app", "room": {
