@@ -11,6 +11,7 @@ mod bodies;
 mod check;
 mod choice;
 mod client_networks;
+mod collapse_operator;
 mod conditions;
 mod cost;
 mod eviction;

@@ -71,6 +71,13 @@ origin = "gated"
 limits = [{{ zone = "z", burst = 100, nodelay = true }}]
 
 [[routes]]
+path = "/page"
+origin = "app"
+
+[routes.collapse]
+keep = "1h"
+
+[[routes]]
 path = "/shared"
 origin = "app"
 limits = [{{ zone = "s", burst = 1, nodelay = true }}]
@@ -134,7 +141,7 @@ fn is_whole(event: &Event) -> bool {
     let codes = event.data["codes"].as_object().expect("an object");
     let responses: u64 = codes.values().filter_map(Value::as_u64).sum();
     let is_over = event.data["origins"][0]["in_flight"] == 0;
-    responses == 11 && is_over && event.data["connections"]["open"] == 3
+    responses == 13 && is_over && event.data["connections"]["open"] == 3
 }
 
 /// Accepted, delayed and rejected requests, and an override. Returns the clients that still wait.
@@ -174,6 +181,7 @@ fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
 
     assert_eq!([(); 3].map(|()| status("/shared?key=a")), [200, 200, 429]);
     assert_eq!(status("/"), 200);
+    assert_eq!([(); 2].map(|()| status("/page")), [200; 2]);
     held
 }
 

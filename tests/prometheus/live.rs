@@ -60,6 +60,10 @@ idle = "2s"
 claim = "4s"
 secret = "0123456789abcdef"
 
+[origins.news]
+servers = ["http://{app}"]
+rate = "20r/s"
+
 [origins.together]
 servers = ["http://{app}"]
 rate = "20r/s"
@@ -142,6 +146,13 @@ origin = "shop"
 [[routes]]
 path = "/together"
 origin = "together"
+
+[[routes]]
+path = "/news"
+origin = "news"
+
+[routes.collapse]
+keep = "100ms"
 "#
     )
 }
@@ -172,7 +183,7 @@ fn ask_on(to: SocketAddr, target: &str, stop: &AtomicBool) {
         client.get(target);
         if client.answer().status != 200 {
             thread::sleep(Duration::from_millis(200));
-        } else if target == "/dry" || target == "/fragile" {
+        } else if ["/dry", "/fragile", "/news"].contains(&target) {
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -216,6 +227,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
             ("/shared", 1),
             ("/together", 2),
             ("/shop", 2),
+            ("/news", 3),
             ("/gated?key=a", 6),
             ("/gated?key=b", 2),
         ],

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::prometheus::server::missing;
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, Origin, eventually, fetch};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, one_origin};
 
 /// Fails if the text is not valid, or a name is against Prometheus' conventions.
 fn check(text: &str) {
@@ -82,6 +82,17 @@ fn promtool_takes_the_metrics_of_a_gateway_with_a_gate() {
         );
     }
     check(&text);
+}
+
+#[test]
+fn promtool_takes_the_metrics_of_a_gateway_whose_route_collapses() {
+    let origin = Origin::start();
+    let file = one_origin(origin.address, "", "");
+    let gateway = Gateway::start(&format!("{file}[routes.collapse]\nkeep = \"1h\"\n"));
+    for _ in 0..2 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    check(&gateway.metrics().0);
 }
 
 #[test]

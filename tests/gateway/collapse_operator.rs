@@ -1,0 +1,171 @@
+//! What the operator sees of requests that share answers.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::gateway::live::Listener;
+use crate::gateway::operator::json as api;
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_origin};
+
+/// How many clients ask for the same page at once.
+const CROWD: usize = 10;
+
+fn collapsing(plain: &str, collapse: &str) -> String {
+    format!("{plain}[routes.collapse]\n{collapse}\n")
+}
+
+fn shared(gateway: &Gateway) -> Value {
+    api(gateway, "/api/origins")["origins"][0]["shared"].clone()
+}
+
+/// What Prometheus has for this outcome.
+fn counted(gateway: &Gateway, outcome: &str) -> i64 {
+    let labels = [("origin", "app"), ("outcome", outcome)];
+    let metrics = gateway.metrics();
+    metrics.count("drip_shared_requests_total", &labels)
+}
+
+fn top(gateway: &Gateway) -> String {
+    let mut top = Command::new(env!("CARGO_BIN_EXE_drip"));
+    let top = top.args(["top", &gateway.site.admin.to_string()]).output();
+    String::from_utf8(top.expect("it runs").stdout).expect("text")
+}
+
+#[test]
+fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
+    let origin = HoldingOrigin::of("held");
+    let plain = one_origin(origin.origin.address, "", "");
+    let file = collapsing(&plain, "keep = \"1h\"");
+    let gateway = Gateway::start(&file);
+    let mut live = Listener::connect(&gateway, "", "");
+    live.next();
+    let before = shared(&gateway);
+    assert_eq!(
+        (&before["asked"], &before["share"]),
+        (&0.into(), &Value::Null)
+    );
+
+    let ask = |_| Client::ask(gateway.address(), "/page?held");
+    let mut crowd: Vec<_> = (0..CROWD).map(ask).collect();
+    origin.origin.wait_for(1);
+    thread::sleep(Duration::from_millis(300));
+    origin.release("/page?held");
+    for client in &mut crowd {
+        assert_eq!(client.answer().status, 200);
+    }
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/page?held").status, 200);
+    }
+    assert_eq!(origin.targets().len(), 1, "one departure answers all");
+
+    let told = shared(&gateway);
+    let of = |outcome: &str| told["requests"][outcome].as_i64().expect("a number");
+    assert_eq!(of("leader"), 1, "{told}");
+    assert_eq!(of("follower") + of("kept"), 14, "{told}");
+    assert!(of("follower") > 0, "{told}");
+    assert_eq!((&told["asked"], &told["sent"]), (&15.into(), &1.into()));
+    let share = told["share"].as_f64().expect("a share");
+    assert!((share - 14.0 / 15.0).abs() < 1e-9, "{told}");
+    for outcome in ["alone", "leader", "follower", "kept", "stale", "refresh"] {
+        assert_eq!(counted(&gateway, outcome), of(outcome), "{outcome}");
+    }
+    let metrics = gateway.metrics();
+    let app = [("origin", "app")];
+    let waited = metrics.count("drip_shared_wait_seconds_count", &app);
+    assert_eq!(waited, of("follower"));
+
+    let kept = api(&gateway, "/api/origins")["shared_answers"].clone();
+    assert_eq!((&kept["answers"], &kept["evicted"]), (&1.into(), &0.into()));
+    assert_eq!(kept["max_bytes"], 64 << 20);
+    for (name, field) in [
+        ("drip_shared_answers", "answers"),
+        ("drip_shared_answers_bytes", "bytes"),
+        ("drip_shared_answers_max_bytes", "max_bytes"),
+        ("drip_shared_evictions_total", "evicted"),
+    ] {
+        assert_eq!(metrics.count(name, &[]), kept[field], "{name}");
+    }
+    assert!(kept["bytes"].as_u64() > Some(400), "{kept}");
+
+    let (mut asked, mut wait) = (0, None);
+    while asked < 15 {
+        let sample = live.next().data;
+        let second = &sample["origins"][0]["shared"];
+        asked += second["asked"].as_u64().expect("a number");
+        wait = second["wait_p99"].as_f64().or(wait);
+        assert_eq!(sample["shared_answers"]["max_bytes"], 64 << 20);
+    }
+    assert_eq!(asked, 15);
+    assert!(wait.is_some_and(|it| (0.25..5.0).contains(&it)), "{wait:?}");
+    let shown = top(&gateway);
+    assert!(
+        shown.contains("93 %") && shown.contains(" B of 64 MB kept"),
+        "{shown}"
+    );
+
+    gateway.site.write(&plain);
+    gateway.wait_for_line("the changed file is in force");
+    let text = gateway.admin("/metrics").expect("an admin port").text();
+    let series = text.lines().filter(|line| line.starts_with("drip_shared_"));
+    assert_eq!(series.collect::<Vec<_>>(), Vec::<&str>::new());
+    let origins = api(&gateway, "/api/origins");
+    assert_eq!(origins["shared_answers"], Value::Null, "{origins}");
+    assert_eq!(origins["origins"][0]["shared"], Value::Null, "{origins}");
+    eventually("a sample without it", || !top(&gateway).contains("kept"));
+
+    // What was counted goes on; what was kept is forgotten.
+    gateway.site.write(&file);
+    eventually("the route collapses again", || {
+        shared(&gateway) != Value::Null
+    });
+    assert_eq!(counted(&gateway, "leader"), 1);
+    let kept = api(&gateway, "/api/origins")["shared_answers"].clone();
+    let nothing = json!({"answers": 0, "bytes": 0, "max_bytes": 64 << 20, "evicted": 0});
+    assert_eq!(kept, nothing);
+}
+
+#[test]
+fn answers_that_go_before_their_time_are_counted() {
+    let origin = Origin::answering(|exchange| exchange.reply(&[b'x'; 2000]));
+    let plain = one_origin(origin.address, "shared_answers = \"8KB\"", "");
+    for (keep, evicts) in [("1h", true), ("1ms", false)] {
+        let collapse = format!("keep = \"{keep}\"");
+        let gateway = Gateway::start(&collapsing(&plain, &collapse));
+        for page in 0..9 {
+            assert_eq!(fetch(gateway.address(), &format!("/{page}")).status, 200);
+            thread::sleep(Duration::from_millis(5));
+        }
+        let kept = api(&gateway, "/api/origins")["shared_answers"].clone();
+        assert!(kept["bytes"].as_u64() <= Some(8 << 10), "{kept}");
+        let evicted = kept["evicted"].as_u64().expect("a number");
+        assert_eq!(evicted > 0, evicts, "{keep}: {kept}");
+        let counted = gateway.metrics().count("drip_shared_evictions_total", &[]);
+        assert_eq!(counted, kept["evicted"], "{keep}");
+    }
+}
+
+#[test]
+fn the_headline_says_that_clients_get_stale_answers_of_an_origin_that_fails() {
+    let is_broken = AtomicBool::new(false);
+    let origin = Origin::answering(move |exchange| {
+        if is_broken.swap(true, Ordering::Relaxed) {
+            return exchange.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n");
+        }
+        exchange.reply(b"page")
+    });
+    let plain = one_origin(origin.address, "", "");
+    let gateway = Gateway::start(&collapsing(&plain, "stale = \"10m\""));
+    eventually("the headline", || {
+        for _ in 0..5 {
+            assert_eq!(fetch(gateway.address(), "/").status, 200);
+        }
+        let headline = api(&gateway, "/api/headline")["headline"].clone();
+        let evidence = headline["evidence"].as_str().expect("a text");
+        headline["cause"] == "origin_errors" && evidence.contains("got stale answers")
+    });
+    assert!(counted(&gateway, "stale") > 0);
+}
