@@ -69,8 +69,9 @@ pub(super) struct GateRequest<'a> {
     cost: Cost,
     /// Whether it has a turn in a zone.
     has_turn: bool,
-    /// How long it waited before for the answer of another request that had not passed yet.
-    followed: Duration,
+    /// How many milliseconds it waited before for the answer of another request that had not passed
+    /// yet.
+    followed: u32,
     /// Whose share of the gate it takes, once that matters.
     sharer: OnceCell<Sharer>,
 }
@@ -109,7 +110,7 @@ impl<'a> GateRequest<'a> {
             info,
             cost,
             has_turn: false,
-            followed: Duration::ZERO,
+            followed: 0,
             sharer: OnceCell::new(),
         })
     }
@@ -183,7 +184,11 @@ impl<'a> GateRequest<'a> {
 
     /// Notes how long the request waited for the answer of another one that had not passed yet.
     pub(super) fn note_followed(&mut self, span: Duration) {
-        self.followed = span;
+        self.followed = u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
+    }
+
+    fn followed(&self) -> Duration {
+        Duration::from_millis(self.followed.into())
     }
 
     /// Joins the gate. `waited` is how long the request has waited before.
@@ -303,7 +308,7 @@ impl<'a> GateRequest<'a> {
     fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
         let origin = self.settings();
         WaitLimits {
-            queue_timeout: origin.queue_timeout.saturating_sub(self.followed),
+            queue_timeout: origin.queue_timeout.saturating_sub(self.followed()),
             hold: origin.hold,
             most,
         }
@@ -323,7 +328,7 @@ impl<'a> GateRequest<'a> {
         let most = self.route().max_wait;
         let most = most.or_else(|| self.info.call_timeout());
         let most = most.filter(|_| !self.route().dry_run)?;
-        Some(most.saturating_sub(waited + self.followed))
+        Some(most.saturating_sub(waited + self.followed()))
     }
 
     /// Counts the request for its class, if the origin has classes.

@@ -310,10 +310,12 @@ fn admit<'w, 'a: 'w>(
                     gate,
                     turns,
                 };
-                return match collapse::share(worker, info, before, record) {
-                    Ok(decision) => decision,
-                    Err(sharing) => sharing.await,
+                // What is not needed any more would be kept while this waits.
+                let sharing = match collapse::share(worker, info, before, record) {
+                    Ok(decision) => return decision,
+                    Err(sharing) => sharing,
                 };
+                return sharing.await;
             }
             match gate {
                 None => Ok(Onward::Admitted(Admitted::new(route, origin, None, turns))),

@@ -1,5 +1,7 @@
 //! Whether a request may share the answer of others, and which others.
 
+use std::cell::Cell;
+
 use super::super::cookies;
 use super::super::heads;
 use super::super::key;
@@ -12,8 +14,32 @@ use crate::http::message::FieldName;
 pub(super) struct Kind {
     /// Two requests have the same key only if they may have the same answer.
     pub(super) key: Vec<u8>,
+    /// Whether it asks for a part of the thing, or only for a newer one.
+    asks_less: bool,
+    is_get: bool,
+}
+
+thread_local! {
+    /// The buffer of the last key, for the next one.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Longest key whose buffer is kept.
+const MAX_KEPT: usize = 4096;
+
+impl Kind {
     /// Whether its own answer could be that of the others.
-    pub(super) may_lead: bool,
+    pub(super) fn may_lead(&self) -> bool {
+        self.is_get && !self.asks_less
+    }
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        if self.key.capacity() <= MAX_KEPT {
+            SCRATCH.set(std::mem::take(&mut self.key));
+        }
+    }
 }
 
 /// What a field of a request means for sharing.
@@ -69,7 +95,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     if info.peer.certificate().is_some() {
         return None;
     }
-    let mut may_lead = is_get;
+    let mut asks_less = false;
     for (known, name, value) in info.fields().iter() {
         match known {
             FieldName::Authorization => return None,
@@ -77,13 +103,17 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
             FieldName::Other => match meaning(name, value) {
                 Meaning::None => {}
                 Meaning::Own => return None,
-                Meaning::Less => may_lead = false,
+                Meaning::Less => asks_less = true,
             },
             _ => {}
         }
     }
     let key = kind_key(collapse, route, info);
-    Some(Kind { key, may_lead })
+    Some(Kind {
+        key,
+        asks_less,
+        is_get,
+    })
 }
 
 /// Whether a line of cookies has one without which the request would share.
@@ -98,7 +128,8 @@ fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
 /// Each part of the key has its length before it, so no two requests make the same bytes of
 /// different parts.
 fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(256);
+    let mut bytes = SCRATCH.take();
+    bytes.clear();
     bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
     let put = |bytes: &mut Vec<u8>, part: &dyn Fn(&mut Vec<u8>)| {
         let start = bytes.len();
@@ -151,6 +182,13 @@ fn names_client(name: &[u8]) -> bool {
 
 /// What a request asks for beside the thing itself.
 pub(super) fn preconditions<'a>(info: &RequestInfo<'a>) -> Preconditions<'a> {
+    let mut fields = info.fields().iter();
+    let asks_less = |known, name, value| {
+        known == FieldName::Other && matches!(meaning(name, value), Meaning::Less)
+    };
+    if !fields.any(|(known, name, value)| asks_less(known, name, value)) {
+        return Preconditions::default();
+    }
     let first = |name: &str| info.named(name).next();
     Preconditions {
         if_none_match: first("if-none-match"),

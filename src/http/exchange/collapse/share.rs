@@ -41,7 +41,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
         return alone(worker, before, record, None);
     };
     let now = worker.pacer.now();
-    match shared.ask(&kind.key, collapse, kind.may_lead, now) {
+    match shared.ask(&kind.key, collapse, kind.may_lead(), now) {
         Share::Kept(answer) => {
             let kept = SharedOutcome::Kept;
             Ok(Err(answered(kept, answer, before, info, record)))
@@ -162,10 +162,11 @@ async fn follow<'a>(
         }
         Ok(Some(Followed::Alone(release))) => {
             note_followed(&mut before, departed.unwrap_or(now).since(began));
-            match alone(worker, before, record, Some(release)) {
-                Ok(decision) => decision,
-                Err(passing) => passing.await,
-            }
+            let passing = match alone(worker, before, record, Some(release)) {
+                Ok(decision) => return decision,
+                Err(passing) => passing,
+            };
+            passing.await
         }
         Ok(None) => Err(Reply::of_status(503)),
         Err(reason) => Err(gave_up(reason, now.since(began), before, record)),

@@ -9,7 +9,8 @@ use super::super::{ratelimit_headers, request_id, rewrite};
 use super::{Body, MoreFields, Reply, reason};
 use crate::collapse::{Preconditions, Presented, SharedAnswer};
 use crate::http::downstream::{ClientStream, Response};
-use crate::http::message::BodyLength;
+use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::{BodyLength, Buffer};
 use crate::limit::Moment;
 
 /// An answer of the origin, and what of it a request gets.
@@ -131,6 +132,13 @@ impl SharedReply {
             fields: &fields,
         });
         let left = if to_head { 0..0 } else { range };
-        ReplyBody::Shared(Box::new(SharedBody::new(&self.answer, left)))
+        if left.len() > READ_SIZE {
+            return ReplyBody::Shared(Box::new(SharedBody::new(&self.answer, left)));
+        }
+        // It goes into the buffer of the head.
+        let mut piece = Buffer::take();
+        piece.clear_for_body();
+        piece.put(&self.answer.body()[left]);
+        ReplyBody::new(piece)
     }
 }
