@@ -57,7 +57,7 @@ pub enum Asked<A> {
 pub enum Failed<A, W> {
     /// They get this stale answer, and so does the leader.
     Stale(A, Vec<W>),
-    /// The first of them leads now.
+    /// The first of them that may lead leads now.
     Next(W, FlightId),
     /// They go on by themselves: see [`Kinds::release`].
     Alone,
@@ -70,10 +70,21 @@ pub enum Failed<A, W> {
 struct Flight<W, S> {
     number: u64,
     state: S,
-    followers: BTreeMap<u64, W>,
+    followers: BTreeMap<u64, Waiting<W>>,
     failures: u8,
-    /// Whether the followers go on by themselves, one behind the other.
-    releases: bool,
+}
+
+#[derive(Debug)]
+struct Waiting<W> {
+    waiter: W,
+    /// Whether its answer could be that of the others, should its leader fail.
+    may_lead: bool,
+}
+
+impl<W, S> Flight<W, S> {
+    fn into_waiters(self) -> Vec<W> {
+        self.followers.into_values().map(|it| it.waiter).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -154,7 +165,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;
-            flight.followers.insert(self.next, wait(&flight.state));
+            let waiter = wait(&flight.state);
+            let waiting = Waiting { waiter, may_lead };
+            flight.followers.insert(self.next, waiting);
             return Asked::Follow(self.next);
         }
         if may_lead {
@@ -171,7 +184,6 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             state: S::default(),
             followers: BTreeMap::new(),
             failures: 0,
-            releases: false,
         };
         let key = KindKey::from(key);
         self.flights.insert(Arc::clone(&key), flight);
@@ -215,19 +227,17 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         } else {
             self.forget(&id.key);
         }
-        flight.map_or_else(Vec::new, |it| it.followers.into_values().collect())
+        flight.map_or_else(Vec::new, Flight::into_waiters)
     }
 
     /// The answer may not be shared: those that wait go on by themselves.
     ///
     /// The caller [releases](Self::release) them.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
-        let Some(flight) = self.flight(id) else {
-            return;
-        };
-        flight.releases = true;
-        let until = now + UNSHAREABLE_FOR;
-        self.put(&id.key, Entry::Unshareable { until });
+        if self.flight(id).is_some() {
+            let until = now + UNSHAREABLE_FOR;
+            self.put(&id.key, Entry::Unshareable { until });
+        }
     }
 
     /// Takes the next one that goes on by itself. `None`: there is none left.
@@ -237,7 +247,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if next.is_none() {
             self.flights.remove(&id.key);
         }
-        next.map(|it| it.1)
+        next.map(|it| it.1.waiter)
     }
 
     /// The leader failed: it got no answer, or one that says that the origin failed.
@@ -264,8 +274,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             *retry_at = Some(now + RETRY_AFTER);
             let answer = answer.clone();
             let flight = self.flights.remove(&id.key);
-            let followers = flight.map(|it| it.followers.into_values().collect());
-            return Failed::Stale(answer, followers.unwrap_or_default());
+            return Failed::Stale(answer, flight.map_or_else(Vec::new, Flight::into_waiters));
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
             return Failed::Over;
@@ -278,13 +287,16 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.unshareable(id, now);
             return Failed::Alone;
         }
-        let Some((number, next)) = flight.followers.pop_first() else {
-            return Failed::Over;
+        let number = flight.followers.iter().find(|it| it.1.may_lead);
+        let number = number.map(|it| *it.0);
+        let next = number.and_then(|number| flight.followers.remove_entry(&number));
+        let Some((number, next)) = next else {
+            return Failed::Alone;
         };
         // Its number as a follower is that of no other leader.
         (flight.number, flight.failures) = (number, failures);
         let key = Arc::clone(&id.key);
-        Failed::Next(next, FlightId { key, number })
+        Failed::Next(next.waiter, FlightId { key, number })
     }
 
     /// One that followed leaves. Returns whether nobody follows any more.

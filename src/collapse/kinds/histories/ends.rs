@@ -1,0 +1,130 @@
+//! How leaders end, and the turns of those that are released.
+
+use super::super::*;
+use super::model::{Answer, Then};
+use super::world::{Flying, Request, World};
+
+impl World {
+    /// A leader ends in one way or another, or a turn does.
+    pub(super) fn ends_one(&mut self, is: impl Fn(&Flying) -> bool) {
+        let found: Vec<usize> = (0..self.flying.len())
+            .filter(|at| is(&self.flying[*at]))
+            .collect();
+        if found.is_empty() {
+            return;
+        }
+        let at = found[self.below(found.len())];
+        let flying = self.flying.swap_remove(at);
+        if flying.releases {
+            return self.releases(flying);
+        }
+        match self.below(10) {
+            0..=3 => self.completes(flying),
+            4 => self.is_unshareable(flying),
+            5..=7 => self.fails(flying, true),
+            _ => self.fails(flying, false),
+        }
+    }
+
+    fn completes(&mut self, leader: Flying) {
+        self.answers += 1;
+        let took = self.one_of(&[0, 10, 700]);
+        let answer = Answer {
+            kind: leader.kind,
+            number: self.answers,
+            made: self.now.before(took),
+            own: self.one_of(&[1, 300, 1000, 3_600_000]),
+            while_revalidate: self.one_of(&[0, 0, 300, 5000]),
+            if_error: self.one_of(&[0, 0, 2000, 10_000]),
+        };
+        let (windows, now) = (self.rules.windows(&answer), self.now);
+        let told = self
+            .kinds
+            .complete(&leader.id, answer.clone(), &windows, now);
+        assert_eq!(told, self.model.completes(answer, self.rules, now));
+        self.told(&told);
+        for request in told {
+            let Request { kind, came, .. } = self.requests[request];
+            assert!(kind == leader.kind && came <= now);
+            self.over(request, "shared");
+        }
+        if let Some(request) = leader.request {
+            self.over(request, "led on");
+        }
+        self.ended.push(leader.id);
+    }
+
+    fn is_unshareable(&mut self, leader: Flying) {
+        self.kinds.unshareable(&leader.id, self.now);
+        self.model.is_unshareable(leader.kind, self.now);
+        if let Some(request) = leader.request {
+            self.over(request, "unshareable");
+        }
+        self.releases(leader);
+    }
+
+    /// The next one goes on by itself: no exchange has to end before.
+    fn releases(&mut self, flying: Flying) {
+        let released = self.kinds.release(&flying.id);
+        assert_eq!(released, self.model.releases(flying.kind));
+        let mut followers = self.followers.iter().map(|it| it.request);
+        let first = followers.find(|it| self.requests[*it].kind == flying.kind);
+        assert_eq!(released, first);
+        let Some(request) = released else {
+            self.ended.push(flying.id);
+            return;
+        };
+        self.told(&[request]);
+        self.over(request, "released");
+        self.flying.push(Flying {
+            request: None,
+            releases: true,
+            ..flying
+        });
+    }
+
+    fn fails(&mut self, leader: Flying, counts: bool) {
+        let (rules, kind) = (self.rules, leader.kind);
+        let windows = |it: &Answer| rules.windows(it);
+        let now = counts.then_some(self.now);
+        let failed = self
+            .kinds
+            .failed(&leader.id, counts, windows, now.unwrap_or_default());
+        let then = self.model.fails(kind, rules, now);
+        if counts {
+            self.failed[kind] = now;
+        }
+        let event = if counts { "failed" } else { "dropped" };
+        match failed {
+            Failed::Stale(answer, told) => {
+                assert!(counts);
+                assert_eq!(then, Then::Stale(answer.clone(), told.clone()));
+                self.told(&told);
+                for request in told.into_iter().chain(leader.request) {
+                    self.gets(request, &answer, "stale at failure");
+                }
+                self.ended.push(leader.id);
+                return;
+            }
+            Failed::Next(request, id) => {
+                assert_eq!(then, Then::Next(request));
+                self.told(&[request]);
+                self.counts.count("promoted");
+                self.flies(id, kind, Some(request));
+                self.ended.push(leader.id);
+            }
+            Failed::Alone => {
+                assert_eq!(then, Then::Alone);
+                let request = None;
+                self.releases(Flying { request, ..leader });
+            }
+            Failed::Over => {
+                assert_eq!(then, Then::Over);
+                self.ended.push(leader.id);
+            }
+        }
+        if let Some(request) = leader.request {
+            self.over(request, event);
+        }
+    }
+}

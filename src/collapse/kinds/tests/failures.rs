@@ -1,0 +1,169 @@
+//! Leaders that fail, or leave.
+
+use super::*;
+
+#[test]
+fn the_next_one_leads_when_the_leader_leaves() {
+    let mut table = Table::new(NEVER);
+    let mut id = table.lead(0);
+    for now in 1..=5 {
+        table.follow(now, true);
+    }
+    // However many leave: that is no failure of the origin.
+    for waiter in 1..=4 {
+        let failed = table.dropped(&id);
+        id = table.next(failed, waiter);
+    }
+    assert_eq!(table.complete(&id, 7, 9), [5]);
+}
+
+#[test]
+fn nothing_is_left_of_a_leader_that_nobody_followed() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    assert_eq!(table.dropped(&id), Failed::Over);
+    let id = table.lead(1);
+    assert_eq!(table.failed(&id, 2), Failed::Over);
+    let id = table.lead(2);
+    let follower = table.follow(3, true);
+    assert!(table.kinds.leave(KEY, follower));
+    assert_eq!(table.failed(&id, 4), Failed::Over);
+    assert_eq!(table.flights(), 0);
+    assert_eq!(table.kinds.bytes(), 0, "nor is it remembered");
+}
+
+#[test]
+fn the_second_failure_in_a_row_lets_all_go_on() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    for now in 1..=4 {
+        table.follow(now, true);
+    }
+    let failed = table.failed(&id, 10);
+    let id = table.next(failed, 1);
+    // One that leaves between changes nothing.
+    let failed = table.dropped(&id);
+    let id = table.next(failed, 2);
+    assert_eq!(table.failed(&id, 20), Failed::Alone);
+    assert_eq!(table.kinds.release(&id), Some(3));
+    assert_eq!(table.kinds.release(&id), Some(4));
+    assert_eq!(table.kinds.release(&id), None);
+    assert_eq!(table.ask(20 + 9_999), Asked::Alone);
+    assert!(matches!(table.ask(20 + 10_000), Asked::Lead(_)));
+}
+
+#[test]
+fn failures_are_counted_for_one_crowd() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    assert_eq!(table.failed(&id, 1), Failed::Over);
+    let id = table.lead(2);
+    table.follow(3, true);
+    let failed = table.failed(&id, 4);
+    let id = table.next(failed, 1);
+    table.follow(5, true);
+    assert_eq!(table.complete(&id, 7, 6), [2]);
+}
+
+#[test]
+fn only_one_that_may_lead_does() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    table.follow(1, false);
+    table.follow(2, true);
+    table.follow(3, false);
+    table.follow(4, true);
+    let failed = table.dropped(&id);
+    let id = table.next(failed, 2);
+    // The one before it goes on waiting.
+    assert_eq!(table.complete(&id, 7, 5), [1, 3, 4]);
+}
+
+#[test]
+fn followers_of_whom_none_may_lead_go_on_by_themselves() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    table.follow(1, false);
+    table.follow(2, false);
+    assert_eq!(table.dropped(&id), Failed::Alone);
+    assert_eq!(table.kinds.release(&id), Some(1));
+    table.follow(3, true);
+    assert_eq!(table.kinds.release(&id), Some(2));
+    assert_eq!(table.kinds.release(&id), Some(3));
+    assert_eq!(table.kinds.release(&id), None);
+    // Nobody knows whether its answers may be shared.
+    assert!(matches!(table.ask(4), Asked::Lead(_)));
+}
+
+#[test]
+fn a_stale_answer_serves_all_when_the_origin_fails() {
+    let mut table = Table::new(until(100, 100, 10_000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    // Stale, it serves nobody before the origin has failed.
+    let id = table.lead(100);
+    table.follow(110, true);
+    table.follow(120, false);
+    assert_eq!(table.failed(&id, 500), Failed::Stale(7, vec![1, 2]));
+    assert_eq!(table.flights(), 0);
+    for now in [500, 1000, 1499] {
+        assert_eq!(table.ask(now), Asked::Stale(7, None));
+    }
+    // After a second, one asks the origin again, behind the answer.
+    let Asked::Stale(7, Some(again)) = table.ask(1500) else {
+        panic!("it is fetched anew");
+    };
+    assert_eq!(table.ask(1501), Asked::Stale(7, None));
+    assert_eq!(table.failed(&again, 2000), Failed::Stale(7, Vec::new()));
+    assert_eq!(table.ask(2999), Asked::Stale(7, None));
+    assert!(matches!(table.ask(3000), Asked::Stale(7, Some(_))));
+}
+
+#[test]
+fn an_origin_that_works_again_ends_the_stale_answer() {
+    let mut table = Table::new(until(100, 100, 10_000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    let id = table.lead(100);
+    assert_eq!(table.failed(&id, 500), Failed::Stale(7, Vec::new()));
+    let Asked::Stale(7, Some(again)) = table.ask(1500) else {
+        panic!("it is fetched anew");
+    };
+    table.windows = until(1600, 1600, 20_000);
+    assert_eq!(table.complete(&again, 8, 1510), [0; 0]);
+    assert_eq!(table.ask(1599), Asked::Kept(8));
+    // Nor is the failure remembered.
+    assert!(matches!(table.ask(1600), Asked::Lead(_)));
+}
+
+#[test]
+fn an_answer_is_of_no_use_past_all_windows() {
+    let mut table = Table::new(until(100, 100, 1000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    let id = table.lead(100);
+    assert_eq!(table.failed(&id, 500), Failed::Stale(7, Vec::new()));
+    assert_eq!(table.ask(999), Asked::Stale(7, None));
+    let id = table.lead(1000);
+    table.follow(1001, true);
+    let failed = table.failed(&id, 1002);
+    table.next(failed, 1);
+    // Nor in another crowd that began before its end.
+    let mut table = Table::new(until(100, 100, 1000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    let id = table.lead(100);
+    assert_eq!(table.failed(&id, 1000), Failed::Over);
+}
+
+#[test]
+fn a_leader_that_leaves_makes_nobody_get_a_stale_answer() {
+    let mut table = Table::new(until(100, 100, 10_000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    let id = table.lead(100);
+    table.follow(101, true);
+    let failed = table.dropped(&id);
+    let id = table.next(failed, 1);
+    assert_eq!(table.failed(&id, 102), Failed::Stale(7, Vec::new()));
+}
