@@ -109,15 +109,17 @@ impl Leader {
     /// Adds bytes to the body. Returns `false`, and adds nothing, if they make it too large.
     pub fn add(&self, gathered: &mut Gathered, bytes: &[u8]) -> bool {
         let length = gathered.body.len() + bytes.len();
-        if length as u64 > self.collapse.max_size.get() {
+        let max_size = usize::try_from(self.collapse.max_size.get()).unwrap_or(usize::MAX);
+        if length > max_size {
             return false;
         }
         if length > gathered.body.capacity() {
-            // As a vector grows.
-            let capacity = length.max(2 * gathered.body.capacity());
+            // As a vector grows, but not beyond what the body may have.
+            let capacity = length.max(max_size.min(2 * gathered.body.capacity()));
             let size = answer::size(&gathered.head, capacity);
             let more = size.saturating_sub(gathered.charge.bytes());
-            if !self.shared.make_room(more) {
+            // What can never fit makes others go for nothing.
+            if !self.shared.may_fit(size) || !self.shared.make_room(more) {
                 return false;
             }
             gathered.charge.set(size);

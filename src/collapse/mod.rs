@@ -203,6 +203,11 @@ impl SharedAnswers {
         self.lock().leave(key, follower)
     }
 
+    /// Whether an answer of this size fits if there is no other one.
+    fn may_fit(&self, size: usize) -> bool {
+        size <= self.limit.load(Ordering::Relaxed)
+    }
+
     /// Forgets answers until `bytes` more fit. Returns whether they do.
     fn make_room(&self, bytes: usize) -> bool {
         let (fits, evicted) = self.forget(bytes);

@@ -1,0 +1,178 @@
+//! The memory that answers take.
+
+use super::*;
+
+fn bytes(clients: &Clients) -> usize {
+    clients.shared.kept().bytes
+}
+
+fn answers(clients: &Clients) -> usize {
+    clients.shared.kept().answers
+}
+
+#[test]
+fn an_answer_that_nobody_needs_takes_nothing() {
+    let clients = Clients::new(collapse(0, 0));
+    let leader = clients.lead(0);
+    let [mut first, second] = [1, 2].map(|now| clients.follow(now));
+    let own = clients.complete(leader, &[b'x'; 1000], 3);
+    let used = bytes(&clients);
+    assert!((1000..2000).contains(&used), "{used}");
+    let read = answer(&mut first);
+    drop((own, first));
+    assert_eq!(bytes(&clients), used, "one reads it, and one may");
+    drop(read);
+    assert_eq!(bytes(&clients), used);
+    // One that has never read it leaves.
+    drop(second);
+    assert_eq!(clients.shared.kept(), Kept::default());
+}
+
+#[test]
+fn a_slow_reader_holds_an_answer_that_is_forgotten() {
+    let clients = Clients::new(collapse(60, 0));
+    let read = clients.keep(KEY, &[b'x'; 1000], 0);
+    assert_eq!(answers(&clients), 1);
+    let used = bytes(&clients);
+    clients.shared.set_limit(0);
+    assert_eq!(answers(&clients), 0);
+    assert!((1000..used).contains(&bytes(&clients)));
+    assert_eq!(read.body().len(), 1000);
+    drop(read);
+    assert_eq!(clients.shared.kept(), Kept::default());
+}
+
+#[test]
+fn a_smaller_limit_forgets_what_was_used_least_recently() {
+    let clients = Clients::new(collapse(60, 0));
+    for key in [b"a", b"b", b"c"] {
+        clients.keep(key, &[b'x'; 1000], 0);
+    }
+    let used = bytes(&clients);
+    assert!(clients.is_kept(b"a", 1));
+    clients.shared.set_limit(used);
+    assert_eq!(answers(&clients), 3);
+    clients.shared.set_limit(used - 1);
+    assert_eq!(answers(&clients), 2);
+    assert!(!clients.is_kept(b"b", 1));
+    assert!(clients.is_kept(b"a", 1) && clients.is_kept(b"c", 1));
+}
+
+#[test]
+fn a_new_answer_makes_old_ones_go() {
+    let clients = Clients::new(collapse(60, 0));
+    clients.shared.set_limit(4000);
+    for (number, key) in [b"a", b"b", b"c", b"d", b"e"].into_iter().enumerate() {
+        clients.keep(key, &[b'x'; 1000], number as u64);
+        assert!(bytes(&clients) <= 4000, "{}", bytes(&clients));
+    }
+    assert_eq!(answers(&clients), 2);
+    assert!(clients.is_kept(b"d", 5) && clients.is_kept(b"e", 5));
+}
+
+#[test]
+fn an_answer_above_max_size_is_refused() {
+    let max_size = NonZeroU64::new(1000).expect("not zero");
+    let clients = Clients::new(Collapse {
+        max_size,
+        ..collapse(60, 0)
+    });
+    let leader = clients.lead(0);
+    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    assert!(leader.add(&mut gathered, &[b'x'; 600]));
+    assert!(!leader.add(&mut gathered, &[b'x'; 401]));
+    assert_eq!(gathered.body(), [b'x'; 600], "nothing of it is added");
+    assert!(leader.add(&mut gathered, &[b'y'; 400]));
+    assert!(!leader.add(&mut gathered, b"z"));
+    assert!(leader.add(&mut gathered, b""));
+    // While it grows, it takes no more than it may.
+    let used = bytes(&clients);
+    assert!(used < 1500, "{used}");
+    let answer = leader.complete(gathered, at(0));
+    assert_eq!(answer.body().len(), 1000);
+    assert!(clients.is_kept(KEY, 1));
+}
+
+#[test]
+fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
+    let clients = Clients::new(collapse(60, 0));
+    clients.shared.set_limit(3000);
+    clients.keep(b"small", &[b'x'; 100], 0);
+    let leader = clients.lead(0);
+    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    assert!(!leader.add(&mut gathered, &[b'x'; 5000]));
+    assert!(gathered.body().is_empty());
+    assert!(clients.is_kept(b"small", 1));
+    leader.unshareable(at(1));
+    assert!(matches!(clients.ask(KEY, 1), Share::Alone));
+}
+
+#[test]
+fn memory_that_slow_readers_hold_is_not_to_be_had() {
+    let clients = Clients::new(collapse(60, 0));
+    clients.shared.set_limit(3000);
+    let read = clients.keep(b"slow", &[b'x'; 2000], 0);
+    let leader = clients.lead(0);
+    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    assert!(!leader.add(&mut gathered, &[b'y'; 2000]));
+    drop(read);
+    assert!(leader.add(&mut gathered, &[b'y'; 2000]));
+    assert!(bytes(&clients) <= 3000);
+}
+
+#[test]
+fn an_answer_counts_while_it_arrives() {
+    let clients = Clients::new(collapse(60, 0));
+    let leader = clients.lead(0);
+    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    assert_eq!(bytes(&clients), 0);
+    for piece in 1..=100 {
+        assert!(leader.add(&mut gathered, &[b'x'; 100]));
+        let used = bytes(&clients);
+        assert!((piece * 100..piece * 200 + 1000).contains(&used), "{used}");
+    }
+    let before = bytes(&clients);
+    let body = leader.gather(head(&clients.collapse, 0));
+    drop(body);
+    assert_eq!(bytes(&clients), before);
+    let answer = leader.complete(gathered, at(0));
+    // It is as small as it can be when it is complete, with its entry.
+    let used = bytes(&clients);
+    assert!((10_000..11_000).contains(&used), "{used}");
+    drop(answer);
+    assert_eq!(bytes(&clients), used, "it is kept");
+    let leader = clients.lead_of(b"other", 1);
+    let mut broken = leader.gather(head(&clients.collapse, 1));
+    assert!(leader.add(&mut broken, &[b'x'; 100]));
+    drop((leader, broken));
+    assert_eq!(bytes(&clients), used, "a broken one takes nothing");
+}
+
+#[test]
+fn marks_take_memory_until_they_are_forgotten() {
+    let clients = Clients::new(collapse(60, 0));
+    clients.lead(0).unshareable(at(0));
+    assert_eq!(answers(&clients), 0);
+    assert!(bytes(&clients) > 0);
+    clients.shared.set_limit(0);
+    assert_eq!(clients.shared.kept(), Kept::default());
+    clients.lead(1);
+}
+
+#[test]
+fn fields_and_names_are_counted() {
+    let mut long = head(&collapse(60, 0), 0);
+    long.fields.push(b"x-long", &[b'v'; 500]);
+    long.fields.push(b"X-Empty", b"");
+    assert_eq!(long.fields.first("X-LONG").map(<[u8]>::len), Some(500));
+    assert_eq!(long.fields.first("x-empty"), Some(&b""[..]));
+    assert_eq!(long.fields.first("x"), None);
+    let fields: Vec<_> = long.fields.iter().map(|it| (it.0, it.1.len())).collect();
+    assert_eq!(fields, [(&b"x-long"[..], 500), (b"X-Empty", 0)]);
+    let clients = Clients::new(collapse(60, 0));
+    let leader = clients.lead(0);
+    let mut gathered = leader.gather(long);
+    assert!(leader.add(&mut gathered, b"x"));
+    let _answer = leader.complete(gathered, at(0));
+    assert!(bytes(&clients) > 500);
+}
