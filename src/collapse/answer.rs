@@ -104,7 +104,9 @@ pub struct AnswerHead {
     pub status: u16,
     /// The reason phrase, which may be empty.
     pub reason: Vec<u8>,
-    /// The origin's fields, less those of one hop, for framing, and for one client. `Date` is there.
+    /// The origin's fields, less those of one hop, for framing, and for one client.
+    ///
+    /// `Date` is there.
     pub fields: AnswerFields,
     /// When it arrived.
     pub arrived: Moment,

@@ -140,11 +140,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         wait: impl FnOnce(&S) -> W,
     ) -> Asked<A> {
         match self.entries.get_mut(key) {
-            Some(Entry::Unshareable { until }) => {
-                // Those that came before may still go on one behind the other.
-                if now < *until && !self.flights.contains_key(key) {
-                    return Asked::Alone;
-                }
+            // Those that came before may still go on one behind the other.
+            Some(Entry::Unshareable { until })
+                if now < *until && !self.flights.contains_key(key) =>
+            {
+                return Asked::Alone;
             }
             Some(Entry::Kept {
                 answer, retry_at, ..
@@ -161,7 +161,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     return Asked::Stale(answer, fetches.then(|| self.begin(key)));
                 }
             }
-            None => {}
+            Some(Entry::Unshareable { .. }) | None => {}
         }
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;

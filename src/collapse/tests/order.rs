@@ -164,8 +164,8 @@ impl Wake for Wakes {
 fn a_leader_is_woken_when_the_last_follower_leaves() {
     let clients = Clients::new(collapse(0, 0));
     let wakes = Arc::new(Wakes::default());
-    let waker = Waker::from(Arc::clone(&wakes));
-    let mut cx = Context::from_waker(&waker);
+    let for_leader = Waker::from(Arc::clone(&wakes));
+    let mut cx = Context::from_waker(&for_leader);
     let leader = clients.lead(0);
     assert_eq!(leader.poll_alone(&mut cx), Poll::Ready(()));
     let [mut first, second, third] = [1, 2, 3].map(|now| clients.follow(now));
