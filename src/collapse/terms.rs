@@ -183,15 +183,7 @@ impl Terms {
             .lifetime
             .map(|lifetime| lifetime.saturating_sub(self.age));
         let fresh = arrived + own.map_or(collapse.keep, |own| own.min(collapse.keep));
-        // What the answer itself allows counts from the end of its lifetime.
-        let stale_from = arrived + own.unwrap_or(collapse.keep);
-        let after = |span: Duration| {
-            if span.is_zero() {
-                fresh
-            } else {
-                stale_from + span
-            }
-        };
+        let keeps = !collapse.keep.is_zero();
         let stale = if self.may_be_stale {
             collapse.stale
         } else {
@@ -199,8 +191,18 @@ impl Terms {
         };
         Windows {
             fresh,
-            revalidate: after(self.while_revalidate),
-            error: (fresh + stale).max(after(self.if_error)),
+            // Newcomers get nothing from before where the route keeps nothing for them.
+            revalidate: if keeps {
+                fresh + self.while_revalidate
+            } else {
+                fresh
+            },
+            // In trouble it is used as long as it allows, whatever the route keeps.
+            error: (fresh + stale).max(if self.if_error.is_zero() {
+                fresh
+            } else {
+                arrived + own.unwrap_or(collapse.keep) + self.if_error
+            }),
         }
     }
 }
