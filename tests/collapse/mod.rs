@@ -1,5 +1,6 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
+mod crowd;
 mod gate;
 
 use std::net::SocketAddr;

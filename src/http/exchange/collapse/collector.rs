@@ -400,6 +400,21 @@ struct Piece {
     is_last: bool,
 }
 
+impl Piece {
+    /// The first bytes of those that are left; `is_end`: they are all.
+    fn first_of(rest: &[u8], is_end: bool) -> Self {
+        let length = rest.len().min(READ_SIZE);
+        let mut buffer = Buffer::take();
+        buffer.clear_for_body();
+        buffer.put(&rest[..length]);
+        Self {
+            buffer,
+            length,
+            is_last: is_end && length == rest.len(),
+        }
+    }
+}
+
 impl OwnCopy {
     /// Sends what the client has not got of `bytes`, and their `end` if they are all.
     fn poll_send(
@@ -410,23 +425,15 @@ impl OwnCopy {
         end: Option<Then<'_>>,
     ) -> Poll<Result<(), ClientError>> {
         loop {
-            let piece = match &mut self.piece {
-                Some(piece) => piece,
-                None => {
-                    let rest = bytes.get(self.sent..).unwrap_or_default();
-                    if rest.is_empty() && (end.is_none() || self.is_ended) {
-                        return Poll::Ready(Ok(()));
-                    }
-                    let length = rest.len().min(READ_SIZE);
-                    let mut buffer = Buffer::take();
-                    buffer.clear_for_body();
-                    buffer.put(&rest[..length]);
-                    self.piece.insert(Piece {
-                        buffer,
-                        length,
-                        is_last: end.is_some() && length == rest.len(),
-                    })
+            if self.piece.is_none() {
+                let rest = bytes.get(self.sent..).unwrap_or_default();
+                if rest.is_empty() && (end.is_none() || self.is_ended) {
+                    return Poll::Ready(Ok(()));
                 }
+                self.piece = Some(Piece::first_of(rest, end.is_some()));
+            }
+            let Some(piece) = &mut self.piece else {
+                return Poll::Ready(Ok(()));
             };
             let then = match end {
                 Some(end) if piece.is_last => end,
