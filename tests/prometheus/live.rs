@@ -26,6 +26,16 @@ const MAY_BE_EMPTY: [&str; 2] = ["\"Overrides in force\"", "\"Override in force\
 /// The zones of [`file`]. In the first there is everything that a panel can show.
 const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
 
+/// A route whose requests share answers.
+const COLLAPSES: &str = r#"
+[[routes]]
+path = "/news"
+origin = "news"
+
+[routes.collapse]
+keep = "100ms"
+"#;
+
 fn file(origins: [SocketAddr; 4], redis: &Redis, site_rate: &str) -> String {
     let redis = redis.url();
     let [app, spare, fragile, failing] = origins;
@@ -147,12 +157,7 @@ origin = "shop"
 path = "/together"
 origin = "together"
 
-[[routes]]
-path = "/news"
-origin = "news"
-
-[routes.collapse]
-keep = "100ms"
+{COLLAPSES}
 "#
     )
 }
