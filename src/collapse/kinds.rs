@@ -39,7 +39,7 @@ pub struct FlightId {
 
 /// What a request of a kind does.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked<A> {
+pub enum Lookup<A> {
     /// It gets this answer.
     Kept(A),
     /// It gets this answer, which is stale. With a flight, the answer is fetched anew behind it.
@@ -138,27 +138,27 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         may_lead: bool,
         windows: impl Fn(&A) -> Windows,
         wait: impl FnOnce(&S) -> W,
-    ) -> Asked<A> {
+    ) -> Lookup<A> {
         match self.entries.get_mut(key) {
             // Those that came before may still go on one behind the other.
             Some(Entry::Unshareable { until })
                 if now < *until && !self.flights.contains_key(key) =>
             {
-                return Asked::Alone;
+                return Lookup::Alone;
             }
             Some(Entry::Kept {
                 answer, retry_at, ..
             }) => {
                 let windows = windows(answer);
                 if now < windows.fresh {
-                    return Asked::Kept(answer.clone());
+                    return Lookup::Kept(answer.clone());
                 }
                 let is_failing = retry_at.is_some() && now < windows.error;
                 if now < windows.revalidate || is_failing {
                     let answer = answer.clone();
                     let is_due = retry_at.is_none_or(|at| now >= at);
                     let fetches = is_due && !self.flights.contains_key(key);
-                    return Asked::Stale(answer, fetches.then(|| self.begin(key)));
+                    return Lookup::Stale(answer, fetches.then(|| self.begin(key)));
                 }
             }
             Some(Entry::Unshareable { .. }) | None => {}
@@ -168,12 +168,12 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             let waiter = wait(&flight.state);
             let waiting = Waiting { waiter, may_lead };
             flight.followers.insert(self.next, waiting);
-            return Asked::Follow(self.next);
+            return Lookup::Follow(self.next);
         }
         if may_lead {
-            Asked::Lead(self.begin(key))
+            Lookup::Lead(self.begin(key))
         } else {
-            Asked::Alone
+            Lookup::Alone
         }
     }
 

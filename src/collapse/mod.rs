@@ -29,7 +29,7 @@ use crate::limit::Moment;
 use crate::time::clock;
 use answer::Memory;
 use flight::Flight;
-use kinds::{Asked, Failed, FlightId, Kinds};
+use kinds::{Failed, FlightId, Kinds, Lookup};
 
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub use follower::{Followed, Follower, Release};
@@ -132,16 +132,16 @@ impl SharedAnswers {
             Leader::new(self, id, flight, collapse)
         };
         match asked {
-            Asked::Kept(answer) => Share::Kept(answer),
-            Asked::Stale(answer, id) => Share::Stale(answer, id.map(leader)),
-            Asked::Lead(id) => Share::Lead(leader(id)),
-            Asked::Follow(number) => match waits {
+            Lookup::Kept(answer) => Share::Kept(answer),
+            Lookup::Stale(answer, id) => Share::Stale(answer, id.map(leader)),
+            Lookup::Lead(id) => Share::Lead(leader(id)),
+            Lookup::Follow(number) => match waits {
                 Some((told, flight)) => {
                     Share::Follow(Follower::new(self, key, number, told, flight))
                 }
                 None => Share::Alone,
             },
-            Asked::Alone => Share::Alone,
+            Lookup::Alone => Share::Alone,
         }
     }
 

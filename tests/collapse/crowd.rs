@@ -75,10 +75,10 @@ fn come(to: SocketAddr, patience: Duration) -> Crowd {
 
 async fn read_pages(to: SocketAddr, nth: usize, until: Instant, patience: Duration) -> Crowd {
     let mut seen = Crowd::default();
-    let mut page = nth;
+    let mut page = nth % PAGES;
     while now() < until {
-        page = page * 7 + 3;
-        let (asked, page) = (now(), page % PAGES);
+        page = (page * 7 + 3) % PAGES;
+        let asked = now();
         match tokio::time::timeout(patience, ask(to, page)).await {
             Ok(Some(body)) => {
                 assert_eq!(body, format!("/page/{page}"), "a page of another kind");

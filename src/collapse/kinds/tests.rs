@@ -41,7 +41,7 @@ impl Table {
         }
     }
 
-    fn ask_with(&mut self, key: &[u8], now: u64, may_lead: bool) -> Asked<u32> {
+    fn ask_with(&mut self, key: &[u8], now: u64, may_lead: bool) -> Lookup<u32> {
         let (windows, number) = (self.windows, self.waiters + 1);
         let waiters = &mut self.waiters;
         let wait = |(): &()| {
@@ -51,13 +51,13 @@ impl Table {
         self.kinds.ask(key, at(now), may_lead, |_| windows, wait)
     }
 
-    fn ask(&mut self, now: u64) -> Asked<u32> {
+    fn ask(&mut self, now: u64) -> Lookup<u32> {
         self.ask_with(KEY, now, true)
     }
 
     fn lead_of(&mut self, key: &[u8], now: u64) -> FlightId {
         match self.ask_with(key, now, true) {
-            Asked::Lead(id) => id,
+            Lookup::Lead(id) => id,
             other => panic!("{other:?}"),
         }
     }
@@ -69,7 +69,7 @@ impl Table {
     /// A request that follows; returns its number among those that follow.
     fn follow(&mut self, now: u64, may_lead: bool) -> u64 {
         match self.ask_with(KEY, now, may_lead) {
-            Asked::Follow(number) => number,
+            Lookup::Follow(number) => number,
             other => panic!("{other:?}"),
         }
     }
@@ -117,7 +117,7 @@ fn the_first_one_leads_and_others_follow_until_its_answer_is_complete() {
     assert_eq!(table.complete(&id, 7, 50), [1, 2, 3]);
     assert_eq!(table.flights(), 0);
     // It serves those alone that waited for it.
-    assert!(matches!(table.ask(50), Asked::Lead(_)));
+    assert!(matches!(table.ask(50), Lookup::Lead(_)));
 }
 
 #[test]
@@ -126,22 +126,22 @@ fn kinds_do_not_know_each_other() {
     let id = table.lead_of(b"a", 0);
     let other = table.lead_of(b"b", 0);
     assert_eq!(table.complete(&id, 1, 1), [0; 0]);
-    assert_eq!(table.ask_with(b"a", 2, true), Asked::Kept(1));
-    assert!(matches!(table.ask_with(b"b", 2, true), Asked::Follow(_)));
-    assert!(matches!(table.ask_with(b"", 2, true), Asked::Lead(_)));
+    assert_eq!(table.ask_with(b"a", 2, true), Lookup::Kept(1));
+    assert!(matches!(table.ask_with(b"b", 2, true), Lookup::Follow(_)));
+    assert!(matches!(table.ask_with(b"", 2, true), Lookup::Lead(_)));
     assert_eq!(table.complete(&other, 2, 3), [1]);
 }
 
 #[test]
 fn one_that_may_not_lead_follows_or_is_alone() {
     let mut table = Table::new(until(100, 100, 100));
-    assert_eq!(table.ask_with(KEY, 0, false), Asked::Alone);
+    assert_eq!(table.ask_with(KEY, 0, false), Lookup::Alone);
     assert_eq!(table.flights(), 0);
     let id = table.lead(1);
     table.follow(2, false);
     assert_eq!(table.complete(&id, 7, 3), [1]);
-    assert_eq!(table.ask_with(KEY, 99, false), Asked::Kept(7));
-    assert_eq!(table.ask_with(KEY, 100, false), Asked::Alone);
+    assert_eq!(table.ask_with(KEY, 99, false), Lookup::Kept(7));
+    assert_eq!(table.ask_with(KEY, 100, false), Lookup::Alone);
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn a_kept_answer_serves_newcomers_until_it_is_stale() {
     let id = table.lead(0);
     assert_eq!(table.complete(&id, 7, 20), [0; 0]);
     assert_eq!(table.kinds.answers(), 1);
-    assert_eq!(table.ask(20), Asked::Kept(7));
-    assert_eq!(table.ask(99), Asked::Kept(7));
+    assert_eq!(table.ask(20), Lookup::Kept(7));
+    assert_eq!(table.ask(99), Lookup::Kept(7));
     let id = table.lead(100);
     table.follow(101, true);
     table.windows = until(200, 200, 200);
     assert_eq!(table.complete(&id, 8, 102), [1]);
-    assert_eq!(table.ask(199), Asked::Kept(8));
+    assert_eq!(table.ask(199), Lookup::Kept(8));
     assert_eq!(table.kinds.answers(), 1);
 }
 
@@ -166,9 +166,9 @@ fn a_reload_changes_what_kept_answers_serve() {
     let id = table.lead(0);
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
     table.windows = until(200, 200, 200);
-    assert_eq!(table.ask(150), Asked::Kept(7));
+    assert_eq!(table.ask(150), Lookup::Kept(7));
     table.windows = NEVER;
-    assert!(matches!(table.ask(50), Asked::Lead(_)));
+    assert!(matches!(table.ask(50), Lookup::Lead(_)));
 }
 
 #[test]
@@ -187,19 +187,19 @@ fn one_alone_refreshes_a_stale_answer() {
     let mut table = Table::new(until(100, 200, 200));
     let id = table.lead(0);
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
-    let Asked::Stale(7, Some(refresh)) = table.ask(100) else {
+    let Lookup::Stale(7, Some(refresh)) = table.ask(100) else {
         panic!("it is fetched anew");
     };
     for now in [100, 150, 199] {
-        assert_eq!(table.ask(now), Asked::Stale(7, None));
+        assert_eq!(table.ask(now), Lookup::Stale(7, None));
     }
     assert!(!table.kinds.is_followed(&refresh), "nobody waits");
     // Behind the window they wait for it.
     table.follow(200, true);
     table.windows = until(300, 400, 400);
     assert_eq!(table.complete(&refresh, 8, 201), [1]);
-    assert_eq!(table.ask(299), Asked::Kept(8));
-    assert!(matches!(table.ask(300), Asked::Stale(8, Some(_))));
+    assert_eq!(table.ask(299), Lookup::Kept(8));
+    assert!(matches!(table.ask(300), Lookup::Stale(8, Some(_))));
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn a_refresh_that_is_dropped_is_begun_again() {
     let mut table = Table::new(until(100, 200, 200));
     let id = table.lead(0);
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
-    let Asked::Stale(7, Some(refresh)) = table.ask(100) else {
+    let Lookup::Stale(7, Some(refresh)) = table.ask(100) else {
         panic!("it is fetched anew");
     };
     assert_eq!(table.dropped(&refresh), Failed::Over);
-    assert!(matches!(table.ask(101), Asked::Stale(7, Some(_))));
+    assert!(matches!(table.ask(101), Lookup::Stale(7, Some(_))));
 }
 
 #[test]
@@ -232,5 +232,5 @@ fn a_leader_of_before_changes_nothing() {
     table.windows = until(200, 200, 200);
     assert_eq!(table.complete(&id, 8, 103), [1]);
     assert!(!table.kinds.leave(KEY, follower), "it has been answered");
-    assert_eq!(table.ask(104), Asked::Kept(8));
+    assert_eq!(table.ask(104), Lookup::Kept(8));
 }

@@ -196,11 +196,11 @@ impl World {
             .ask(&[kind_byte(kind)], now, may_lead, windows, |()| request);
         let does = self.model.comes(kind, request, may_lead, rules, now);
         match asked {
-            Asked::Kept(answer) => {
+            Lookup::Kept(answer) => {
                 assert_eq!(does, Does::Kept(answer.clone()));
                 self.gets(request, &answer, "kept");
             }
-            Asked::Stale(answer, refresh) => {
+            Lookup::Stale(answer, refresh) => {
                 assert_eq!(does, Does::Stale(answer.clone(), refresh.is_some()));
                 self.gets(request, &answer, "stale");
                 if let Some(id) = refresh {
@@ -208,18 +208,18 @@ impl World {
                     self.flies(id, kind, None);
                 }
             }
-            Asked::Follow(number) => {
+            Lookup::Follow(number) => {
                 assert_eq!(does, Does::Follow);
                 self.counts.count("followed");
                 self.followers.push(Follower { request, number });
             }
-            Asked::Lead(id) => {
+            Lookup::Lead(id) => {
                 assert_eq!(does, Does::Lead);
                 assert!(may_lead);
                 self.counts.count("led");
                 self.flies(id, kind, Some(request));
             }
-            Asked::Alone => {
+            Lookup::Alone => {
                 assert_eq!(does, Does::Alone);
                 self.over(request, "alone");
             }

@@ -16,12 +16,12 @@ fn the_entry_that_was_used_least_recently_is_forgotten_first() {
     for (key, answer) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
         table.keep(key, answer, 0);
     }
-    assert_eq!(table.ask_with(b"a", 1, true), Asked::Kept(1));
+    assert_eq!(table.ask_with(b"a", 1, true), Lookup::Kept(1));
     assert_eq!(table.kinds.evict(), Some(true));
-    assert!(matches!(table.ask_with(b"b", 2, false), Asked::Alone));
+    assert!(matches!(table.ask_with(b"b", 2, false), Lookup::Alone));
     assert_eq!(table.kinds.evict(), Some(true));
-    assert!(matches!(table.ask_with(b"c", 2, false), Asked::Alone));
-    assert_eq!(table.ask_with(b"a", 2, true), Asked::Kept(1));
+    assert!(matches!(table.ask_with(b"c", 2, false), Lookup::Alone));
+    assert_eq!(table.ask_with(b"a", 2, true), Lookup::Kept(1));
     assert_eq!(table.kinds.evict(), Some(true));
     assert_eq!(table.kinds.evict(), None);
     assert_eq!((table.kinds.answers(), table.kinds.bytes()), (0, 0));
@@ -36,7 +36,7 @@ fn marks_are_forgotten_like_answers_but_are_none() {
     table.keep(b"answer", 7, 0);
     assert_eq!(table.kinds.answers(), 1);
     assert_eq!(table.kinds.evict(), Some(false));
-    assert!(matches!(table.ask_with(b"mark", 1, true), Asked::Lead(_)));
+    assert!(matches!(table.ask_with(b"mark", 1, true), Lookup::Lead(_)));
     assert_eq!(table.kinds.evict(), Some(true));
     assert_eq!(table.kinds.bytes(), 0);
 }
@@ -51,7 +51,7 @@ fn each_entry_is_counted_once() {
     table.keep(b"1234567", 2, 0);
     assert_eq!(table.kinds.bytes(), 2 * one + 2);
     // Another answer of the same kind, a mark of it, and an answer again.
-    assert_eq!(table.ask_with(b"12345", 1, true), Asked::Kept(1));
+    assert_eq!(table.ask_with(b"12345", 1, true), Lookup::Kept(1));
     assert_eq!(table.kinds.evict(), Some(true));
     table.windows = until(300, 300, 300);
     let id = table.kinds.begin(b"12345");
@@ -87,5 +87,5 @@ fn what_is_forgotten_does_not_disturb_those_who_wait() {
     assert_eq!(table.kinds.release(&id), Some(2));
     assert_eq!(table.kinds.release(&id), Some(3));
     assert_eq!(table.kinds.release(&id), None);
-    assert!(matches!(table.ask(106), Asked::Lead(_)));
+    assert!(matches!(table.ask(106), Lookup::Lead(_)));
 }

@@ -48,8 +48,8 @@ fn the_second_failure_in_a_row_lets_all_go_on() {
     assert_eq!(table.kinds.release(&id), Some(3));
     assert_eq!(table.kinds.release(&id), Some(4));
     assert_eq!(table.kinds.release(&id), None);
-    assert_eq!(table.ask(20 + 9_999), Asked::Alone);
-    assert!(matches!(table.ask(20 + 10_000), Asked::Lead(_)));
+    assert_eq!(table.ask(20 + 9_999), Lookup::Alone);
+    assert!(matches!(table.ask(20 + 10_000), Lookup::Lead(_)));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn followers_of_whom_none_may_lead_go_on_by_themselves() {
     assert_eq!(table.kinds.release(&id), Some(3));
     assert_eq!(table.kinds.release(&id), None);
     // Nobody knows whether its answers may be shared.
-    assert!(matches!(table.ask(4), Asked::Lead(_)));
+    assert!(matches!(table.ask(4), Lookup::Lead(_)));
 }
 
 #[test]
@@ -107,16 +107,16 @@ fn a_stale_answer_serves_all_when_the_origin_fails() {
     assert_eq!(table.failed(&id, 500), Failed::Stale(7, vec![1, 2]));
     assert_eq!(table.flights(), 0);
     for now in [500, 1000, 1499] {
-        assert_eq!(table.ask(now), Asked::Stale(7, None));
+        assert_eq!(table.ask(now), Lookup::Stale(7, None));
     }
     // After a second, one asks the origin again, behind the answer.
-    let Asked::Stale(7, Some(again)) = table.ask(1500) else {
+    let Lookup::Stale(7, Some(again)) = table.ask(1500) else {
         panic!("it is fetched anew");
     };
-    assert_eq!(table.ask(1501), Asked::Stale(7, None));
+    assert_eq!(table.ask(1501), Lookup::Stale(7, None));
     assert_eq!(table.failed(&again, 2000), Failed::Stale(7, Vec::new()));
-    assert_eq!(table.ask(2999), Asked::Stale(7, None));
-    assert!(matches!(table.ask(3000), Asked::Stale(7, Some(_))));
+    assert_eq!(table.ask(2999), Lookup::Stale(7, None));
+    assert!(matches!(table.ask(3000), Lookup::Stale(7, Some(_))));
 }
 
 #[test]
@@ -126,14 +126,14 @@ fn an_origin_that_works_again_ends_the_stale_answer() {
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
     let id = table.lead(100);
     assert_eq!(table.failed(&id, 500), Failed::Stale(7, Vec::new()));
-    let Asked::Stale(7, Some(again)) = table.ask(1500) else {
+    let Lookup::Stale(7, Some(again)) = table.ask(1500) else {
         panic!("it is fetched anew");
     };
     table.windows = until(1600, 1600, 20_000);
     assert_eq!(table.complete(&again, 8, 1510), [0; 0]);
-    assert_eq!(table.ask(1599), Asked::Kept(8));
+    assert_eq!(table.ask(1599), Lookup::Kept(8));
     // Nor is the failure remembered.
-    assert!(matches!(table.ask(1600), Asked::Lead(_)));
+    assert!(matches!(table.ask(1600), Lookup::Lead(_)));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn an_answer_is_of_no_use_past_all_windows() {
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
     let id = table.lead(100);
     assert_eq!(table.failed(&id, 500), Failed::Stale(7, Vec::new()));
-    assert_eq!(table.ask(999), Asked::Stale(7, None));
+    assert_eq!(table.ask(999), Lookup::Stale(7, None));
     let id = table.lead(1000);
     table.follow(1001, true);
     let failed = table.failed(&id, 1002);

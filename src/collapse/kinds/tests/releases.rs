@@ -29,13 +29,13 @@ fn the_kind_is_unshareable_for_ten_seconds() {
     table.kinds.unshareable(&id, at(1000));
     assert_eq!(table.kinds.release(&id), None);
     for now in [1000, 5000, 10_999] {
-        assert_eq!(table.ask(now), Asked::Alone);
+        assert_eq!(table.ask(now), Lookup::Alone);
     }
     assert_eq!(table.kinds.answers(), 0);
     let id = table.lead(11_000);
     table.follow(11_001, true);
     assert_eq!(table.complete(&id, 7, 11_002), [1]);
-    assert_eq!(table.ask(11_003), Asked::Kept(7));
+    assert_eq!(table.ask(11_003), Lookup::Kept(7));
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn an_answer_of_one_replaces_the_one_that_was_kept() {
     let mut table = Table::new(until(100, 10_000, 10_000));
     let id = table.lead(0);
     assert_eq!(table.complete(&id, 7, 0), [0; 0]);
-    let Asked::Stale(7, Some(refresh)) = table.ask(100) else {
+    let Lookup::Stale(7, Some(refresh)) = table.ask(100) else {
         panic!("it is fetched anew");
     };
     table.kinds.unshareable(&refresh, at(200));
     assert_eq!(table.kinds.release(&refresh), None);
-    assert_eq!(table.ask(201), Asked::Alone);
+    assert_eq!(table.ask(201), Lookup::Alone);
     assert_eq!(table.kinds.answers(), 0);
 }
 
@@ -64,7 +64,7 @@ fn a_release_that_takes_longer_than_the_mark_goes_on() {
     assert_eq!(table.kinds.release(&id), Some(2));
     assert_eq!(table.kinds.release(&id), Some(3));
     assert_eq!(table.kinds.release(&id), None);
-    assert!(matches!(table.ask(20_001), Asked::Lead(_)));
+    assert!(matches!(table.ask(20_001), Lookup::Lead(_)));
 }
 
 #[test]

@@ -87,12 +87,12 @@ impl<'c> Collector<'c> {
             return;
         };
         let stale = leader.failed(self.pacer.now());
-        let has_begun = !matches!(self.stage, Stage::Ahead);
-        self.stage = match (stale, std::mem::replace(&mut self.stage, Stage::Ahead)) {
-            (Some(stale), Stage::Ahead) => Stage::Stale(stale, 0),
-            (_, stage) if has_begun => stage,
-            _ => Stage::Passing(Vec::new()),
-        };
+        if matches!(self.stage, Stage::Ahead) {
+            self.stage = match stale {
+                Some(stale) => Stage::Stale(stale, 0),
+                None => Stage::Passing(Vec::new()),
+            };
+        }
     }
 
     /// The answer that the client gets in place of the origin's, if one serves.

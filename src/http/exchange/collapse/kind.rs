@@ -155,7 +155,7 @@ fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u
             );
             if is_same_for_all && !names_client(name) {
                 put(&mut bytes, &|bytes| {
-                    bytes.extend(name.iter().map(u8::to_ascii_lowercase))
+                    bytes.extend(name.iter().map(u8::to_ascii_lowercase));
                 });
                 put(&mut bytes, &|bytes| bytes.extend_from_slice(value));
             }
