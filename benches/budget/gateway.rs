@@ -175,7 +175,7 @@ impl Gateway {
 /// One worker, and nothing that runs by the clock and can be left out.
 fn file(plain: SocketAddr, tls: SocketAddr, origins: Origins) -> String {
     let Origins { quick, slow } = origins;
-    let rooms = rooms(quick);
+    let (rooms, collapsing) = (rooms(quick), collapsing());
     format!(
         r#"
 [server]
@@ -276,21 +276,6 @@ origin = "held"
 limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
 
 [[routes]]
-path = "{KEPT}"
-origin = "app"
-limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
-
-[routes.collapse]
-keep = "1h"
-
-[[routes]]
-path = "{FOLLOWS}"
-origin = "held"
-limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
-
-[routes.collapse]
-
-[[routes]]
 path = "{WITH_ACTOR}"
 origin = "app"
 limits = [{{ zone = "shut", burst = 0, in_flight = 1 }}]
@@ -299,7 +284,7 @@ limits = [{{ zone = "shut", burst = 0, in_flight = 1 }}]
 path = "{KEYS}"
 origin = "app"
 limits = [{{ zone = "keys", burst = 0 }}]
-{rooms}"#
+{rooms}{collapsing}"#
     )
 }
 
@@ -323,4 +308,26 @@ limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
         )
     };
     room("room", ROOM, 1000) + &room("full", FULL_ROOM, 1)
+}
+
+/// Two routes that collapse.
+fn collapsing() -> String {
+    format!(
+        r#"
+[[routes]]
+path = "{KEPT}"
+origin = "app"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[routes.collapse]
+keep = "1h"
+
+[[routes]]
+path = "{FOLLOWS}"
+origin = "held"
+limits = [{{ zone = "pass", burst = 100000, nodelay = true }}]
+
+[routes.collapse]
+"#
+    )
 }

@@ -119,11 +119,11 @@ fn a_kind_that_is_not_shared_is_remembered() {
 /// `/busy`, too.
 fn failing(times: usize, fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
     let (hold, count) = (Hold::default(), AtomicUsize::new(0));
-    let held = hold.clone();
+    let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {
         let is_page = exchange.target() == "/page";
         if is_page || exchange.target() == "/busy" {
-            held.wait();
+            of_origin.wait();
         }
         if is_page && count.fetch_add(1, Ordering::SeqCst) < times {
             fail(exchange)
@@ -208,9 +208,9 @@ fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() 
         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_owned(),
     ] {
         let hold = Hold::default();
-        let held = hold.clone();
+        let of_origin = hold.clone();
         let origin = Origin::answering(move |exchange| {
-            held.wait();
+            of_origin.wait();
             exchange.send(head.as_bytes())?;
             for part in 0..SIZE / 10_000 {
                 exchange.send(&[b'a' + u8::try_from(part % 26).expect("a letter"); 10_000])?;
@@ -233,7 +233,8 @@ fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() 
                 part.iter().all(|byte| *byte == letter)
             };
             assert_eq!(answer.body.len(), SIZE);
-            assert!(parts.map(is_right).all(|it| it), "the bytes are in order");
+            let mut parts = parts;
+            assert!(parts.all(is_right), "the bytes are in order");
         }
         assert_eq!(origin.arrivals().len(), 4);
     }
@@ -301,9 +302,9 @@ fn when_all_have_left_the_request_is_given_up() {
 fn a_slow_leader_holds_nobody() {
     const SIZE: usize = 20_000_000;
     let hold = Hold::default();
-    let held = hold.clone();
+    let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {
-        held.wait();
+        of_origin.wait();
         exchange.reply(&vec![b'x'; SIZE])
     });
     let gateway = Gateway::start(&file(origin.address, "max_size = \"30MB\""));
