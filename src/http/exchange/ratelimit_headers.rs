@@ -46,6 +46,16 @@ pub(super) fn write(
     }
 }
 
+/// Leaves out what the origin says in `X-Drip-Shared`, if the route says it itself.
+pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
+    let hides = route.headers.shared && route.collapse.is_some();
+    move |name, value| {
+        if !hides || !name.eq_ignore_ascii_case(b"x-drip-shared") {
+            put(name, value);
+        }
+    }
+}
+
 /// Writes `X-Drip-Shared`, if the route selects it and the answer is shared.
 pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'_>) {
     if route.headers.shared && record.shared != SharedOutcome::Alone {
