@@ -91,7 +91,7 @@ fn named(
 /// See RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read
 /// from its start, a quote that a client opens there would swallow what the proxies write after
 /// it, up to the first quote of their own. A quote that is never opened is an ordinary character.
-fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
+pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
     while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
         at -= 1;

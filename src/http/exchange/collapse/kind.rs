@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::super::client::split_unquoted;
 use super::super::cookies;
 use super::super::heads;
 use super::super::key;
@@ -100,6 +101,8 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
         match known {
             FieldName::Authorization => return None,
             FieldName::Cookie if has_own_cookie(collapse, value) => return None,
+            // A trusted proxy vouches for the certificate of its client.
+            FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
             FieldName::Other => match meaning(name, value) {
                 Meaning::None => {}
                 Meaning::Own => return None,
@@ -121,8 +124,10 @@ fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
     let Some(own) = &collapse.cookies else {
         return true;
     };
+    let line = || [line].into_iter();
+    // Some programs see a cookie behind a blank or a comma, too.
     own.iter()
-        .any(|name| cookies::value([line].into_iter(), name).is_some())
+        .any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
 }
 
 /// Each part of the key has its length before it, so no two requests make the same bytes of
@@ -149,6 +154,13 @@ fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u
     let fields = || info.fields().iter();
     if info.client.trusted {
         for (known, name, value) in fields() {
+            if known == FieldName::Forwarded {
+                put(&mut bytes, &|bytes| {
+                    for pair in pairs_beside_client(value) {
+                        put(bytes, &|bytes| bytes.extend_from_slice(pair));
+                    }
+                });
+            }
             let is_same_for_all = matches!(
                 known,
                 FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
@@ -177,7 +189,30 @@ fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u
 /// each.
 fn names_client(name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
-    name.ends_with(b"-ip") || name.ends_with(b"for") || name.ends_with(b"-client-cert")
+    name.ends_with(b"-ip") || name.ends_with(b"for")
+}
+
+/// Whether a field has the certificate of a proxy's client, as Envoy's
+/// `X-Forwarded-Client-Cert` has.
+fn is_certificate(name: &[u8]) -> bool {
+    const END: &[u8] = b"-client-cert";
+    let end = name.len().checked_sub(END.len()).map(|at| &name[at..]);
+    let is_like = |(byte, wanted): (&u8, &u8)| {
+        byte.eq_ignore_ascii_case(wanted) || *wanted == b'-' && *byte == b'_'
+    };
+    end.is_some_and(|end| end.iter().zip(END).all(is_like))
+}
+
+/// What a line of `Forwarded` says beside who the client and the proxies are: `host` and `proto`
+/// (RFC 7239, section 4).
+fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let elements = split_unquoted(line, b',').into_iter();
+    let pairs = elements.flat_map(|element| split_unquoted(element, b';'));
+    pairs.map(<[u8]>::trim_ascii).filter(|pair| {
+        let name = pair.split(|byte| *byte == b'=').next();
+        let name = name.unwrap_or_default().trim_ascii();
+        !pair.is_empty() && !name.eq_ignore_ascii_case(b"for") && !name.eq_ignore_ascii_case(b"by")
+    })
 }
 
 /// What a request asks for beside the thing itself.
