@@ -19,7 +19,7 @@ mod leader;
 mod present;
 mod terms;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -44,6 +44,8 @@ pub struct SharedAnswers {
     memory: Arc<Memory>,
     /// The most bytes that answers may take.
     limit: AtomicUsize,
+    /// Whether answers serve newcomers: see [`SharedAnswers::retire`].
+    keeps: AtomicBool,
     /// See [`SharedAnswers::evicted`].
     evicted: AtomicU64,
 }
@@ -82,6 +84,7 @@ impl SharedAnswers {
             kinds: Mutex::default(),
             memory: Arc::default(),
             limit: AtomicUsize::new(limit),
+            keeps: AtomicBool::new(true),
             evicted: AtomicU64::new(0),
         })
     }
@@ -89,7 +92,21 @@ impl SharedAnswers {
     /// Changes the most bytes that answers may take.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
+        self.keeps.store(true, Ordering::Relaxed);
         self.forget(0);
+    }
+
+    /// Forgets all answers and keeps no new ones, because no route shares any more.
+    ///
+    /// Those who wait for an answer get it.
+    pub fn retire(&self) {
+        self.keeps.store(false, Ordering::Relaxed);
+        self.forget_all();
+    }
+
+    fn forget_all(&self) {
+        let mut kinds = self.lock();
+        while kinds.evict().is_some() {}
     }
 
     /// How many answers were forgotten while they still served, because others needed their memory.
@@ -151,7 +168,11 @@ impl SharedAnswers {
             // One that has left needs none.
             let _left = follower.send(Followed::Answer(Arc::clone(answer)));
         }
-        self.make_room(0);
+        if self.keeps.load(Ordering::Relaxed) {
+            self.make_room(0);
+        } else {
+            self.forget_all();
+        }
     }
 
     fn unshareable(self: &Arc<Self>, id: &FlightId, now: Moment) {

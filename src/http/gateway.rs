@@ -231,7 +231,7 @@ impl Gateway {
                 .get_or_init(|| SharedAnswers::new(limit));
             shared.set_limit(limit);
         } else if let Some(shared) = lifecycle.shared_answers.get() {
-            shared.set_limit(0);
+            shared.retire();
         }
         Self {
             rooms,
