@@ -41,6 +41,12 @@ if ! has redis-server; then
 fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
+# A cache beside which drip's shared answers are held to the rules of HTTP.
+if ! has varnishd; then
+    missing+=(varnish)
+    # As with Prometheus: the tests start their own.
+    if has systemctl; then as_root systemctl mask varnish varnishncsa; fi
+fi
 # Clients over HTTP/2.
 has nghttp || missing+=(nghttp2-client)
 has python3 || missing+=(python3)

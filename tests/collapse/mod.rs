@@ -1,7 +1,19 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
 mod crowd;
+mod browser;
+mod cases;
+mod fields;
 mod gate;
+mod kept;
+mod poison;
+mod private;
+mod reload;
+mod scripted;
+mod shares;
+mod stale;
+mod suite;
+mod varnish;
 
 use std::net::SocketAddr;
 
@@ -11,16 +23,23 @@ use crate::support::{Answer, Client, Gateway, HoldingOrigin, eventually};
 ///
 /// Each request passes the zone `all`, which counts it: see [`wait_until_passed`].
 fn file(origin: SocketAddr, collapse: &str) -> String {
+    file_with(origin, "", "", collapse)
+}
+
+/// The same with further fields of the origin and of the route.
+fn file_with(origin: SocketAddr, of_origin: &str, of_route: &str, collapse: &str) -> String {
     format!(
         r#"
 [origins.app]
 servers = ["http://{origin}"]
+{of_origin}
 {ALL}
 [[routes]]
 path = "/"
 origin = "app"
 headers = ["shared"]
 {LIMITS}
+{of_route}
 [routes.collapse]
 {collapse}
 "#

@@ -1,0 +1,339 @@
+//! What a request gets of a kept answer: all, a part, its head, or 304, with its age.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use super::{ask, file, how, request, wait_until_passed};
+use crate::support::{Answer, Exchange, Gateway, HoldingOrigin, Origin, Raw, now};
+
+const BODY: &str = "0123456789";
+const MODIFIED: &str = "Tue, 06 Jan 2026 10:00:00 GMT";
+
+/// The status, the fields and the body of what each path has.
+fn answer(path: &str) -> (u16, String, &'static str) {
+    let fields = match path {
+        "/weak" => "ETag: W/\"a\"\r\n".to_owned(),
+        "/comma" => "ETag: \"a,b\"\r\n".to_owned(),
+        "/dated" => format!("Last-Modified: {MODIFIED}\r\n"),
+        "/none" | "/empty" => String::new(),
+        "/aged" => "Age: 100\r\n".to_owned(),
+        _ => format!(
+            "ETag: \"a\"\r\nLast-Modified: {MODIFIED}\r\nContent-Type: text/x\r\nCache-Control: max-age=3600\r\n\
+             Content-Language: en\r\nVary: Accept-Encoding\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Own: 2\r\n"
+        ),
+    };
+    let status = if path == "/gone" { 404 } else { 200 };
+    (status, fields, if path == "/empty" { "" } else { BODY })
+}
+
+/// A gateway that keeps what the origin has.
+fn keeping() -> (Origin, Gateway) {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let (status, fields, body) = answer(exchange.target());
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} Fine\r\n{fields}Content-Length: {length}\r\n\r\n");
+        exchange.send(format!("{head}{body}").as_bytes())
+    });
+    let gateway = Gateway::start(&file(origin.address, "keep = \"1h\""));
+    (origin, gateway)
+}
+
+/// Asks for what is kept, and fails if it is not.
+fn kept(at: SocketAddr, path: &str, fields: &str) -> Answer {
+    let answer = ask(at, path, fields).answer();
+    assert_eq!(how(&answer), "kept", "{path} {fields}: {answer:?}");
+    answer
+}
+
+#[test]
+fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
+    let (origin, gateway) = keeping();
+    let at = gateway.address();
+    let cases = [
+        ("/tag", "If-None-Match: \"a\"", 304),
+        ("/tag", "If-None-Match: W/\"a\"", 304),
+        ("/tag", "If-None-Match: \"x\", \"a\" , \"y\"", 304),
+        ("/tag", "If-None-Match: \"x\",\"y\",\"a\"", 304),
+        ("/tag", "If-None-Match: *", 304),
+        ("/tag", "If-None-Match: a", 200),
+        ("/tag", "If-None-Match: \"A\"", 200),
+        ("/tag", "If-None-Match: \"b\"", 200),
+        ("/tag", "If-None-Match: \"ab\"", 200),
+        ("/weak", "If-None-Match: W/\"a\"", 304),
+        ("/weak", "If-None-Match: \"a\"", 304),
+        ("/comma", "If-None-Match: \"a,b\"", 304),
+        ("/comma", "If-None-Match: \"a\", \"b\"", 200),
+        ("/none", "If-None-Match: \"a\"", 200),
+        ("/none", "If-None-Match: *", 304),
+        (
+            "/dated",
+            "If-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
+            304,
+        ),
+        (
+            "/dated",
+            "If-Modified-Since: Tue, 06 Jan 2026 10:00:01 GMT",
+            304,
+        ),
+        (
+            "/dated",
+            "If-Modified-Since: Tuesday, 06-Jan-26 10:00:00 GMT",
+            304,
+        ),
+        ("/dated", "If-Modified-Since: Tue Jan  6 10:00:00 2026", 304),
+        (
+            "/dated",
+            "If-Modified-Since: Tue, 06 Jan 2026 09:59:59 GMT",
+            200,
+        ),
+        ("/dated", "If-Modified-Since: today", 200),
+        (
+            "/none",
+            "If-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
+            200,
+        ),
+        // A tag counts, and the date does not.
+        (
+            "/tag",
+            "If-None-Match: \"b\"\r\nIf-Modified-Since: Tue, 06 Jan 2026 10:00:00 GMT",
+            200,
+        ),
+        (
+            "/tag",
+            "If-None-Match: \"a\"\r\nIf-Modified-Since: Tue, 06 Jan 2026 09:00:00 GMT",
+            304,
+        ),
+        // Only a success is not modified.
+        ("/gone", "If-None-Match: \"a\"", 404),
+    ];
+    for path in ["/tag", "/weak", "/comma", "/none", "/dated", "/gone"] {
+        assert_eq!(how(&ask(at, path, "").answer()), "leader");
+    }
+    for (path, fields, status) in cases {
+        let answer = kept(at, path, &format!("{fields}\r\n"));
+        assert_eq!(answer.status, status, "{path} {fields}");
+        let body = if status == 304 { "" } else { BODY };
+        assert_eq!(answer.text(), body, "{path} {fields}");
+    }
+    let answer = kept(at, "/tag", "If-None-Match: \"a\"\r\n");
+    for (name, value) in [
+        ("etag", "\"a\""),
+        ("cache-control", "max-age=3600"),
+        ("vary", "Accept-Encoding"),
+    ] {
+        assert_eq!(answer.field(name), Some(value), "{answer:?}");
+    }
+    assert!(answer.field("date").is_some(), "{answer:?}");
+    assert_eq!(answer.field("transfer-encoding"), None);
+    assert!(matches!(answer.field("content-length"), None | Some("10")));
+    assert_eq!(origin.arrivals().len(), 6);
+}
+
+#[test]
+fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
+    let (origin, gateway) = keeping();
+    let at = gateway.address();
+    for path in ["/tag", "/weak", "/dated", "/none", "/empty", "/gone"] {
+        assert_eq!(how(&ask(at, path, "").answer()), "leader");
+    }
+    let cases = [
+        ("/tag", "Range: bytes=0-3", 206, "0123", "bytes 0-3/10"),
+        ("/tag", "Range: bytes=0-0", 206, "0", "bytes 0-0/10"),
+        ("/tag", "Range: bytes=9-9", 206, "9", "bytes 9-9/10"),
+        ("/tag", "Range: bytes=5-", 206, "56789", "bytes 5-9/10"),
+        ("/tag", "Range: bytes=5-99", 206, "56789", "bytes 5-9/10"),
+        ("/tag", "Range: bytes=-3", 206, "789", "bytes 7-9/10"),
+        ("/tag", "Range: bytes=-99", 206, BODY, "bytes 0-9/10"),
+        ("/tag", "Range: BYTES=0-3", 206, "0123", "bytes 0-3/10"),
+        (
+            "/tag",
+            "Range: bytes=0-99999999999999999999",
+            206,
+            BODY,
+            "bytes 0-9/10",
+        ),
+        ("/tag", "Range: bytes=10-", 416, "", "bytes */10"),
+        ("/tag", "Range: bytes=99-100", 416, "", "bytes */10"),
+        ("/tag", "Range: bytes=-0", 416, "", "bytes */10"),
+        (
+            "/tag",
+            "Range: bytes=99999999999999999999-",
+            416,
+            "",
+            "bytes */10",
+        ),
+        ("/empty", "Range: bytes=0-3", 416, "", "bytes */0"),
+        ("/tag", "Range: bytes=3-0", 200, BODY, ""),
+        ("/tag", "Range: bytes=0-1,3-4", 200, BODY, ""),
+        ("/tag", "Range: bytes=a-b", 200, BODY, ""),
+        ("/tag", "Range: bytes=+1-2", 200, BODY, ""),
+        ("/tag", "Range: bytes=-", 200, BODY, ""),
+        ("/tag", "Range: lines=0-3", 200, BODY, ""),
+        ("/tag", "Range: 0-3", 200, BODY, ""),
+        ("/gone", "Range: bytes=0-3", 404, BODY, ""),
+        // What is not this answer is sent whole.
+        (
+            "/tag",
+            "Range: bytes=0-3\r\nIf-Range: \"a\"",
+            206,
+            "0123",
+            "bytes 0-3/10",
+        ),
+        ("/tag", "Range: bytes=0-3\r\nIf-Range: \"b\"", 200, BODY, ""),
+        (
+            "/tag",
+            "Range: bytes=0-3\r\nIf-Range: W/\"a\"",
+            200,
+            BODY,
+            "",
+        ),
+        ("/tag", "Range: bytes=99-\r\nIf-Range: \"b\"", 200, BODY, ""),
+        (
+            "/weak",
+            "Range: bytes=0-3\r\nIf-Range: W/\"a\"",
+            200,
+            BODY,
+            "",
+        ),
+        (
+            "/weak",
+            "Range: bytes=0-3\r\nIf-Range: \"a\"",
+            200,
+            BODY,
+            "",
+        ),
+        (
+            "/dated",
+            "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:00 GMT",
+            206,
+            "0123",
+            "bytes 0-3/10",
+        ),
+        (
+            "/dated",
+            "Range: bytes=0-3\r\nIf-Range: Tue, 06 Jan 2026 10:00:01 GMT",
+            200,
+            BODY,
+            "",
+        ),
+        (
+            "/none",
+            "Range: bytes=0-3\r\nIf-Range: \"a\"",
+            200,
+            BODY,
+            "",
+        ),
+        // The condition comes first.
+        (
+            "/tag",
+            "Range: bytes=0-3\r\nIf-None-Match: \"a\"",
+            304,
+            "",
+            "",
+        ),
+        (
+            "/tag",
+            "Range: bytes=0-3\r\nIf-None-Match: \"b\"",
+            206,
+            "0123",
+            "bytes 0-3/10",
+        ),
+    ];
+    for (path, fields, status, body, range) in cases {
+        let answer = kept(at, path, &format!("{fields}\r\n"));
+        let said = answer.field("content-range").unwrap_or_default();
+        assert_eq!((answer.status, said), (status, range), "{path} {fields}");
+        if status != 416 {
+            assert_eq!(answer.text(), body, "{path} {fields}");
+        }
+        if status == 206 {
+            assert_eq!(answer.number("content-length"), body.len() as u64);
+        }
+    }
+    let part = kept(at, "/tag", "Range: bytes=0-3\r\n");
+    assert_eq!(part.field("etag"), Some("\"a\""));
+    assert_eq!(part.field("content-type"), Some("text/x"));
+    assert_eq!(origin.arrivals().len(), 6);
+}
+
+/// Those who wait for an answer get their parts of it, as from a kept one.
+#[test]
+fn a_part_and_a_head_follow_one_that_leads() {
+    let origin = HoldingOrigin::start();
+    let gateway = Gateway::start(&file(origin.origin.address, ""));
+    let at = gateway.address();
+    let mut leader = ask(at, "/a", "");
+    origin.origin.wait_for(1);
+    let mut part = ask(at, "/a", "Range: bytes=1-\r\n");
+    let mut head = Raw::connect(at);
+    head.send(request("HEAD", "/a", "Range: bytes=1-\r\n"));
+    let mut whole = ask(at, "/a", "If-None-Match: \"x\"\r\n");
+    wait_until_passed(&gateway, 4);
+    origin.release("/a");
+    assert_eq!(leader.answer().text(), "ok");
+    let part = part.answer();
+    assert_eq!((part.status, part.text().as_str()), (206, "k"));
+    assert_eq!(part.field("content-range"), Some("bytes 1-1/2"));
+    // A range means nothing for HEAD (RFC 9110, section 14.2).
+    let head = head.answer_to("HEAD");
+    assert_eq!((head.status(), head.length()), (200, Some(2)));
+    assert_eq!(head.field("x-drip-shared"), Some("follower"));
+    assert_eq!(whole.answer().text(), "ok");
+    assert_eq!(origin.targets(), ["/a"]);
+}
+
+#[test]
+fn head_gets_the_head_of_what_is_kept_on_a_connection_that_stays() {
+    let (origin, gateway) = keeping();
+    let at = gateway.address();
+    let whole = ask(at, "/tag", "").answer();
+    assert_eq!(how(&whole), "leader");
+    let mut raw = Raw::connect(at);
+    for fields in ["", "If-None-Match: \"b\"\r\n", "Range: bytes=0-3\r\n"] {
+        raw.send(request("HEAD", "/tag", fields));
+        let head = raw.answer_to("HEAD");
+        assert_eq!((head.status(), head.length()), (200, Some(10)), "{fields}");
+        assert_eq!(head.field("etag"), Some("\"a\""));
+        assert_eq!(head.field("x-own"), Some("2"));
+        assert!(!head.has("x-hop"), "{head:?}");
+    }
+    raw.send(request("HEAD", "/tag", "If-None-Match: \"a\"\r\n"));
+    assert_eq!(raw.answer_to("HEAD").status(), 304);
+    // The bytes behind are those of the next answer.
+    raw.send(request("GET", "/tag", ""));
+    let answer = raw.answer();
+    assert_eq!(
+        (answer.status(), answer.body.as_slice()),
+        (200, BODY.as_bytes())
+    );
+    assert!(!answer.has("x-hop"), "{answer:?}");
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[test]
+fn age_counts_on_from_what_the_origin_says_and_date_stays() {
+    let (origin, gateway) = keeping();
+    let at = gateway.address();
+    let began = now();
+    let first = ask(at, "/aged", "").answer();
+    assert_eq!((how(&first), first.number("age")), ("leader", 100));
+    let fresh = ask(at, "/none", "").answer();
+    assert_eq!(how(&fresh), "leader");
+    assert_eq!(kept(at, "/aged", "").number("age") / 100, 1);
+    thread::sleep(Duration::from_secs(2));
+    for (path, before, date) in [("/aged", 100, &first), ("/none", 0, &fresh)] {
+        let later = kept(at, path, "");
+        let most = began.elapsed().as_secs() + 1;
+        let age = later.number("age");
+        assert!((before + 2..=before + most).contains(&age), "{later:?}");
+        assert_eq!(later.field("date"), date.field("date"));
+        let ages = later.head.fields.iter().filter(|(name, _)| name == "age");
+        assert_eq!(ages.count(), 1, "{later:?}");
+        // 304 and a part are as old.
+        for fields in ["If-None-Match: *\r\n", "Range: bytes=0-1\r\n"] {
+            assert!(kept(at, path, fields).number("age") >= before + 2);
+        }
+    }
+    assert_eq!(origin.arrivals().len(), 2);
+}

@@ -1,0 +1,118 @@
+//! An origin that answers what a table says.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+
+use jiff::{Timestamp, ToSpan};
+
+use crate::support::{Exchange, Origin, SOON};
+
+/// What an origin says to a request: the status, and lines of fields.
+///
+/// `{-60}` in a field is the date of a minute before the answer is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    pub status: u16,
+    pub fields: &'static str,
+}
+
+/// An origin that answers each target by its script. Its body and the field `X-Nth` say how often
+/// the target was asked for: `answer 1 to /x`.
+pub struct Scripted {
+    pub origin: Origin,
+    held: Arc<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Scripted {
+    /// Answers at once. `script` says what by the target.
+    pub fn start(script: impl Fn(&str) -> Script + Send + Sync + 'static) -> Self {
+        let scripted = Self::holding(script);
+        scripted.open();
+        scripted
+    }
+
+    /// Holds the first request of each target until it is opened.
+    pub fn holding(script: impl Fn(&str) -> Script + Send + Sync + 'static) -> Self {
+        let held = Arc::<Held>::default();
+        let of_origin = Arc::clone(&held);
+        let asked = Mutex::new(HashMap::<String, usize>::new());
+        let origin = Origin::answering(move |exchange: &mut Exchange| {
+            let target = exchange.target().to_owned();
+            let nth = {
+                let mut asked = asked.lock().expect("no panic");
+                let nth = asked.entry(target.clone()).or_default();
+                *nth += 1;
+                *nth
+            };
+            exchange.body()?;
+            if nth == 1 {
+                of_origin.wait();
+            }
+            let body = format!("answer {nth} to {target}");
+            respond(exchange, script(&target), nth, &body)
+        });
+        Self { origin, held }
+    }
+
+    /// Lets all answers go.
+    pub fn open(&self) {
+        *self.held.is_open.lock().expect("no panic") = true;
+        self.held.opened.notify_all();
+    }
+
+    /// How many requests for this target have come.
+    pub fn asked(&self, target: &str) -> usize {
+        let arrivals = self.origin.arrivals();
+        arrivals.iter().filter(|it| it.target == target).count()
+    }
+}
+
+impl Held {
+    fn wait(&self) {
+        let is_open = self.is_open.lock().expect("no panic");
+        let waited = self
+            .opened
+            .wait_timeout_while(is_open, 6 * SOON, |is_open| !*is_open);
+        drop(waited.expect("no panic"));
+    }
+}
+
+/// Sends the nth answer, with this body or its head alone.
+fn respond(exchange: &mut Exchange, script: Script, nth: usize, body: &str) -> io::Result<()> {
+    let Script { status, fields } = script;
+    let mut head = format!("HTTP/1.1 {status} Said\r\nX-Nth: {nth}\r\n");
+    for line in fields.lines().map(str::trim).filter(|it| !it.is_empty()) {
+        head.push_str(&dated(line));
+        head.push_str("\r\n");
+    }
+    let has_body = !matches!(status, 204 | 304);
+    if has_body {
+        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    let is_head = exchange.head.first_line.starts_with("HEAD ");
+    let body = if has_body && !is_head { body } else { "" };
+    exchange.send(format!("{head}\r\n{body}").as_bytes())
+}
+
+/// Writes the date for each number of seconds in braces.
+fn dated(line: &str) -> String {
+    let Some((before, rest)) = line.split_once('{') else {
+        return line.to_owned();
+    };
+    let (seconds, after) = rest.split_once('}').expect("a brace that ends");
+    let seconds: i64 = seconds.parse().expect("seconds");
+    format!("{before}{}{}", date(seconds), dated(after))
+}
+
+/// The date of so many seconds from now.
+fn date(seconds: i64) -> String {
+    let at = Timestamp::now() + seconds.seconds();
+    at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}

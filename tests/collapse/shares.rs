@@ -1,0 +1,249 @@
+//! Which answers those who wait get, and which go to the origin one for each.
+
+use super::scripted::{Script, Scripted};
+use super::{ask, file, how, request, wait_until_passed};
+use crate::support::{Client, Gateway, eventually};
+
+/// How many requests wait while the first one is at the origin.
+const FOLLOWERS: usize = 3;
+
+/// Answers that all who wait get.
+const SHARED: [(u16, &str); 47] = [
+    (200, ""),
+    (203, ""),
+    (204, ""),
+    (300, ""),
+    (301, "Location: /b"),
+    (308, "Location: /b"),
+    (404, ""),
+    (405, "Allow: PUT"),
+    (410, ""),
+    (414, ""),
+    (501, ""),
+    (200, "Cache-Control:"),
+    (200, "Cache-Control: public"),
+    (200, "Cache-Control: max-age=60"),
+    (200, "Cache-Control: MAX-AGE=60"),
+    (200, "Cache-Control: max-age=\"60\""),
+    (200, "Cache-Control: s-maxage=60, max-age=0"),
+    (200, "Cache-Control: s-maxage=60\nCache-Control: max-age=0"),
+    (200, "Cache-Control: max-age=99999999999999999999"),
+    (200, "Cache-Control: must-revalidate"),
+    (200, "Cache-Control: proxy-revalidate, max-age=60"),
+    (200, "Cache-Control: immutable"),
+    (200, "Cache-Control: x=\"private\""),
+    (200, "Cache-Control: x=\"a, no-store\""),
+    (200, "Cache-Control: no-storex, xprivate"),
+    (200, "Cache-Control: x=\", private, y=\""),
+    (200, "Cache-Control: max-age=60\nExpires: {-60}"),
+    (200, "Cache-Control: max-age=60\nExpires: 0"),
+    (200, "Cache-Control: max-age=60\nPragma: no-cache"),
+    (200, "X-Cache-Control: no-store"),
+    (200, "Expires: {60}"),
+    (200, "Date: {-60}\nExpires: {60}"),
+    (200, "Date: no date\nExpires: {60}"),
+    (200, "Date: {-3600}"),
+    (200, "Age: 100"),
+    (200, "Age: 100\nCache-Control: max-age=200"),
+    (200, "Age: 0, 300\nCache-Control: max-age=200"),
+    (200, "Age: 0\nAge: 300\nCache-Control: max-age=200"),
+    (200, "Age: -300\nCache-Control: max-age=200"),
+    (200, "Vary: Accept-Encoding"),
+    (200, "Vary: accept-LANGUAGE ,\tAccept-Encoding"),
+    (200, "Vary: Accept-Encoding\nVary: Accept-Language"),
+    (200, "Vary: Authorization"),
+    (200, "Vary: Cookie"),
+    (200, "Vary: Host"),
+    (200, "Vary:"),
+    (200, "Set-Cookie2: a=b"),
+];
+
+/// Answers that each one gets for itself.
+const NOT_SHARED: [(u16, &str); 47] = [
+    (201, ""),
+    (202, ""),
+    (206, "Content-Range: bytes 0-9/100"),
+    (226, ""),
+    (302, "Location: /b"),
+    (303, "Location: /b"),
+    (307, "Location: /b"),
+    (304, "ETag: \"a\""),
+    (400, ""),
+    (401, "WWW-Authenticate: Basic"),
+    (403, ""),
+    (429, "Retry-After: 1"),
+    (451, ""),
+    (302, "Cache-Control: max-age=60\nLocation: /b"),
+    (404, "Cache-Control: no-store"),
+    (200, "Cache-Control: no-store"),
+    (200, "Cache-Control: NO-Store"),
+    (200, "cache-control:private"),
+    (200, "Cache-Control: private=\"x-field\""),
+    (200, "Cache-Control: no-cache"),
+    (200, "Cache-Control: no-cache=\"set-cookie\""),
+    (200, "Cache-Control: public, private"),
+    (200, "Cache-Control: max-age=60\nCache-Control: no-store"),
+    (200, "Cache-Control: max-age=60 ,no-store"),
+    (200, "Cache-Control: x=\"a, b\", private"),
+    (200, "Cache-Control: x=\"a\\\", b\", private"),
+    (200, "Cache-Control: x=\"without an end, private"),
+    (200, "Cache-Control: s-maxage=0, max-age=60"),
+    (200, "Cache-Control: max-age=0"),
+    (200, "Cache-Control: max-age=0\nExpires: {60}"),
+    (200, "Cache-Control: max-age=-1"),
+    (200, "Cache-Control: max-age=60s"),
+    (200, "Cache-Control: max-age='60'"),
+    (200, "Cache-Control: max-age=60, max-age=70"),
+    (200, "Expires: {0}\nDate: {0}"),
+    (200, "Expires: {-60}"),
+    (200, "Expires: 0"),
+    (200, "Expires: -1"),
+    (200, "Expires: {60}\nExpires: {70}"),
+    (200, "Expires: {60}\nDate: {60}"),
+    (200, "Date: {-300}\nCache-Control: max-age=200"),
+    (200, "Age: 300\nCache-Control: max-age=200"),
+    (200, "Vary: *"),
+    (200, "Vary: Accept-Encoding, *"),
+    (200, "Vary: User-Agent"),
+    (200, "Vary: Accept-Encoding\nVary: Origin"),
+    (200, "Set-Cookie: a=b"),
+];
+
+#[test]
+fn those_who_wait_get_what_a_shared_cache_may_give_them_and_go_on_by_themselves_otherwise() {
+    let scripts: Vec<_> = SHARED.into_iter().chain(NOT_SHARED).collect();
+    let at_origin = scripts.clone();
+    let origin = Scripted::holding(move |target| {
+        let nth: usize = target[1..].parse().expect("a number");
+        let (status, fields) = at_origin[nth];
+        Script { status, fields }
+    });
+    let gateway = Gateway::start(&file(origin.origin.address, ""));
+    let at = gateway.address();
+    let target = |nth: usize| format!("/{nth}");
+    let mut clients: Vec<Vec<Client>> = Vec::new();
+    for nth in 0..scripts.len() {
+        clients.push(vec![ask(at, &target(nth), "")]);
+    }
+    origin.origin.wait_for(scripts.len());
+    for (nth, clients) in clients.iter_mut().enumerate() {
+        clients.extend((0..FOLLOWERS).map(|_| ask(at, &target(nth), "")));
+    }
+    let all = scripts.len() * (1 + FOLLOWERS);
+    wait_until_passed(&gateway, i64::try_from(all).expect("few"));
+    assert_eq!(origin.origin.arrivals().len(), scripts.len());
+    origin.open();
+    let mut wrong = Vec::new();
+    for (nth, clients) in clients.into_iter().enumerate() {
+        let (status, fields) = scripts[nth];
+        let is_shared = nth < SHARED.len();
+        let answers: Vec<_> = clients.into_iter().map(|mut it| it.answer()).collect();
+        let mut hows: Vec<_> = answers.iter().map(how).collect();
+        let mut bodies: Vec<_> = answers.iter().map(crate::support::Answer::text).collect();
+        hows.sort_unstable();
+        bodies.sort_unstable();
+        bodies.dedup();
+        let asked = origin.asked(&target(nth));
+        let has_body = !matches!(status, 204 | 304);
+        let each = 1 + FOLLOWERS;
+        let wanted = if is_shared {
+            (1, 1, "follower")
+        } else {
+            (each, if has_body { each } else { 1 }, "")
+        };
+        let statuses_fit = answers.iter().all(|it| it.status == status);
+        if (asked, bodies.len(), hows[1]) != wanted || !statuses_fit {
+            wrong.push(format!(
+                "{status} {fields:?}: {asked} departures, {bodies:?}, {hows:?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Those who come after an answer was complete get it for as long as both `keep` and the answer say.
+#[test]
+fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
+    let scripts = [
+        ("/none", ""),
+        ("/short", "Cache-Control: max-age=2"),
+        ("/long", "Cache-Control: max-age=3600"),
+        ("/aged", "Cache-Control: max-age=3600\nAge: 3598"),
+        ("/dated", "Date: {-60}\nExpires: {2}"),
+        ("/shared", "Cache-Control: max-age=3600, s-maxage=2"),
+    ];
+    let script = move |target: &str| {
+        let found = scripts.iter().find(|it| it.0 == target);
+        let fields = found.expect("a script").1;
+        Script {
+            status: 200,
+            fields,
+        }
+    };
+    let origin = Scripted::start(script);
+    let hour = Gateway::start(&file(origin.origin.address, "keep = \"1h\""));
+    let fetch = |at, target: &str| ask(at, target, "").answer();
+    for (target, _) in scripts {
+        assert_eq!(how(&fetch(hour.address(), target)), "leader", "{target}");
+    }
+    for target in ["/none", "/long", "/shared", "/short"] {
+        assert_eq!(how(&fetch(hour.address(), target)), "kept", "{target}");
+    }
+    for target in ["/short", "/aged", "/dated", "/shared"] {
+        eventually(&format!("{target} has expired"), || {
+            how(&fetch(hour.address(), target)) == "leader"
+        });
+    }
+    for target in ["/none", "/long"] {
+        assert_eq!(how(&fetch(hour.address(), target)), "kept", "{target}");
+    }
+    // The same origin, and a short `keep`.
+    let second = Gateway::start(&file(origin.origin.address, "keep = \"1s\""));
+    for target in ["/none", "/long"] {
+        assert_eq!(how(&fetch(second.address(), target)), "leader", "{target}");
+        eventually(&format!("{target} is not kept"), || {
+            how(&fetch(second.address(), target)) == "leader"
+        });
+    }
+    // Nothing is kept by default.
+    let none = Gateway::start(&file(origin.origin.address, ""));
+    for _ in 0..3 {
+        assert_eq!(how(&fetch(none.address(), "/long")), "leader");
+    }
+}
+
+/// A request for a part, or one that is conditional, would get what nobody else can use.
+#[test]
+fn requests_for_a_part_and_conditional_ones_never_lead_and_neither_does_head() {
+    let script = |_: &str| Script {
+        status: 200,
+        fields: "ETag: \"a\"\nLast-Modified: Tue, 01 Jan 2030 00:00:00 GMT",
+    };
+    let origin = Scripted::holding(script);
+    let gateway = Gateway::start(&file(origin.origin.address, "keep = \"1h\""));
+    let at = gateway.address();
+    let fields = [
+        "Range: bytes=0-1\r\n",
+        "Range: bytes=0-1\r\nIf-Range: \"a\"\r\n",
+        "If-None-Match: \"a\"\r\n",
+        "If-Modified-Since: Tue, 01 Jan 2030 00:00:00 GMT\r\n",
+    ];
+    let mut clients: Vec<_> = fields.iter().map(|it| ask(at, "/a", it)).collect();
+    let mut head = Client::connect(at);
+    head.send(request("HEAD", "/a", "").as_bytes());
+    // None of them waits for another one.
+    origin.origin.wait_for(5);
+    let mut whole = ask(at, "/a", "");
+    origin.origin.wait_for(6);
+    origin.open();
+    assert_eq!(how(&whole.answer()), "leader");
+    for (client, fields) in clients.iter_mut().zip(fields) {
+        assert_eq!(how(&client.answer()), "", "{fields}");
+    }
+    assert_eq!(head.head().field("x-drip-shared"), None);
+    // They share what another one has led.
+    for fields in fields {
+        assert_eq!(how(&ask(at, "/a", fields).answer()), "kept", "{fields}");
+    }
+    assert_eq!(origin.asked("/a"), 6);
+}
