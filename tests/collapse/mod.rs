@@ -1,8 +1,8 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
-mod crowd;
 mod browser;
 mod cases;
+mod crowd;
 mod fields;
 mod gate;
 mod kept;

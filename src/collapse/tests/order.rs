@@ -25,17 +25,17 @@ fn a_follower_knows_when_its_leader_leaves_for_the_origin() {
     let mut leader = clients.lead(0);
     let mut follower = clients.follow(1);
     let last = clients.follow(1);
-    assert_eq!((follower.departed(), leader.place()), (None, None));
-    leader.departs(Some(7), at(3));
+    assert_eq!(follower.departed(), None);
+    leader.departs(None, at(3));
     assert_eq!(last.departed(), Some(at(3)));
     assert_eq!(clients.follow(4).departed(), Some(at(3)));
     assert!(leader.failed(at(5)).is_none());
-    // The next one takes its place in the line, and has not left yet.
+    // The next one has not left yet.
     let mut next = promoted(&mut follower);
-    assert_eq!(next.place(), Some(7));
+    assert!(next.take_reserved().is_none(), "there is no gate");
     assert_eq!(last.departed(), None);
     next.departs(None, at(6));
-    assert_eq!((last.departed(), next.place()), (Some(at(6)), None));
+    assert_eq!(last.departed(), Some(at(6)));
 }
 
 #[test]

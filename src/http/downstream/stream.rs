@@ -155,6 +155,10 @@ pub trait ClientStream {
         false
     }
 
+    /// Tells that the origin gives no response, or only a part of one, to a stream that shares it
+    /// with others.
+    fn unanswered(&mut self) {}
+
     /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
     fn begin(&mut self, response: &Response<'_>);
 

@@ -201,7 +201,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
-                Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
+                Err(Attempt::Failed(failure)) => return Err(self.given_up(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
                     let unseen = connection.is_unseen();
                     let may_be_sent_again =
@@ -212,7 +212,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
-                        return Err(self.failed(in_flight, Failure::Origin(error)));
+                        return Err(self.given_up(in_flight, Failure::Origin(error)));
                     }
                     repeats += 1;
                     if is_lost {
@@ -224,7 +224,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             }
         };
         match answer {
-            ResponseKind::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
+            ResponseKind::Final { keeps } => {
+                let carried = self.carry_body(&mut at_origin, keeps).await;
+                if carried.is_err() {
+                    self.client.unanswered();
+                }
+                carried
+            }
             ResponseKind::Replaced { keeps, retry_after } => {
                 Box::pin(self.replace(at_origin, keeps, retry_after)).await
             }
@@ -379,6 +385,12 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let pool = self.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
         unless_gone(&*self.client, pin!(connecting)).await
+    }
+
+    /// Records that the request gets no response, or only a part, while it has its place still.
+    fn given_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+        self.client.unanswered();
+        self.failed(in_flight, failure)
     }
 
     /// Records that the server gave no response, if the server caused it.

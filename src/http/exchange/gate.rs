@@ -202,12 +202,6 @@ impl<'a> GateRequest<'a> {
         )
     }
 
-    /// Joins the gate ahead of its queue, in the line of the `number`th departure.
-    pub(super) fn join_at_head(&self, number: u64) -> Result<Admission, GateRejection> {
-        let waiting = self.gate.join_at_head(number, self.key(), self.cost);
-        waiting.map(Admission::Waiting)
-    }
-
     /// How long the request may wait for the answer of another one that has not passed yet, and
     /// what it has met then. `waited` is how long it has waited before.
     pub(super) fn follow_limit(&self, waited: Duration) -> (Duration, GateRejected) {

@@ -273,59 +273,66 @@ fn admit<'w, 'a: 'w>(
     };
     match limits::begin(route, info, record) {
         Begun::Decided(turns) => {
-            if let Some(reply) = rejected(route, record) {
-                return Either::Left(ready(Err(reply)));
-            }
-            if route.collapse.is_some() {
-                let before = BeforeGate {
-                    route,
-                    origin,
-                    gate,
-                    turns,
-                };
-                return match collapse::share(worker, info, before, record) {
-                    Ok(decision) => Either::Left(ready(decision)),
-                    Err(sharing) => Either::Right(Either::Left(sharing)),
-                };
-            }
-            let Some(gate) = gate else {
-                let admitted = Admitted::new(route, origin, None, turns);
-                return Either::Left(ready(Ok(Onward::Admitted(admitted))));
+            let before = BeforeGate {
+                route,
+                origin,
+                gate,
+                turns,
             };
-            // Boxed, because most origins have no gate.
-            let join = GateRequest::join;
-            let passing: BoxedDecision<'w, 'a> =
-                Box::pin(pass_gate(worker, route, origin, gate, turns, record, join));
-            Either::Right(Either::Left(passing))
+            match go_on(worker, info, before, record) {
+                Ok(decision) => Either::Left(ready(decision)),
+                Err(waiting) => Either::Right(Either::Left(waiting)),
+            }
         }
         Begun::Waiting(several) => Either::Right(Either::Right(async move {
-            let turns = limits::wait(route, info, record, several).await;
-            if let Some(reply) = rejected(route, record) {
-                return Err(reply);
-            }
-            if route.collapse.is_some() {
+            // What is not needed any more would be kept while it waits again.
+            let waiting = {
+                let turns = limits::wait(route, info, record, several).await;
                 let before = BeforeGate {
                     route,
                     origin,
                     gate,
                     turns,
                 };
-                // What is not needed any more would be kept while this waits.
-                let sharing = match collapse::share(worker, info, before, record) {
+                match go_on(worker, info, before, record) {
                     Ok(decision) => return decision,
-                    Err(sharing) => sharing,
-                };
-                return sharing.await;
-            }
-            match gate {
-                None => Ok(Onward::Admitted(Admitted::new(route, origin, None, turns))),
-                Some(gate) => {
-                    let join = GateRequest::join;
-                    Box::pin(pass_gate(worker, route, origin, gate, turns, record, join)).await
+                    Err(waiting) => waiting,
                 }
-            }
+            };
+            waiting.await
         })),
     }
+}
+
+/// Decides about a request once its limits have, or lets it wait on: at the gate of its origin, or
+/// for the answer of another one.
+fn go_on<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'a RequestInfo<'a>,
+    before: BeforeGate<'a>,
+    record: &'w mut RequestRecord<'a>,
+) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
+    if let Some(reply) = rejected(before.route, record) {
+        return Ok(Err(reply));
+    }
+    if before.route.collapse.is_some() {
+        return collapse::share(worker, info, before, record);
+    }
+    let BeforeGate {
+        route,
+        origin,
+        gate,
+        turns,
+    } = before;
+    let Some(gate) = gate else {
+        let admitted = Admitted::new(route, origin, None, turns);
+        return Ok(Ok(Onward::Admitted(admitted)));
+    };
+    // Boxed, because most origins have no gate.
+    let join = GateRequest::join;
+    Err(Box::pin(pass_gate(
+        worker, route, origin, gate, turns, record, join,
+    )))
 }
 
 /// Returns the response to a request that its limits rejected.

@@ -90,6 +90,8 @@ impl SharedBody {
         client: &mut C,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted>> {
+        // The head goes first: a slow client would keep the buffer that both fit into.
+        ready!(client.poll_flush(cx)).map_err(|_| Aborted::ClientGone)?;
         loop {
             // The body has a length, so it is sent as it is. What is offered again is the rest of
             // what was offered before.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::erased::AnyClient;
 use crate::collapse::{AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict};
-use crate::gate::Place;
+use crate::gate::{Place, Reserved};
 use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response};
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::date::with_date;
@@ -64,15 +64,15 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// The number of the departure in whose line the request joins the gate, if in any.
-    pub(super) fn place(&self) -> Option<u64> {
-        self.leader.as_ref().and_then(Leader::place)
+    /// The place at the gate that the leader before left to this one, if it did.
+    pub(super) fn take_reserved(&mut self) -> Option<Reserved> {
+        self.leader.as_mut().and_then(Leader::take_reserved)
     }
 
     /// The request leaves for the origin.
     pub(super) fn departs(&mut self, place: Option<&Place>) {
         if let Some(leader) = &mut self.leader {
-            leader.departs(place.map(Place::number), self.pacer.now());
+            leader.departs(place.map(Place::line), self.pacer.now());
         }
     }
 
@@ -282,6 +282,10 @@ impl ClientStream for Collector<'_> {
 
     fn offer(&mut self, origin: &OriginHead<'_>) -> bool {
         self.judge(origin)
+    }
+
+    fn unanswered(&mut self) {
+        self.fail();
     }
 
     fn begin(&mut self, response: &Response<'_>) {

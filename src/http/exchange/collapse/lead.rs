@@ -12,6 +12,7 @@ use super::super::worker::Worker;
 use super::collector::Collector;
 use super::erased::AnyClient;
 use super::kind::preconditions;
+use crate::gate::{Admission, Reserved};
 use crate::http::downstream::{Aborted, ClientStream, ConnectionContext, unless_gone};
 use crate::observe::metrics::SharedOutcome;
 
@@ -53,7 +54,7 @@ pub(super) async fn lead_any<'w, 'r>(
             Ok(Onward::Admitted(admitted))
         }
         Some(gate) => {
-            let place = collector.place();
+            let reserved = collector.take_reserved();
             let passing = pass_gate(
                 worker,
                 before.route,
@@ -61,8 +62,8 @@ pub(super) async fn lead_any<'w, 'r>(
                 gate,
                 before.turns,
                 record,
-                |gate, waited| match place {
-                    Some(number) => gate.join_at_head(number),
+                |gate, waited| match reserved.and_then(Reserved::take) {
+                    Some(waiting) => Ok(Admission::Waiting(waiting)),
                     None => gate.join(waited),
                 },
             );
