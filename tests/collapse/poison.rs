@@ -1,6 +1,7 @@
 //! Whoever sends what only the origin reads puts nothing into the answers of others, and gets
 //! nothing out of theirs.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 
 use super::{ALL, LIMITS, file, how, request};
@@ -15,9 +16,9 @@ fn echo() -> Origin {
         let body = exchange.body()?;
         let mut seen = exchange.head.first_line.clone();
         for (name, value) in &exchange.head.fields {
-            seen.push_str(&format!("\n{name}: {value}"));
+            write!(seen, "\n{name}: {value}").expect("a string takes it");
         }
-        seen.push_str(&format!("\n\n{}", String::from_utf8_lossy(&body)));
+        write!(seen, "\n\n{}", String::from_utf8_lossy(&body)).expect("a string takes it");
         exchange.reply(seen.as_bytes())
     })
 }

@@ -1,6 +1,7 @@
 //! An origin that answers what a table says.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -94,7 +95,7 @@ fn respond(exchange: &mut Exchange, script: Script, nth: usize, body: &str) -> i
     }
     let has_body = !matches!(status, 204 | 304);
     if has_body {
-        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        write!(head, "Content-Length: {}\r\n", body.len()).map_err(io::Error::other)?;
     }
     let is_head = exchange.head.first_line.starts_with("HEAD ");
     let body = if has_body && !is_head { body } else { "" };
