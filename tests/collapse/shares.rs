@@ -166,11 +166,11 @@ fn those_who_wait_get_what_a_shared_cache_may_give_them_and_go_on_by_themselves_
 fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
     let scripts = [
         ("/none", ""),
-        ("/short", "Cache-Control: max-age=2"),
+        ("/short", "Cache-Control: max-age=5"),
         ("/long", "Cache-Control: max-age=3600"),
-        ("/aged", "Cache-Control: max-age=3600\nAge: 3598"),
-        ("/dated", "Date: {-60}\nExpires: {2}"),
-        ("/shared", "Cache-Control: max-age=3600, s-maxage=2"),
+        ("/aged", "Cache-Control: max-age=3600\nAge: 3595"),
+        ("/dated", "Date: {-60}\nExpires: {5}"),
+        ("/shared", "Cache-Control: max-age=3600, s-maxage=5"),
     ];
     let script = move |target: &str| {
         let found = scripts.iter().find(|it| it.0 == target);
