@@ -164,9 +164,9 @@ fn one_request_at_a_time_asks_an_origin_that_fails() {
     let at = gateway.address();
     let began = outlive(at);
     for mood in [503, HANGS] {
+        let (before, since) = (origin.asked(), now());
         origin.is(mood);
         is_first(&get(at), began);
-        let (before, since) = (origin.asked(), now());
         let clients: Vec<_> = (0..4)
             .map(|_| {
                 thread::spawn(move || {
