@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::http::message::RequestHead;
+pub(crate) use crate::tools::random::Random;
 
 /// Longer mutated inputs are cut off here, so that no mutation makes a test slow.
 const MAX_SIZE: usize = 16 * 1024;

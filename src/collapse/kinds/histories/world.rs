@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::*;
 use super::counts::Counts;
 use super::model::{Answer, Does, Model, Rules};
-use crate::tools::random::Random;
+use crate::testing::Random;
 
 const KINDS: usize = 3;
 

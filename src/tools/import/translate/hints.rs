@@ -59,7 +59,10 @@ const HINTS: [(&str, &str); 13] = [
         "drip has response_headers and answer_headers on a route",
     ),
     ("gzip", "drip does not compress"),
-    ("proxy_cache", "drip does not cache"),
+    (
+        "proxy_cache",
+        "drip shares answers in memory: collapse of a route",
+    ),
     ("proxy_redirect", "responses pass unchanged"),
     ("ssl_protocols", "drip speaks TLS 1.2 and 1.3"),
     ("ssl_ciphers", "drip chooses the ciphers itself"),
