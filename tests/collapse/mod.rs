@@ -11,6 +11,7 @@ mod private;
 mod reload;
 mod scripted;
 mod shares;
+mod soak;
 mod stale;
 mod suite;
 mod varnish;
