@@ -41,14 +41,13 @@ fn image(nth: usize) -> Vec<u8> {
 }
 
 fn answer(exchange: &mut Exchange) -> io::Result<()> {
-    let (kind, body) = match exchange.target().strip_prefix("/image/") {
-        Some(nth) => ("image/bmp", image(nth.parse().map_err(io::Error::other)?)),
-        None => {
-            let images = (0..IMAGES).map(|nth| format!("<img src=/image/{nth}>"));
-            let images: String = images.collect();
-            let page = format!("<!doctype html><link rel=icon href=data:,><body>{images}");
-            ("text/html", page.into_bytes())
-        }
+    let (kind, body) = if let Some(nth) = exchange.target().strip_prefix("/image/") {
+        ("image/bmp", image(nth.parse().map_err(io::Error::other)?))
+    } else {
+        let images = (0..IMAGES).map(|nth| format!("<img src=/image/{nth}>"));
+        let images: String = images.collect();
+        let page = format!("<!doctype html><link rel=icon href=data:,><body>{images}");
+        ("text/html", page.into_bytes())
     };
     // The others come meanwhile.
     thread::sleep(20 * MS);

@@ -184,7 +184,7 @@ fn one_request_at_a_time_asks_an_origin_that_fails() {
         let longest = clients.into_iter().map(|it| it.join().expect("no panic"));
         let longest = longest.max().expect("clients");
         // It is fetched anew behind them, and nobody waits for that.
-        assert!(longest < HANG - Duration::from_secs(1), "{longest:?}");
+        assert!(longest < HANG.mul_f32(0.8), "{longest:?}");
         let asked = origin.asked() - before;
         let most = usize::try_from(since.elapsed().as_secs()).expect("few") + 1;
         assert!((1..=most).contains(&asked), "{asked} of {most}");
