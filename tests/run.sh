@@ -89,7 +89,7 @@ fi
 loads=(
     abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::gate::
     gateway::hold:: gateway::pacing gateway::servers gateway::state:: goldens::run http2::beside nginx::differential
-    nginx::import nginx::ingress collapse::crowd room::crowd shared:: store::grid streams::waiting tls::streams
+    nginx::import nginx::ingress collapse::crowd collapse::gate collapse::soak room::crowd shared:: store::grid streams::waiting tls::streams
 )
 # Tests that nothing at all runs beside: several gateways are a machine full, and 20,000 connections a process full.
 whole_machine=(abuse::connections shared::ten_gateways shared::stream)

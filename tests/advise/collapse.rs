@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::logs::{combined, csv, steady};
 use super::{advise, toml, write};
+use crate::support::drip;
 
 /// A line of drip's own log: when the request came, in milliseconds, and how long it took.
 fn line(came: u64, took: u64, asked: [&str; 2], status: u16) -> String {
@@ -83,6 +84,11 @@ fn what_collapsing_would_save_is_known_by_path_and_the_lines_are_there_to_paste(
         # Of all requests in the log, the departures of others would have answered 53.3 %.\n\
         keep = \"0\"\n";
     assert!(report.contains(table), "{report}");
+    let route = "[origins.app]\nservers = [\"http://127.0.0.1:9\"]\n\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\n";
+    write(folder, "gateway.toml", format!("{route}{table}"));
+    let file = folder.join("gateway.toml");
+    let checked = drip().args(["check", "-c"]).arg(file).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
     assert!(!toml(&report).contains("collapse"), "{report}");
     // In pieces, the later one first, it is the same log.
     let log = crowd();

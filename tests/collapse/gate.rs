@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{ask, file, how, shared, wait_until_passed};
-use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, now};
+use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, half_alone, now};
 
 /// The file, with these fields of the origin.
 fn gated(origin: SocketAddr, fields: &str, collapse: &str) -> String {
@@ -72,7 +72,8 @@ fn followers_take_no_place_in_the_queue_of_the_gate() {
 
 #[test]
 fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came() {
-    const COUNT: i64 = 40;
+    const COUNT: i64 = 24;
+    let _half = half_alone();
     let order = Arc::<Mutex<Vec<usize>>>::default();
     let (leader, rest) = (Hold::default(), Hold::default());
     let (seen, of_leader, of_rest) = (Arc::clone(&order), leader.clone(), rest.clone());
@@ -86,7 +87,7 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
         exchange.send(format!("{head}{body}").as_bytes())
     });
     // A pace, so that the order at the origin is that of the gate.
-    let fields = "rate = \"50r/s\"\nqueue = 1000";
+    let fields = "rate = \"10r/s\"\nqueue = 1000\nqueue_timeout = \"20s\"";
     let gateway = Gateway::start(&gated(origin.address, fields, ""));
     let clients = ask_in_order(&gateway, "/page", 0, COUNT);
     origin.wait_for(1);
@@ -301,6 +302,7 @@ fn when_all_have_left_the_request_is_given_up() {
 #[test]
 fn a_slow_leader_holds_nobody() {
     const SIZE: usize = 20_000_000;
+    let _half = half_alone();
     let hold = Hold::default();
     let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {

@@ -79,6 +79,7 @@ fn what_an_origin_may_take_for_a_host_a_path_or_a_method_poisons_no_answer() {
         "X-Rewrite-URL: /evil",
         "X-Original-Host: evil.test",
         "X-HTTP-Method-Override: evil",
+        "X_Http_Method_Override: evil",
         "X-HTTP-Method: evil",
         "X-Method-Override: evil",
         "Connection: x-forwarded-host\r\nX-Forwarded-Host: evil.test",

@@ -65,7 +65,7 @@ fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()
             return Exchange::close();
         }
         _ => {
-            let chunked = kind % 2 == 0 && !is_head;
+            let chunked = kind.is_multiple_of(2) && !is_head;
             let framing = if chunked {
                 "Transfer-Encoding: chunked".to_owned()
             } else {

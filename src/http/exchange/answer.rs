@@ -370,7 +370,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let announced = trailers && head.length == BodyLength::Chunked;
             let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
                 let mut put = cost::hiding(&route.cost, put);
-                let mut put = ratelimit_headers::hiding_shared(route, &mut put);
+                if ratelimit_headers::says_shared(route) {
+                    let mut put = ratelimit_headers::hiding_shared(&mut put);
+                    return heads::each_passing(head, announced, replaced, &mut put);
+                }
                 heads::each_passing(head, announced, replaced, &mut put);
             };
             match id {

@@ -46,11 +46,15 @@ pub(super) fn write(
     }
 }
 
-/// Leaves out what the origin says in `X-Drip-Shared`, if the route says it itself.
-pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
-    let hides = route.headers.shared && route.collapse.is_some();
+/// Whether the responses of a route say how they are shared.
+pub(super) fn says_shared(route: &Route) -> bool {
+    route.headers.shared && route.collapse.is_some()
+}
+
+/// Leaves out what the origin says in `X-Drip-Shared`.
+pub(super) fn hiding_shared(put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
     move |name, value| {
-        if !hides || !name.eq_ignore_ascii_case(b"x-drip-shared") {
+        if !name.eq_ignore_ascii_case(b"x-drip-shared") {
             put(name, value);
         }
     }

@@ -56,9 +56,12 @@ enum Meaning {
 /// What a field means that the gateway knows by no name of its own.
 ///
 /// Some origins take another method, path or host from a field. Its answer must not be that of
-/// requests without it.
+/// requests without it. Some read another sign, such as `_`, as `-`.
 fn meaning(name: &[u8], value: &[u8]) -> Meaning {
-    let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+    let is_same = |(one, other): (&u8, &u8)| {
+        one.eq_ignore_ascii_case(other) || *other == b'-' && !one.is_ascii_alphanumeric()
+    };
+    let is = |known: &[u8]| name.len() == known.len() && name.iter().zip(known).all(is_same);
     match name.len() {
         5 if is(b"range") => Meaning::Less,
         8 if is(b"if-range") => Meaning::Less,
