@@ -122,16 +122,24 @@ pub struct SharedAnswer {
     /// Its head.
     pub head: AnswerHead,
     body: Vec<u8>,
+    /// When all of it was there.
+    complete: Moment,
     _charge: Charge,
 }
 
 impl SharedAnswer {
-    pub(super) fn new(head: AnswerHead, mut body: Vec<u8>, mut charge: Charge) -> Self {
+    pub(super) fn new(
+        head: AnswerHead,
+        mut body: Vec<u8>,
+        mut charge: Charge,
+        complete: Moment,
+    ) -> Self {
         body.shrink_to_fit();
         charge.set(size(&head, body.len()));
         Self {
             head,
             body,
+            complete,
             _charge: charge,
         }
     }
@@ -144,7 +152,9 @@ impl SharedAnswer {
 
     /// Until when it serves, by what the route says.
     pub(super) fn windows(&self, collapse: &Collapse) -> Windows {
-        self.head.terms.windows(collapse, self.head.arrived)
+        let AnswerHead { terms, arrived, .. } = &self.head;
+        let took = self.complete.since(*arrived);
+        terms.later(took).windows(collapse, self.complete)
     }
 
     /// How old it is, as `Age` says it.

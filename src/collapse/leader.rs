@@ -136,8 +136,8 @@ impl Leader {
     #[must_use]
     pub fn complete(mut self, gathered: Gathered, now: Moment) -> Arc<SharedAnswer> {
         let Gathered { head, body, charge } = gathered;
-        let windows = head.terms.windows(&self.collapse, head.arrived);
-        let answer = Arc::new(SharedAnswer::new(head, body, charge));
+        let answer = Arc::new(SharedAnswer::new(head, body, charge, now));
+        let windows = answer.windows(&self.collapse);
         self.is_over = true;
         self.shared.complete(&self.id, &answer, &windows, now);
         answer

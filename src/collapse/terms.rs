@@ -146,7 +146,13 @@ impl Head<'_> {
             return Verdict::Failed;
         }
         let directives = Directives::of(self.all("cache-control"));
-        let is_private = directives.forbids_sharing || self.all("set-cookie").next().is_some();
+        // A stream of events has no end that anybody could wait for.
+        let media = self.all("content-type").next().unwrap_or_default();
+        let is_stream = media
+            .get(..17)
+            .is_some_and(|it| it.eq_ignore_ascii_case(b"text/event-stream"));
+        let is_private =
+            is_stream || directives.forbids_sharing || self.all("set-cookie").next().is_some();
         if !SHAREABLE.contains(&self.status) || is_private || self.varies(collapse) {
             return Verdict::Unshareable;
         }
@@ -174,6 +180,15 @@ impl Terms {
     #[must_use]
     pub fn age(&self, since: Duration) -> Duration {
         self.age + since
+    }
+
+    /// The same `span` later.
+    #[must_use]
+    pub fn later(self, span: Duration) -> Self {
+        Self {
+            age: self.age + span,
+            ..self
+        }
     }
 
     /// Until when an answer that arrived at `arrived` serves, by what the route says.

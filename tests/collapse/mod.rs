@@ -67,8 +67,13 @@ fn request(method: &str, target: &str, fields: &str) -> String {
 fn wait_until_passed(gateway: &Gateway, count: i64) {
     eventually(&format!("{count} requests came"), || {
         let metrics = gateway.metrics();
-        let waiting = metrics.count("drip_shared_waiting", &[]);
-        waiting + metrics.count("drip_shared_requests_total", &[]) >= count
+        let names = [
+            "drip_shared_waiting",
+            "drip_origin_queue_depth",
+            "drip_shared_requests_total",
+        ];
+        let counts = names.map(|name| metrics.count(name, &[]));
+        counts.into_iter().sum::<i64>() >= count
     });
 }
 

@@ -155,6 +155,11 @@ pub trait ClientStream {
         false
     }
 
+    /// Whether the client gets another response in place of that which has begun.
+    fn is_superseded(&self) -> bool {
+        false
+    }
+
     /// Tells that the origin gives no response, or only a part of one, to a stream that shares it
     /// with others.
     fn unanswered(&mut self) {}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::failure::{Attempt, Failure};
 use super::forward::{Forward, ResponseKind};
 use super::ratelimit_headers::whole_seconds;
+use super::record::Exception;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
@@ -256,6 +257,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                 self.begin(&head, now);
                 if switches {
                     ResponseKind::Switched
+                } else if self.client.is_superseded() {
+                    ResponseKind::Superseded { keeps }
                 } else {
                     ResponseKind::Final { keeps }
                 }
@@ -302,7 +305,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             in_flight.settle(cost);
         }
         if route.refund.iter().any(|it| it.has(head.status)) {
-            self.record.is_refunded = true;
+            self.record.exception = Exception::Refunded;
             self.used.refund();
         } else if let Some(cost) = billed {
             self.used.settle(cost);

@@ -71,6 +71,10 @@ pub(super) enum ResponseKind {
     Final {
         keeps: bool,
     },
+    /// The client gets the stale answer of an earlier request in its place.
+    Superseded {
+        keeps: bool,
+    },
     /// A page of the route replaces it. `retry_after` is in seconds; 0: there is none.
     ///
     /// It is part of a waiting request, so it is small.
@@ -99,6 +103,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let began = match &record.at_gate {
             // Only who waited there has read the clock.
             Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
+            // It may have waited for the answer of another one.
+            _ if route.collapse.is_some() => worker.pacer.now(),
             _ => record.began + record.waited(),
         };
         Self {
@@ -230,6 +236,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     self.client.unanswered();
                 }
                 carried
+            }
+            ResponseKind::Superseded { keeps } => {
+                Box::pin(self.end_replaced(at_origin, keeps)).await;
+                Ok(())
             }
             ResponseKind::Replaced { keeps, retry_after } => {
                 Box::pin(self.replace(at_origin, keeps, retry_after)).await

@@ -69,9 +69,10 @@ pub(super) struct GateRequest<'a> {
     cost: Cost,
     /// Whether it has a turn in a zone.
     has_turn: bool,
-    /// How many milliseconds it waited before for the answer of another request that had not passed
-    /// yet.
+    /// How many milliseconds it waited before for the answer of another request.
     followed: u32,
+    /// Whether that other one never passed the gate meanwhile.
+    followed_in_queue: bool,
     /// Whose share of the gate it takes, once that matters.
     sharer: OnceCell<Sharer>,
 }
@@ -111,6 +112,7 @@ impl<'a> GateRequest<'a> {
             cost,
             has_turn: false,
             followed: 0,
+            followed_in_queue: false,
             sharer: OnceCell::new(),
         })
     }
@@ -182,13 +184,24 @@ impl<'a> GateRequest<'a> {
         self
     }
 
-    /// Notes how long the request waited for the answer of another one that had not passed yet.
-    pub(super) fn note_followed(&mut self, span: Duration) {
+    /// Notes how long the request waited for the answer of another one. `in_queue`: that one never
+    /// passed the gate meanwhile, so it waited in the queue as well.
+    pub(super) fn note_followed(&mut self, span: Duration, in_queue: bool) {
         self.followed = u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
+        self.followed_in_queue = in_queue;
     }
 
     fn followed(&self) -> Duration {
         Duration::from_millis(self.followed.into())
+    }
+
+    /// How much of that counts as time in the queue.
+    fn queued_before(&self) -> Duration {
+        if self.followed_in_queue {
+            self.followed()
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Joins the gate. `waited` is how long the request has waited before.
@@ -202,23 +215,17 @@ impl<'a> GateRequest<'a> {
         )
     }
 
-    /// How long the request may wait for the answer of another one that has not passed yet, and
-    /// what it has met then. `waited` is how long it has waited before.
-    pub(super) fn follow_limit(&self, waited: Duration) -> (Duration, GateRejected) {
-        let WaitLimits {
-            queue_timeout,
-            hold,
-            most,
-        } = self.wait_limits(self.most(waited));
-        let in_queue = queue_timeout + hold;
-        match most {
-            Some(most) if most < in_queue => (most, GateRejected::MaxWait),
-            _ => (in_queue, GateRejected::Timeout),
-        }
+    /// How long the request may wait for the answer of another one that has not passed yet.
+    ///
+    /// `max_wait` needs no look: that one has it, too, and was let in with a longer way ahead.
+    pub(super) fn follow_limit(&self) -> Duration {
+        let origin = self.settings();
+        origin.queue_timeout + origin.hold
     }
 
     /// Rejects the request, which waited `span` for the answer of another one.
-    pub(super) fn give_up(&self, reason: GateRejected, span: Duration) -> (GateRejection, AtGate) {
+    pub(super) fn give_up(&self, span: Duration) -> (GateRejection, AtGate) {
+        let reason = GateRejected::Timeout;
         let retry_after = self.gate.predicted_wait(&self.share());
         let rejection = GateRejection {
             reason,
@@ -302,10 +309,22 @@ impl<'a> GateRequest<'a> {
     fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
         let origin = self.settings();
         WaitLimits {
-            queue_timeout: origin.queue_timeout.saturating_sub(self.followed()),
-            hold: origin.hold,
+            queue_timeout: origin.queue_timeout.saturating_sub(self.queued_before()),
+            hold: self.hold_left(),
             most,
         }
+    }
+
+    /// What is left of `hold` after the time in which the request followed another one.
+    ///
+    /// Not zero, which would mean that the origin has none.
+    fn hold_left(&self) -> Duration {
+        let hold = self.settings().hold;
+        if hold.is_zero() {
+            return hold;
+        }
+        hold.saturating_sub(self.followed())
+            .max(Duration::from_millis(1))
     }
 
     /// The key of the request at the gate.
@@ -322,7 +341,7 @@ impl<'a> GateRequest<'a> {
         let most = self.route().max_wait;
         let most = most.or_else(|| self.info.call_timeout());
         let most = most.filter(|_| !self.route().dry_run)?;
-        Some(most.saturating_sub(waited + self.followed()))
+        Some(most.saturating_sub(waited + self.queued_before()))
     }
 
     /// Counts the request for its class, if the origin has classes.

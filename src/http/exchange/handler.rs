@@ -14,7 +14,7 @@ use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
 use super::limits::{self, Begun, LimitOutcome, Limited};
 use super::pass_gate::pass_gate;
-use super::record::RequestRecord;
+use super::record::{Exception, RequestRecord};
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::room;
@@ -196,7 +196,7 @@ fn find<'a>(
     if let Some(networks) = &route.networks
         && !networks.serve(info.client.address)
     {
-        record.is_refused = true;
+        record.exception = Exception::Refused;
         gateway.count_refused(index);
         return Err(Reply::of_status(403));
     }

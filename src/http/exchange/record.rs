@@ -24,6 +24,16 @@ use crate::time::pacer::Pacer;
 /// The status in log and metrics if the client left before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;
 
+/// What few requests meet, and none meets twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exception {
+    None,
+    /// Its route does not let its client in.
+    Refused,
+    /// Its charges were given back for its answer's status.
+    Refunded,
+}
+
 /// One request, from its head to the last byte of its response.
 ///
 /// It is counted and logged exactly once, however it ends: when this is dropped.
@@ -42,8 +52,6 @@ pub(super) struct RequestRecord<'r> {
     pub(super) cost: Cost,
     /// The key of the request at the origin's gate, if it has a plan there.
     pub(super) planned: Option<Box<Planned>>,
-    /// Whether its charges were given back for its answer's status.
-    pub(super) is_refunded: bool,
     /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
@@ -51,8 +59,7 @@ pub(super) struct RequestRecord<'r> {
     ///
     /// A waiting request should be small, so this is no `Option`.
     pub(super) asked_since: Moment,
-    /// Whether its route does not let its client in.
-    pub(super) is_refused: bool,
+    pub(super) exception: Exception,
     pub(super) entrance: Entrance,
     /// Where its answer comes from, on a route that collapses.
     pub(super) shared: SharedOutcome,
@@ -86,11 +93,10 @@ impl<'r> RequestRecord<'r> {
             at_gate: None,
             cost: Cost::ONE,
             planned: None,
-            is_refunded: false,
             server: None,
             origin_took: None,
             asked_since: Moment::default(),
-            is_refused: false,
+            exception: Exception::None,
             entrance: Entrance::Unasked,
             shared: SharedOutcome::Alone,
             is_answered: false,
@@ -252,7 +258,7 @@ impl<'r> RequestRecord<'r> {
                     | LimitStatus::RejectedElsewhere
             )
         });
-        if self.is_refunded || is_given_back {
+        if self.exception == Exception::Refunded || is_given_back {
             0
         } else {
             self.cost.get()
@@ -297,7 +303,7 @@ impl<'r> RequestRecord<'r> {
                 .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             shared: (self.shared != SharedOutcome::Alone).then(|| self.shared.label()),
-            is_refused: self.is_refused,
+            is_refused: self.exception == Exception::Refused,
             limited: self.limited(),
             planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
                 let (zone, plan) = (of.0.name.as_str(), &*of.1.name);

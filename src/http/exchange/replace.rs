@@ -23,10 +23,20 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// The origin's body is read and dropped. If it is long or slow, the connection is closed.
     pub(super) async fn replace(
         &mut self,
-        mut at_origin: AtOrigin<'r>,
+        at_origin: AtOrigin<'r>,
         keeps: bool,
         retry_after: u32,
     ) -> Result<(), Failure> {
+        self.end_replaced(at_origin, keeps).await;
+        let reply = Reply::replacing(self.record.status(), retry_after);
+        // It is over once the client has left: nothing else can go wrong with a response that is
+        // complete here.
+        let sent = send(reply, self.client, self.record).await;
+        sent.map_err(|_| Failure::Client(ClientError::Gone))
+    }
+
+    /// Ends the exchange of a response that the client does not get.
+    pub(super) async fn end_replaced(&mut self, mut at_origin: AtOrigin<'r>, keeps: bool) {
         if let Some((connection, _)) = &mut at_origin
             && !drained(connection).await
         {
@@ -39,11 +49,6 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         {
             connection.give_back(self.settings().keep_alive);
         }
-        let reply = Reply::replacing(self.record.status(), retry_after);
-        // It is over once the client has left: nothing else can go wrong with a response that is
-        // complete here.
-        let sent = send(reply, self.client, self.record).await;
-        sent.map_err(|_| Failure::Client(ClientError::Gone))
     }
 }
 

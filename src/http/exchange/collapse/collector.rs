@@ -17,9 +17,6 @@ use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Trailers};
 use crate::time::pacer::Pacer;
 
-/// Most bytes of a failed answer's body that are read for its connection to stay open.
-const MAX_DRAINED: usize = 64 * 1024;
-
 /// The client of a request that leads; or none, for an answer that is fetched behind a stale one.
 ///
 /// The answer is read at the pace of the origin, whatever the client accepts, and even if the client
@@ -44,8 +41,8 @@ enum Stage {
     Complete(Arc<SharedAnswer>),
     /// It is for the client alone, who gets these bytes first.
     Passing(Vec<u8>),
-    /// The client is to get this one in its place. So many bytes of it were dropped.
-    Stale(Arc<SharedAnswer>, usize),
+    /// The client is to get this one in its place.
+    Stale(Arc<SharedAnswer>),
 }
 
 impl<'c> Collector<'c> {
@@ -76,6 +73,11 @@ impl<'c> Collector<'c> {
         }
     }
 
+    /// Whether the answer is fetched behind a stale one, for no client.
+    pub(super) fn is_for_nobody(&self) -> bool {
+        self.client.is_none()
+    }
+
     /// Whether the client has left.
     pub(super) fn has_lost_client(&self) -> bool {
         self.has_lost_client.get()
@@ -89,7 +91,7 @@ impl<'c> Collector<'c> {
         let stale = leader.failed(self.pacer.now());
         if matches!(self.stage, Stage::Ahead) {
             self.stage = match stale {
-                Some(stale) => Stage::Stale(stale, 0),
+                Some(stale) => Stage::Stale(stale),
                 None => Stage::Passing(Vec::new()),
             };
         }
@@ -98,7 +100,7 @@ impl<'c> Collector<'c> {
     /// The answer that the client gets in place of the origin's, if one serves.
     pub(super) fn take_stale(&mut self) -> Option<Arc<SharedAnswer>> {
         match std::mem::replace(&mut self.stage, Stage::Passing(Vec::new())) {
-            Stage::Stale(stale, _) => Some(stale),
+            Stage::Stale(stale) => Some(stale),
             stage => {
                 self.stage = stage;
                 None
@@ -195,7 +197,7 @@ impl<'c> Collector<'c> {
             Stage::Gathering(gathered) => gathered.body(),
             Stage::Complete(answer) => answer.body(),
             Stage::Passing(first) => first,
-            Stage::Ahead | Stage::Stale(..) => &[],
+            Stage::Ahead | Stage::Stale(_) => &[],
         };
         let sent = self.own.poll_send(client, cx, bytes, end);
         if matches!(sent, Poll::Ready(Err(_))) {
@@ -288,12 +290,16 @@ impl ClientStream for Collector<'_> {
         self.fail();
     }
 
+    fn is_superseded(&self) -> bool {
+        matches!(self.stage, Stage::Stale(_))
+    }
+
     fn begin(&mut self, response: &Response<'_>) {
         if matches!(self.stage, Stage::Ahead) {
             // It is none of the origin's.
             self.fail();
         }
-        let is_replaced = matches!(self.stage, Stage::Stale(..));
+        let is_replaced = matches!(self.stage, Stage::Stale(_));
         if let Some(client) = self.client.as_deref_mut()
             && !is_replaced
             && !self.has_lost_client.get()
@@ -304,7 +310,7 @@ impl ClientStream for Collector<'_> {
 
     fn has_begun(&self) -> bool {
         let has_begun = self.client.as_deref().is_some_and(AnyClient::has_begun);
-        has_begun || matches!(self.stage, Stage::Stale(..))
+        has_begun || matches!(self.stage, Stage::Stale(_))
     }
 
     fn poll_send(
@@ -330,15 +336,10 @@ impl ClientStream for Collector<'_> {
                 let own = self.poll_own(cx, Some(then));
                 own.map(|_| Ok(()))
             }
-            Stage::Stale(_, dropped) => {
-                *dropped += piece.len();
+            Stage::Stale(_) => {
+                // A short answer of the gateway's own.
                 piece.clear_for_body();
-                let is_short = *dropped <= MAX_DRAINED;
-                Poll::Ready(if is_short {
-                    Ok(())
-                } else {
-                    Err(ClientError::Gone)
-                })
+                Poll::Ready(Ok(()))
             }
             Stage::Passing(first) if !first.is_empty() => {
                 ready!(self.poll_own(cx, None))?;

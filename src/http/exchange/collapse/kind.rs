@@ -53,6 +53,26 @@ enum Meaning {
     Less,
 }
 
+/// Fields in which some programs look for another method, scheme, host or path.
+const OVERRIDING: [&[u8]; 16] = [
+    b"front-end-https",
+    b"x-envoy-original-path",
+    b"x-host",
+    b"x-http-host-override",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-http-path-override",
+    b"x-method-override",
+    b"x-original-host",
+    b"x-original-uri",
+    b"x-original-url",
+    b"x-override-url",
+    b"x-rewrite-uri",
+    b"x-rewrite-url",
+    b"x-scheme",
+    b"x-url-scheme",
+];
+
 /// What a field means that the gateway knows by no name of its own.
 ///
 /// Some origins take another method, path or host from a field. Its answer must not be that of
@@ -68,13 +88,9 @@ fn meaning(name: &[u8], value: &[u8]) -> Meaning {
         8 if is(b"if-match") => Meaning::Own,
         13 if is(b"if-none-match") => Meaning::Less,
         13 if is(b"cache-control") && forbids_storing(value) => Meaning::Own,
-        13 if is(b"x-http-method") || is(b"x-rewrite-url") => Meaning::Own,
-        14 if is(b"x-original-url") => Meaning::Own,
-        15 if is(b"x-original-host") => Meaning::Own,
         17 if is(b"if-modified-since") => Meaning::Less,
-        17 if is(b"x-method-override") => Meaning::Own,
         19 if is(b"if-unmodified-since") || is(b"proxy-authorization") => Meaning::Own,
-        22 if is(b"x-http-method-override") => Meaning::Own,
+        6.. if OVERRIDING.iter().any(|known| is(known)) => Meaning::Own,
         _ => Meaning::None,
     }
 }

@@ -12,6 +12,7 @@ use super::super::worker::Worker;
 use super::collector::Collector;
 use super::erased::AnyClient;
 use super::kind::preconditions;
+use super::share::count;
 use crate::gate::{Admission, Reserved};
 use crate::http::downstream::{Aborted, ClientStream, ConnectionContext, unless_gone};
 use crate::observe::metrics::SharedOutcome;
@@ -75,6 +76,7 @@ pub(super) async fn lead_any<'w, 'r>(
     let (done, rejection) = match passed {
         Ok(Onward::Admitted(admitted)) => {
             collector.departs(admitted.place.as_ref());
+            count(record.shared, before.origin, record);
             let forward = Forward::new(worker, admitted, info, context, &mut collector, record);
             (Box::pin(forward.run()).await, None)
         }
@@ -82,6 +84,9 @@ pub(super) async fn lead_any<'w, 'r>(
         Err(reply) => (Ok(()), Some(reply)),
     };
     collector.fail();
+    if collector.is_for_nobody() {
+        return Ok(());
+    }
     let stale = collector.take_stale();
     if collector.has_lost_client() {
         if !ClientStream::has_begun(&collector) {

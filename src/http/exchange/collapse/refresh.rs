@@ -48,9 +48,6 @@ async fn fetch(
     let now = worker.pacer.now();
     let mut record = RequestRecord::new(&gateway, &worker.pacer, None, Some(&head), now);
     record.shared = SharedOutcome::Refresh;
-    if let Some(metrics) = gateway.collapse_metrics(origin) {
-        metrics.count(SharedOutcome::Refresh);
-    }
     record.identify(info.client.trusted);
     record.route = Some(index);
     record.limited = Limited::Decided(LimitOutcome::default());

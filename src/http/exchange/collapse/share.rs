@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::admitted::{Admitted, BeforeGate, Decision, Leading, Onward};
+use super::super::gate::GateRequest;
 use super::super::pass_gate::pass_gate;
-use super::super::record::RequestRecord;
+use super::super::record::{Exception, RequestRecord};
 use super::super::reply::Reply;
 use super::super::request_info::RequestInfo;
 use super::super::worker::Worker;
@@ -16,7 +17,7 @@ use super::kind::{kind, preconditions};
 use super::refresh;
 use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
 use crate::gate::GateRejection;
-use crate::observe::metrics::{CollapseMetrics, GateRejected, SharedOutcome};
+use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
 /// A decision that takes time, in a box: most requests need none.
 pub(in super::super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
@@ -54,7 +55,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
             Ok(Err(answered(stale, answer, before, info, record)))
         }
         Share::Lead(leader) => {
-            count(SharedOutcome::Leader, before.origin, record);
+            record.shared = SharedOutcome::Leader;
             let leading = Leading { before, leader };
             Ok(Ok(Onward::Leads(Box::new(leading))))
         }
@@ -64,7 +65,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
 }
 
 /// Counts a request, and notes where its answer comes from.
-fn count(outcome: SharedOutcome, origin: usize, record: &mut RequestRecord<'_>) {
+pub(super) fn count(outcome: SharedOutcome, origin: usize, record: &mut RequestRecord<'_>) {
     record.shared = outcome;
     if let Some(metrics) = record.gateway.collapse_metrics(origin) {
         metrics.count(outcome);
@@ -84,25 +85,25 @@ fn alone<'w, 'a: 'w>(
         gate,
         turns,
     } = before;
-    count(SharedOutcome::Alone, origin, record);
+    record.shared = SharedOutcome::Alone;
     let Some(gate) = gate else {
+        count(SharedOutcome::Alone, origin, record);
         let admitted = Admitted::new(route, origin, None, turns);
         return Ok(Ok(Onward::Admitted(admitted)));
     };
-    Err(Box::pin(pass_gate(
-        worker,
-        route,
-        origin,
-        gate,
-        turns,
-        record,
-        |gate, waited| {
-            let joined = gate.join(waited);
-            // The one behind it joins behind it.
-            drop(release);
-            joined
-        },
-    )))
+    let join = |gate: &GateRequest<'a>, waited| {
+        let joined = gate.join(waited);
+        // The one behind it joins behind it.
+        drop(release);
+        joined
+    };
+    Err(Box::pin(async move {
+        let passed = pass_gate(worker, route, origin, gate, turns, record, join).await;
+        if passed.is_ok() {
+            count(SharedOutcome::Alone, origin, record);
+        }
+        passed
+    }))
 }
 
 /// The response to a request that gets an answer which several get.
@@ -121,7 +122,7 @@ pub(super) fn answered<'a>(
         record.cost = cost;
     }
     if route.refund.iter().any(|it| it.has(answer.head.status)) {
-        record.is_refunded = true;
+        record.exception = Exception::Refunded;
         used.refund();
     } else if let Some(cost) = billed {
         used.settle(cost);
@@ -141,7 +142,7 @@ async fn follow<'a>(
     let began = worker.pacer.now();
     let metrics = record.gateway.collapse_metrics(before.origin);
     let waiting = metrics.map(CollapseMetrics::wait);
-    let told = told_in_time(&mut follower, &before, record).await;
+    let told = told_in_time(&mut follower, &before).await;
     let (now, departed) = (worker.pacer.now(), follower.departed());
     drop((follower, waiting));
     if let Some(metrics) = metrics {
@@ -156,12 +157,12 @@ async fn follow<'a>(
             Err(answered(SharedOutcome::Stale, answer, before, info, record))
         }
         Ok(Some(Followed::Lead(leader))) => {
-            note_followed(&mut before, departed.unwrap_or(now).since(began));
-            count(SharedOutcome::Leader, before.origin, record);
+            note_followed(&mut before, now.since(began), departed.is_none());
+            record.shared = SharedOutcome::Leader;
             Ok(Onward::Leads(Box::new(Leading { before, leader })))
         }
         Ok(Some(Followed::Alone(release))) => {
-            note_followed(&mut before, departed.unwrap_or(now).since(began));
+            note_followed(&mut before, now.since(began), departed.is_none());
             let passing = match alone(worker, before, record, Some(release)) {
                 Ok(decision) => return decision,
                 Err(passing) => passing,
@@ -169,16 +170,19 @@ async fn follow<'a>(
             passing.await
         }
         Ok(None) => Err(Reply::of_status(503)),
-        Err(reason) => Err(gave_up(reason, now.since(began), before, record)),
+        Err(GaveUp) => Err(gave_up(now.since(began), before, record)),
     }
 }
 
 /// A request that followed comes to the gate as one that has waited there since it came.
-fn note_followed(before: &mut BeforeGate<'_>, span: Duration) {
+fn note_followed(before: &mut BeforeGate<'_>, span: Duration, in_queue: bool) {
     if let Some(gate) = &mut before.gate {
-        gate.note_followed(span);
+        gate.note_followed(span, in_queue);
     }
 }
+
+/// The leader did not pass the gate in time.
+struct GaveUp;
 
 /// Waits until the leader has an answer, or has none.
 ///
@@ -186,22 +190,19 @@ fn note_followed(before: &mut BeforeGate<'_>, span: Duration) {
 async fn told_in_time(
     follower: &mut Follower,
     before: &BeforeGate<'_>,
-    record: &RequestRecord<'_>,
-) -> Result<Option<Followed>, GateRejected> {
+) -> Result<Option<Followed>, GaveUp> {
     let Some(gate) = &before.gate else {
         return Ok(follower.await);
     };
-    let (limit, reason) = gate.follow_limit(record.waited());
-    match timeout(limit, &mut *follower).await {
+    match timeout(gate.follow_limit(), &mut *follower).await {
         Ok(told) => Ok(told),
         Err(_) if follower.departed().is_some() => Ok(follower.await),
-        Err(_) => Err(reason),
+        Err(_) => Err(GaveUp),
     }
 }
 
 /// The response to a request that has waited too long for a leader to pass the gate.
 fn gave_up<'a>(
-    reason: GateRejected,
     span: Duration,
     before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
@@ -211,7 +212,7 @@ fn gave_up<'a>(
     let Some(gate) = before.gate else {
         return Reply::of_status(503);
     };
-    let (rejection, at_gate): (GateRejection, _) = gate.give_up(reason, span);
+    let (rejection, at_gate): (GateRejection, _) = gate.give_up(span);
     record.shared = SharedOutcome::Alone;
     record.at_gate = Some(at_gate);
     Reply::rejected_at_gate(route, &rejection)
