@@ -14,6 +14,7 @@ mod shares;
 mod soak;
 mod stale;
 mod suite;
+mod trouble;
 mod varnish;
 
 use std::net::SocketAddr;

@@ -1,0 +1,158 @@
+//! Origins whose answers take long or never end, and those who wait for them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::{ask, file_with, how, shared, wait_until_passed};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now};
+
+fn gateway(origin: SocketAddr, of_origin: &str, collapse: &str) -> Gateway {
+    Gateway::start(&file_with(origin, of_origin, "", collapse))
+}
+
+/// Bytes every 20 ms, until the other side closes.
+fn without_end(exchange: &mut Exchange) -> io::Result<()> {
+    loop {
+        exchange.send(b"5\r\nhello\r\n")?;
+        thread::sleep(20 * MS);
+    }
+}
+
+#[test]
+fn what_followed_is_timed_from_its_own_departure() {
+    let origin = Origin::answering(|exchange| {
+        thread::sleep(
+            if exchange.target() == "/slow" {
+                1200
+            } else {
+                200
+            } * MS,
+        );
+        exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\r\nok")
+    });
+    let gateway = gateway(origin.address, "response_timeout = \"2s\"", "");
+    let at = gateway.address();
+    // Connections that are used again: their time began with the request of before.
+    let warm: Vec<_> = (0..8)
+        .map(|nth| ask(at, &format!("/warm/{nth}"), ""))
+        .collect();
+    for mut client in warm {
+        assert_eq!(client.answer().status, 200);
+    }
+    let slow: Vec<_> = (0..6).map(|_| ask(at, "/slow", "")).collect();
+    for mut client in slow {
+        assert_eq!(
+            client.answer().status,
+            200,
+            "2.4 s since it came, 1.2 s since it left"
+        );
+    }
+}
+
+#[test]
+fn a_failing_answer_without_an_end_holds_neither_its_leader_nor_a_place() {
+    let fails = Arc::<AtomicBool>::default();
+    let of_origin = Arc::clone(&fails);
+    let origin = Origin::answering(move |exchange| {
+        if !of_origin.load(Ordering::SeqCst) {
+            return exchange.reply(b"good");
+        }
+        let head = b"HTTP/1.1 500 Internal Server Error\r\nTransfer-Encoding: chunked\r\n\r\n";
+        exchange.send(head)?;
+        without_end(exchange)
+    });
+    let gateway = gateway(origin.address, "max_in_flight = 2", "stale = \"10m\"");
+    let at = gateway.address();
+    assert_eq!(fetch(at, "/page").text(), "good");
+    fails.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        let answer = fetch(at, "/page");
+        assert_eq!((answer.text().as_str(), how(&answer)), ("good", "stale"));
+        thread::sleep(1100 * MS);
+    }
+    assert!(shared(&gateway, "refresh") > 0, "it was asked again behind");
+    eventually("no place is taken", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
+    });
+}
+
+#[test]
+fn a_stream_of_events_is_for_each_client_alone() {
+    let origin = Origin::answering(|exchange| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n";
+        exchange.send(head.as_bytes())?;
+        exchange.send(b"Transfer-Encoding: chunked\r\n\r\n")?;
+        without_end(exchange)
+    });
+    let gateway = gateway(origin.address, "", "");
+    let mut clients: Vec<Client> = (0..3)
+        .map(|_| ask(gateway.address(), "/events", ""))
+        .collect();
+    for client in &mut clients {
+        client.head();
+        client.read_exact(&mut [0; 10]);
+    }
+    assert_eq!(origin.arrivals().len(), 3);
+}
+
+#[test]
+fn nobody_is_held_longer_than_hold_behind_another_one() {
+    let nobody = free_address();
+    let fields = "hold = \"2s\"\nrate = \"100r/s\"\nqueue = 100\nqueue_timeout = \"1s\"";
+    let gateway = gateway(nobody, fields, "");
+    let began = now();
+    let clients: Vec<_> = (0..5)
+        .map(|_| ask(gateway.address(), "/page", ""))
+        .collect();
+    for mut client in clients {
+        assert_eq!(client.answer().status, 502);
+    }
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_millis(3800),
+        "{took:?}: it was waited for twice"
+    );
+}
+
+#[test]
+fn what_never_left_is_not_counted_as_sent_and_a_refresh_is_no_request() {
+    let fails = Arc::<AtomicBool>::default();
+    let of_origin = Arc::clone(&fails);
+    let origin = Origin::answering(move |exchange| {
+        if exchange.target() == "/busy" {
+            thread::sleep(1500 * MS);
+        }
+        if of_origin.load(Ordering::SeqCst) {
+            return exchange.send(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
+        }
+        exchange.reply(b"ok")
+    });
+    let fields = "max_in_flight = 1\nqueue = 1\nmax_queue = 1";
+    let gateway = gateway(origin.address, fields, "keep = \"1ms\"\nstale = \"1m\"");
+    let at = gateway.address();
+    let mut busy = ask(at, "/busy", "");
+    wait_until_passed(&gateway, 1);
+    let mut waits = ask(at, "/waits", "");
+    wait_until_passed(&gateway, 2);
+    for nth in 0..5 {
+        assert_eq!(fetch(at, &format!("/refused/{nth}")).status, 503);
+    }
+    assert_eq!((busy.answer().status, waits.answer().status), (200, 200));
+    assert_eq!(shared(&gateway, "leader"), 2);
+    fails.store(true, Ordering::SeqCst);
+    let before = gateway.metrics().count("drip_requests_total", &[]);
+    let asked = 3;
+    for _ in 0..asked {
+        let answer = ask(at, "/waits", "").answer();
+        assert_eq!(how(&answer), "stale", "{answer:?}");
+        thread::sleep(1100 * MS);
+    }
+    assert!(shared(&gateway, "refresh") > 0);
+    eventually("each is counted once", || {
+        gateway.metrics().count("drip_requests_total", &[]) - before == asked
+    });
+}
