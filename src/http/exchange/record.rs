@@ -1,5 +1,6 @@
 mod gone;
 mod marks;
+mod shared;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -112,13 +113,6 @@ impl<'r> RequestRecord<'r> {
 
     pub(super) fn answer_began(&mut self, status: u16) {
         self.status = status;
-    }
-
-    /// Records that the answer of the origin is for this request alone.
-    pub(super) fn share_no_more(&mut self) {
-        if self.shared == SharedOutcome::Leader {
-            self.shared = SharedOutcome::Alone;
-        }
     }
 
     /// Records that the client left before a response began.

@@ -12,7 +12,6 @@ use super::super::worker::Worker;
 use super::collector::Collector;
 use super::erased::AnyClient;
 use super::kind::preconditions;
-use super::share::count;
 use crate::gate::{Admission, Reserved};
 use crate::http::downstream::{Aborted, ClientStream, ConnectionContext, unless_gone};
 use crate::observe::metrics::SharedOutcome;
@@ -76,7 +75,7 @@ pub(super) async fn lead_any<'w, 'r>(
     let (done, rejection) = match passed {
         Ok(Onward::Admitted(admitted)) => {
             collector.departs(admitted.place.as_ref());
-            count(record.shared, before.origin, record);
+            record.count_shared(record.shared, before.origin);
             let forward = Forward::new(worker, admitted, info, context, &mut collector, record);
             (Box::pin(forward.run()).await, None)
         }

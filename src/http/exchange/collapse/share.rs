@@ -64,14 +64,6 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     }
 }
 
-/// Counts a request, and notes where its answer comes from.
-pub(super) fn count(outcome: SharedOutcome, origin: usize, record: &mut RequestRecord<'_>) {
-    record.shared = outcome;
-    if let Some(metrics) = record.gateway.collapse_metrics(origin) {
-        metrics.count(outcome);
-    }
-}
-
 /// A request goes on for itself. `release`: the turn of one that followed to join the gate.
 fn alone<'w, 'a: 'w>(
     worker: &'w Worker,
@@ -87,7 +79,7 @@ fn alone<'w, 'a: 'w>(
     } = before;
     record.shared = SharedOutcome::Alone;
     let Some(gate) = gate else {
-        count(SharedOutcome::Alone, origin, record);
+        record.count_shared(SharedOutcome::Alone, origin);
         let admitted = Admitted::new(route, origin, None, turns);
         return Ok(Ok(Onward::Admitted(admitted)));
     };
@@ -100,7 +92,7 @@ fn alone<'w, 'a: 'w>(
     Err(Box::pin(async move {
         let passed = pass_gate(worker, route, origin, gate, turns, record, join).await;
         if passed.is_ok() {
-            count(SharedOutcome::Alone, origin, record);
+            record.count_shared(SharedOutcome::Alone, origin);
         }
         passed
     }))
@@ -114,7 +106,7 @@ pub(super) fn answered<'a>(
     info: &RequestInfo<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Reply<'a> {
-    count(outcome, before.origin, record);
+    record.count_shared(outcome, before.origin);
     let route = before.route;
     let (mut used, _occupied) = before.turns.take(route);
     let billed = answer.head.billed.filter(|cost| *cost != record.cost);
