@@ -7,6 +7,7 @@ mod collector;
 mod erased;
 mod kind;
 mod lead;
+mod own_copy;
 mod refresh;
 mod share;
 
