@@ -103,7 +103,16 @@ origin = "app"
         key: key(1),
     };
     c.bench_function("pass an open gate, and give the place back", |b| {
-        b.iter(|| black_box(gate.join(false, || Share::of(key.clone()), Cost::ONE, None, false)));
+        b.iter(|| {
+            black_box(gate.join(
+                false,
+                || Share::of(key.clone()),
+                Cost::ONE,
+                None,
+                false,
+                Duration::ZERO,
+            ))
+        });
     });
     c.bench_function(
         "ask an open gate whether a request would be rejected",

@@ -198,7 +198,8 @@ impl OriginGate {
     /// `most` is the longest time that it may wait. `is_charged`: whether its share is charged also
     /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether
     /// the request has a turn in a zone, so that it may go on after the
-    /// [handover](Self::hand_over).
+    /// [handover](Self::hand_over). `waited`: how long it has waited for its origin elsewhere, which
+    /// counts for its place in the line of its key.
     ///
     /// # Errors
     ///
@@ -210,6 +211,7 @@ impl OriginGate {
         cost: Cost,
         most: Option<Duration>,
         has_turn: bool,
+        waited: Duration,
     ) -> Result<Admission, GateRejection> {
         let share = if is_charged {
             let share = share();
@@ -226,7 +228,8 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         let released = state.release(&self.metrics, now);
-        let joined = state.join(&share, cost, most, has_turn, now);
+        let times = (now.before(waited), now);
+        let joined = state.join(&share, cost, most, has_turn, times);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
             None => Ok((state.gate.departures(), state.sent(now))),

@@ -167,19 +167,19 @@ impl State {
         }
     }
 
-    /// Lets a request pass (`None`) or wait.
+    /// Lets a request pass (`None`) or wait. `since`: when it began to wait, perhaps elsewhere.
     pub(super) fn join(
         &mut self,
         share: &Share<KeyAtGate>,
         cost: Cost,
         most: Option<Duration>,
         has_turn: bool,
-        now: Moment,
+        (since, now): (Moment, Moment),
     ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
         self.check_takes(has_turn)?;
         self.predict(share, most, now)?;
         let (sender, turn) = oneshot::channel();
-        let admission = self.gate.join(share, cost, now, || sender);
+        let admission = self.gate.join_since(share, cost, since, now, || sender);
         self.note_blocked(now);
         match admission {
             limit::Admission::Passed => Ok(None),

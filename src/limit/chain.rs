@@ -133,6 +133,25 @@ impl Chain {
         self.len += 1;
     }
 
+    /// The node before another one of this chain.
+    pub fn before<T>(nodes: &Nodes<T>, index: u32) -> Option<u32> {
+        let before = nodes.0[index as usize].before;
+        (before != NONE).then_some(before)
+    }
+
+    /// Puts a node that is in no chain right before another one of this chain.
+    pub fn insert_before<T>(&mut self, nodes: &mut Nodes<T>, index: u32, after: u32) {
+        let before = std::mem::replace(&mut nodes.0[after as usize].before, index);
+        if before == NONE {
+            self.first = index;
+        } else {
+            nodes.0[before as usize].after = index;
+        }
+        let node = &mut nodes.0[index as usize];
+        (node.before, node.after) = (before, after);
+        self.len += 1;
+    }
+
     /// Takes a node of this chain out of it.
     pub fn unlink<T>(&mut self, nodes: &mut Nodes<T>, index: u32) {
         let node = &mut nodes.0[index as usize];

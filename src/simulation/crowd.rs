@@ -142,7 +142,14 @@ pub(super) fn go(
             hold: Duration::ZERO,
             most: passage.most,
         };
-        let place = match gate.join(plan.is_fair, share, passage.cost, passage.most, true) {
+        let place = match gate.join(
+            plan.is_fair,
+            share,
+            passage.cost,
+            passage.most,
+            true,
+            Duration::ZERO,
+        ) {
             Err(rejection) => return invariants.turned_away(&request, &rejection),
             Ok(Admission::Passed(place)) => place,
             Ok(Admission::Waiting(waiting)) => {

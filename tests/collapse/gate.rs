@@ -104,6 +104,48 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
 }
 
 #[test]
+fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
+    let (leader, held) = (Hold::default(), Hold::default());
+    let (of_leader, of_others) = (leader.clone(), held.clone());
+    let order = Arc::<Mutex<Vec<String>>>::default();
+    let seen = Arc::clone(&order);
+    let origin = Origin::answering(move |exchange| {
+        let target = exchange.target().to_owned();
+        seen.lock().expect("no panic").push(target.clone());
+        match &*target {
+            "/page" if nth(exchange) == 0 => of_leader.wait(),
+            "/busy" => of_others.wait(),
+            _ => {}
+        }
+        exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\r\nok")
+    });
+    let fields = "max_in_flight = 2\nqueue = 100\nqueue_timeout = \"20s\"";
+    let gateway = Gateway::start(&gated(origin.address, fields, ""));
+    let mut all = ask_in_order(&gateway, "/page", 0, 4);
+    origin.wait_for(1);
+    all.extend(ask_in_order(&gateway, "/busy", 4, 1));
+    origin.wait_for(2);
+    // They come to the gate before those who follow, who came before them.
+    for nth in 0..3 {
+        all.extend(ask_in_order(&gateway, &format!("/later/{nth}"), 5 + nth, 1));
+    }
+    leader.open();
+    origin.wait_for(8);
+    held.open();
+    for mut client in all {
+        assert_eq!(client.answer().status, 200);
+    }
+    let order = order.lock().expect("no panic");
+    // The place of the leader may be free a moment before they are told.
+    let late = order[2..]
+        .iter()
+        .take(4)
+        .filter(|it| *it == "/page")
+        .count();
+    assert_eq!(late, 3, "{order:?}");
+}
+
+#[test]
 fn a_kind_that_is_not_shared_is_remembered() {
     let origin = Origin::answering(|exchange| {
         exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok")

@@ -212,6 +212,7 @@ impl<'a> GateRequest<'a> {
             self.cost,
             self.most(waited),
             self.has_turn,
+            self.followed(),
         )
     }
 

@@ -244,6 +244,14 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
+    /// Moves a waiter ahead of those of its class and key behind which it does not belong.
+    pub fn advance(&mut self, at: &ClassPosition, is_behind: impl Fn(&W) -> bool) {
+        let mut lanes = self.lanes.iter_mut();
+        if let Some(lane) = lanes.find(|lane| lane.class.name == at.class) {
+            lane.queue.advance(at.position, is_behind);
+        }
+    }
+
     /// Charges a class and a key for a request that leaves at once, while nothing waits.
     pub fn depart(&mut self, share: &Share<K>, cost: u32) {
         let index = self.index(&share.class);

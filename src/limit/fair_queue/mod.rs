@@ -178,6 +178,33 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Position { slot, ticket }
     }
 
+    /// Moves a waiter ahead of those of its key behind which it does not belong.
+    pub fn advance(&mut self, at: Position, is_behind: impl Fn(&W) -> bool) {
+        let Some(own) = self
+            .waiters
+            .get(at.slot)
+            .filter(|it| it.ticket == at.ticket)
+        else {
+            return;
+        };
+        let flow = own.flow;
+        let mut ahead_of = None;
+        let mut before = Chain::before(&self.waiters, at.slot);
+        while let Some(slot) = before.filter(|slot| is_behind(&self.waiters[*slot].waiter)) {
+            ahead_of = Some(slot);
+            before = Chain::before(&self.waiters, slot);
+        }
+        let Some(ahead_of) = ahead_of else {
+            return;
+        };
+        // Who is ahead has joined no later, as far as tags go.
+        let joined = self.waiters[ahead_of].joined;
+        self.waiters[at.slot].joined = joined;
+        let chain = &mut self.flows[flow].waiters;
+        chain.unlink(&mut self.waiters, at.slot);
+        chain.insert_before(&mut self.waiters, at.slot, ahead_of);
+    }
+
     /// Charges a key for a request that leaves at once, while nothing waits.
     pub fn depart(&mut self, key: &K, weight: u32, cost: u32) {
         debug_assert!(self.is_empty(), "nobody overtakes those who wait");

@@ -275,6 +275,19 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
         waiter: impl FnOnce() -> W,
     ) -> Admission {
+        self.join_since(share, cost, now, now, waiter)
+    }
+
+    /// The same for a request that has waited elsewhere `since` a moment: in the line of its key it
+    /// stands where it would if it had joined then.
+    pub fn join_since(
+        &mut self,
+        share: &Share<K>,
+        cost: Cost,
+        since: Moment,
+        now: Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> Admission {
         if self.pass_as(share, cost, now) {
             return Admission::Passed;
         }
@@ -285,10 +298,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return Admission::Rejected(full);
         }
         let ready = Ready {
-            since: now,
+            since,
             waiter: waiter(),
         };
         let position = self.waiting.join(share, cost.get(), ready);
+        if since < now {
+            self.waiting.advance(&position, |other| other.since > since);
+        }
         Admission::Waiting(GatePosition::InQueue(position))
     }
 

@@ -350,3 +350,43 @@ fn light_keys_beside_a_flood_wait_less_than_a_round() {
         assert!(*left >= 24 && longest <= 120 * MS, "{left} {longest:?}");
     }
 }
+
+#[test]
+fn one_that_has_waited_elsewhere_stands_where_it_would_in_the_line_of_its_key() {
+    let mut gate = Gate::new(limits("10r/s"));
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    let mut positions = Vec::new();
+    let mut add = |gate: &mut Gate<char, u32>, key, since, now, name| {
+        let share = Share::of(key);
+        let joined = gate.join_since(&share, Cost::ONE, at(since), at(now), || name);
+        match joined {
+            Admission::Waiting(position) => positions.push(position),
+            other => panic!("{other:?}"),
+        }
+    };
+    for (key, since, now, name) in [
+        ('a', 10, 10, 1),
+        ('a', 30, 30, 3),
+        ('b', 35, 35, 10),
+        ('a', 50, 50, 5),
+        // These three came before some of them, and join in their order.
+        ('a', 5, 60, 0),
+        ('a', 20, 60, 2),
+        ('a', 40, 60, 4),
+        ('a', 60, 60, 6),
+        ('b', 1, 60, 9),
+    ] {
+        add(&mut gate, key, since, now, name);
+    }
+    // One of those that moved leaves, and the line closes.
+    assert_eq!(gate.leave(&positions[5]), Some(2));
+    let released = std::iter::from_fn(|| gate.take(at(10_000)));
+    let (names, due): (Vec<u32>, Vec<Moment>) = released.map(|it| (it.waiter, it.due)).unzip();
+    let of_a: Vec<u32> = names.iter().copied().filter(|name| *name < 9).collect();
+    assert_eq!(of_a, [0, 1, 3, 4, 5, 6]);
+    let of_b: Vec<u32> = names.iter().copied().filter(|name| *name >= 9).collect();
+    assert_eq!(of_b, [9, 10]);
+    // No slot is earlier for it.
+    let slots: Vec<Moment> = (1..=8).map(|nth| at(100 * nth)).collect();
+    assert_eq!(due, slots);
+}
