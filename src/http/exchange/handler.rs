@@ -12,7 +12,7 @@ use super::conditions;
 use super::cost;
 use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
-use super::limits::{self, Begun, LimitOutcome, Limited};
+use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::pass_gate::pass_gate;
 use super::record::{Exception, RequestRecord};
 use super::reply::Reply;
@@ -273,13 +273,10 @@ fn admit<'w, 'a: 'w>(
     };
     match limits::begin(route, info, record) {
         Begun::Decided(turns) => {
-            let before = BeforeGate {
-                route,
-                origin,
-                gate,
-                turns,
-            };
-            match go_on(worker, info, before, record) {
+            if let Some(reply) = rejected(route, record) {
+                return Either::Left(ready(Err(reply)));
+            }
+            match go_on(worker, info, route, origin, gate, turns, record) {
                 Ok(decision) => Either::Left(ready(decision)),
                 Err(waiting) => Either::Right(Either::Left(waiting)),
             }
@@ -288,13 +285,10 @@ fn admit<'w, 'a: 'w>(
             // What is not needed any more would be kept while it waits again.
             let waiting = {
                 let turns = limits::wait(route, info, record, several).await;
-                let before = BeforeGate {
-                    route,
-                    origin,
-                    gate,
-                    turns,
-                };
-                match go_on(worker, info, before, record) {
+                if let Some(reply) = rejected(route, record) {
+                    return Err(reply);
+                }
+                match go_on(worker, info, route, origin, gate, turns, record) {
                     Ok(decision) => return decision,
                     Err(waiting) => waiting,
                 }
@@ -304,26 +298,27 @@ fn admit<'w, 'a: 'w>(
     }
 }
 
-/// Decides about a request once its limits have, or lets it wait on: at the gate of its origin, or
-/// for the answer of another one.
+/// Decides about a request that its limits let through, or lets it wait on: at the gate of its
+/// origin, or for the answer of another one.
+#[inline]
 fn go_on<'w, 'a: 'w>(
     worker: &'w Worker,
     info: &'a RequestInfo<'a>,
-    before: BeforeGate<'a>,
+    route: &'a Route,
+    origin: usize,
+    gate: Option<Box<GateRequest<'a>>>,
+    turns: Turns<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    if let Some(reply) = rejected(before.route, record) {
-        return Ok(Err(reply));
-    }
-    if before.route.collapse.is_some() {
+    if route.collapse.is_some() {
+        let before = BeforeGate {
+            route,
+            origin,
+            gate,
+            turns,
+        };
         return collapse::share(worker, info, before, record);
     }
-    let BeforeGate {
-        route,
-        origin,
-        gate,
-        turns,
-    } = before;
     let Some(gate) = gate else {
         let admitted = Admitted::new(route, origin, None, turns);
         return Ok(Ok(Onward::Admitted(admitted)));
