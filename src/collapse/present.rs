@@ -1,4 +1,4 @@
-//! What a request gets of a complete answer: all of it, a part, or the word that it has it already.
+//! What a request gets of a complete answer: all of it, a part, or a 304.
 //!
 //! See RFC 9110, sections 13 and 14, and RFC 9111, section 4.3.2.
 
@@ -10,7 +10,7 @@ use super::date::parse_date;
 /// What a request asks for beside the thing itself: the values of the fields of these names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preconditions<'a> {
-    /// `If-None-Match`, all lines joined.
+    /// `If-None-Match`, its first line.
     pub if_none_match: Option<&'a [u8]>,
     /// `If-Modified-Since`.
     pub if_modified_since: Option<&'a [u8]>,

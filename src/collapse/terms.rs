@@ -97,6 +97,12 @@ impl Head<'_> {
         })
     }
 
+    /// When it was made, as `Date` says; without a valid one, when it arrived.
+    fn made(&self) -> Moment {
+        let date = self.date("date").and_then(Result::ok);
+        date.unwrap_or(self.arrived)
+    }
+
     /// What the answer was allowed to be used for when it was made (RFC 9111, section 4.2.1).
     fn lifetime(&self, directives: &Directives) -> Option<Duration> {
         let own = directives.s_maxage.or(directives.max_age);
@@ -106,11 +112,7 @@ impl Head<'_> {
                 return Some(Duration::ZERO);
             };
             let several = self.all("expires").nth(1).is_some();
-            let made = self
-                .date("date")
-                .and_then(Result::ok)
-                .unwrap_or(self.arrived);
-            Some(expires.since(made))
+            Some(expires.since(self.made()))
                 .filter(|_| !several)
                 .or(Some(Duration::ZERO))
         })
@@ -121,11 +123,7 @@ impl Head<'_> {
     /// One without `Age` comes from the origin itself, which makes it as the last step. So the time
     /// that the origin took makes it no older.
     fn age(&self) -> Duration {
-        let made = self
-            .date("date")
-            .and_then(Result::ok)
-            .unwrap_or(self.arrived);
-        let apparent = self.arrived.since(made);
+        let apparent = self.arrived.since(self.made());
         // The clock of `Date` counts whole seconds.
         let apparent = if apparent < Duration::from_secs(1) {
             Duration::ZERO

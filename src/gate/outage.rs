@@ -136,10 +136,10 @@ impl OriginGate {
         if let Some(unreported) = place.take_unreported() {
             state.report(unreported, now);
         }
-        let (number, cost) = (place.number, place.cost);
         let released = state.release(&self.metrics, now);
         let (sender, turn) = oneshot::channel();
         let share = Share::of(key);
+        let (number, cost) = (place.number, place.cost);
         let position = (state.gate).put_back(number, share.key.clone(), cost, now, sender);
         state.note_blocked(now);
         let alarms = Alarms::join(self, &mut state, now);

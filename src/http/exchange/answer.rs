@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::failure::{Attempt, Failure};
 use super::forward::{Forward, ResponseKind};
 use super::ratelimit_headers::whole_seconds;
-use super::record::Exception;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
@@ -299,16 +298,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         if !route.settles() {
             return;
         }
-        let billed = cost::billed(&route.cost, head).filter(|cost| *cost != self.record.cost);
-        if let Some(cost) = billed {
-            self.record.cost = cost;
+        let billed = cost::billed(&route.cost, head);
+        let changed = (self.record).settle(route, head.status, billed, &mut self.used);
+        if let Some(cost) = changed {
             in_flight.settle(cost);
-        }
-        if route.refund.iter().any(|it| it.has(head.status)) {
-            self.record.exception = Exception::Refunded;
-            self.used.refund();
-        } else if let Some(cost) = billed {
-            self.used.settle(cost);
         }
     }
 

@@ -235,8 +235,8 @@ fn find<'a>(
     let gate = GateRequest::new(gateway, index, origin, info, cost);
     if let Some(gate) = &gate {
         record.planned = gate.planned().map(Box::new);
-        // Without limits the gate is joined at once.
-        // One that may share the answer of another one need not pass the gate.
+        // Without limits the gate is joined at once. Where a route collapses, a request may get the
+        // answer of another one without the gate.
         let is_asked = !route.limits.is_empty() && route.collapse.is_none();
         if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
             record.limited = Limited::Decided(LimitOutcome::default());

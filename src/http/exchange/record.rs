@@ -1,5 +1,6 @@
 mod gone;
 mod marks;
+mod settle;
 mod shared;
 
 use std::borrow::Cow;

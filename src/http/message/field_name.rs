@@ -139,7 +139,11 @@ impl FieldName {
     }
 }
 
-fn is_like(name: &[u8], known: &[u8]) -> bool {
+/// Whether a name begins like a known one in lower case, with any sign in place of `-`.
+///
+/// Some origins read all such signs alike.
+#[must_use]
+pub fn is_like(name: &[u8], known: &[u8]) -> bool {
     let same = |(one, other): (&u8, &u8)| {
         one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())
     };

@@ -23,7 +23,7 @@ pub mod version;
 pub use body::{BodyDecoder, BodyEncoder, BodyError};
 pub use buffer::Buffer;
 pub use error::{BadRequest, InvalidResponse};
-pub use field_name::FieldName;
+pub use field_name::{FieldName, is_like};
 pub use fields::{Field, FieldTable, Fields, without_blanks};
 pub use framing::BodyLength;
 pub use request::RequestHead;

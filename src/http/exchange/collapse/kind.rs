@@ -9,7 +9,7 @@ use super::super::key;
 use super::super::request_info::RequestInfo;
 use crate::collapse::Preconditions;
 use crate::config::{Collapse, Route};
-use crate::http::message::FieldName;
+use crate::http::message::{FieldName, is_like};
 
 /// The kind of a request: what it asks for, as far as the origin may tell it from others.
 pub(super) struct Kind {
@@ -78,10 +78,7 @@ const OVERRIDING: [&[u8]; 16] = [
 /// Some origins take another method, path or host from a field. Its answer must not be that of
 /// requests without it. Some read another sign, such as `_`, as `-`.
 fn meaning(name: &[u8], value: &[u8]) -> Meaning {
-    let is_same = |(one, other): (&u8, &u8)| {
-        one.eq_ignore_ascii_case(other) || *other == b'-' && !one.is_ascii_alphanumeric()
-    };
-    let is = |known: &[u8]| name.len() == known.len() && name.iter().zip(known).all(is_same);
+    let is = |known: &[u8]| name.len() == known.len() && is_like(name, known);
     match name.len() {
         5 if is(b"range") => Meaning::Less,
         8 if is(b"if-range") => Meaning::Less,

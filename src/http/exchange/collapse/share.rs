@@ -9,14 +9,13 @@ use tokio::time::timeout;
 use super::super::admitted::{Admitted, BeforeGate, Decision, Leading, Onward};
 use super::super::gate::GateRequest;
 use super::super::pass_gate::pass_gate;
-use super::super::record::{Exception, RequestRecord};
+use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::super::request_info::RequestInfo;
 use super::super::worker::Worker;
 use super::kind::{kind, preconditions};
 use super::refresh;
 use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
-use crate::gate::GateRejection;
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
 /// A decision that takes time, in a box: most requests need none.
@@ -109,16 +108,7 @@ pub(super) fn answered<'a>(
     record.count_shared(outcome, before.origin);
     let route = before.route;
     let (mut used, _occupied) = before.turns.take(route);
-    let billed = answer.head.billed.filter(|cost| *cost != record.cost);
-    if let Some(cost) = billed {
-        record.cost = cost;
-    }
-    if route.refund.iter().any(|it| it.has(answer.head.status)) {
-        record.exception = Exception::Refunded;
-        used.refund();
-    } else if let Some(cost) = billed {
-        used.settle(cost);
-    }
+    record.settle(route, answer.head.status, answer.head.billed, &mut used);
     Reply::shared(answer, &preconditions(info), record.pacer.now())
 }
 
@@ -204,7 +194,7 @@ fn gave_up<'a>(
     let Some(gate) = before.gate else {
         return Reply::of_status(503);
     };
-    let (rejection, at_gate): (GateRejection, _) = gate.give_up(span);
+    let (rejection, at_gate) = gate.give_up(span);
     record.shared = SharedOutcome::Alone;
     record.at_gate = Some(at_gate);
     Reply::rejected_at_gate(route, &rejection)

@@ -1,0 +1,32 @@
+//! What the answer to a request makes of its charges.
+
+use super::{Exception, RequestRecord};
+use crate::config::Route;
+use crate::http::exchange::cost::UsedTurns;
+use crate::limit::Cost;
+
+impl RequestRecord<'_> {
+    /// Settles what the request was charged in its zones, by the status of its answer and by what
+    /// the answer says that it costs.
+    ///
+    /// Returns that cost if it is another one than was charged.
+    pub(in crate::http::exchange) fn settle(
+        &mut self,
+        route: &Route,
+        status: u16,
+        billed: Option<Cost>,
+        used: &mut UsedTurns<'_>,
+    ) -> Option<Cost> {
+        let billed = billed.filter(|cost| *cost != self.cost);
+        if let Some(cost) = billed {
+            self.cost = cost;
+        }
+        if route.refund.iter().any(|it| it.has(status)) {
+            self.exception = Exception::Refunded;
+            used.refund();
+        } else if let Some(cost) = billed {
+            used.settle(cost);
+        }
+        billed
+    }
+}
