@@ -92,8 +92,7 @@ impl Translation<'_> {
             (known, pattern) => known == pattern,
         };
         if found.iter().any(|known| is_same(&known.pattern)) {
-            let message = format!("location {shown} is defined already; this one is left out");
-            return self.notes.add(place, message);
+            return self.defined_already(one);
         }
         let bare = redirected(beside, path);
         let refused = |bare: &str, status| Location {
@@ -171,11 +170,7 @@ impl Translation<'_> {
         if let Some(text) = exact.clone().filter(|_| is_open)
             && let Some(action) = self.forwarded(one, None)
         {
-            let pattern = Pattern::Regex {
-                text,
-                within: within.map(str::to_owned),
-            };
-            return found.push(one.route(pattern, action, &self.notes));
+            return self.add_regex(one, text, action, found);
         }
         let Some(protection) = protection else {
             if exact.is_none() {
@@ -191,12 +186,25 @@ impl Translation<'_> {
             self.notes.add(place, format!("location {shown}: drip has no such regular expression; it refuses the paths of {wider}, which are more"));
             wider
         });
+        self.add_regex(one, text, Action::Refuse(protection.status), found);
+    }
+
+    /// Adds the route of a regular expression. Of two that are equal, nginx takes the first.
+    fn add_regex(&mut self, one: &One, text: String, action: Action, found: &mut Vec<Location>) {
         let pattern = Pattern::Regex {
             text,
-            within: within.map(str::to_owned),
+            within: one.around.within.map(str::to_owned),
         };
-        let action = Action::Refuse(protection.status);
+        if found.iter().any(|known| known.pattern == pattern) {
+            return self.defined_already(one);
+        }
         found.push(one.route(pattern, action, &self.notes));
+    }
+
+    fn defined_already(&mut self, one: &One) {
+        let shown = one.shown();
+        let message = format!("location {shown} is defined already; this one is left out");
+        self.notes.add(one.directive.place, message);
     }
 
     fn not_a_path(&mut self, one: &One) {
