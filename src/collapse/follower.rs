@@ -2,12 +2,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::sync::oneshot;
 
 use super::flight::Flight;
-use super::kinds::FlightId;
+use super::kinds::{FlightId, KindKey};
 use super::{Leader, SharedAnswer, SharedAnswers};
 use crate::limit::Moment;
 
@@ -15,10 +15,12 @@ use crate::limit::Moment;
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<SharedAnswers>,
-    key: Box<[u8]>,
+    key: KindKey,
     number: u64,
     told: oneshot::Receiver<Followed>,
     flight: Arc<Flight>,
+    /// Whether it knows what becomes of it, and so follows no more.
+    is_told: bool,
 }
 
 /// What becomes of a request that followed.
@@ -29,7 +31,9 @@ pub enum Followed {
     /// It gets this stale answer, because the origin failed.
     Stale(Arc<SharedAnswer>),
     /// It leads now: the one before it failed.
-    Lead(Leader),
+    ///
+    /// Boxed: few do.
+    Lead(Box<Leader>),
     /// It goes to the origin for itself.
     Alone(Release),
 }
@@ -60,17 +64,18 @@ impl Drop for Release {
 impl Follower {
     pub(super) fn new(
         shared: &Arc<SharedAnswers>,
-        key: &[u8],
+        key: KindKey,
         number: u64,
         told: oneshot::Receiver<Followed>,
         flight: Arc<Flight>,
     ) -> Self {
         Self {
             shared: Arc::clone(shared),
-            key: key.into(),
+            key,
             number,
             told,
             flight,
+            is_told: false,
         }
     }
 
@@ -86,13 +91,15 @@ impl Future for Follower {
     type Output = Option<Followed>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.told).poll(cx).map(Result::ok)
+        let told = ready!(Pin::new(&mut self.told).poll(cx));
+        self.is_told = true;
+        Poll::Ready(told.ok())
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        if self.shared.leave(&self.key, self.number) {
+        if !self.is_told && self.shared.leave(&self.key, self.number) {
             self.flight.tell_alone();
         }
     }

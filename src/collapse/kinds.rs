@@ -5,13 +5,14 @@
 //! themselves in the order in which they came, each as soon as the one before it has joined the
 //! queue of the origin.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
+use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
 
@@ -44,8 +45,8 @@ pub enum Lookup<A> {
     Kept(A),
     /// It gets this answer, which is stale. With a flight, the answer is fetched anew behind it.
     Stale(A, Option<FlightId>),
-    /// It waits for another one; the number names it among those that follow.
-    Follow(u64),
+    /// It waits for another one. The number names it among those that follow.
+    Follow(KindKey, u64),
     /// It goes to the origin, and others wait for it.
     Lead(FlightId),
     /// It goes to the origin for itself.
@@ -65,26 +66,15 @@ pub enum Failed<A, W> {
     Over,
 }
 
-/// The followers of one leader, in the order in which they came.
+/// A request that leads, and those that follow it.
 #[derive(Debug)]
 struct Flight<W, S> {
+    /// The key under which this stands.
+    key: KindKey,
     number: u64,
     state: S,
-    followers: BTreeMap<u64, Waiting<W>>,
+    followers: Followers<W>,
     failures: u8,
-}
-
-#[derive(Debug)]
-struct Waiting<W> {
-    waiter: W,
-    /// Whether its answer could be that of the others, should its leader fail.
-    may_lead: bool,
-}
-
-impl<W, S> Flight<W, S> {
-    fn into_waiters(self) -> Vec<W> {
-        self.followers.into_values().map(|it| it.waiter).collect()
-    }
 }
 
 #[derive(Debug)]
@@ -166,9 +156,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;
             let waiter = wait(&flight.state);
-            let waiting = Waiting { waiter, may_lead };
-            flight.followers.insert(self.next, waiting);
-            return Lookup::Follow(self.next);
+            flight.followers.push(self.next, waiter, may_lead);
+            return Lookup::Follow(Arc::clone(&flight.key), self.next);
         }
         if may_lead {
             Lookup::Lead(self.begin(key))
@@ -179,13 +168,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
 
     fn begin(&mut self, key: &[u8]) -> FlightId {
         self.next += 1;
+        let key = KindKey::from(key);
         let flight = Flight {
+            key: Arc::clone(&key),
             number: self.next,
             state: S::default(),
-            followers: BTreeMap::new(),
+            followers: Followers::default(),
             failures: 0,
         };
-        let key = KindKey::from(key);
         self.flights.insert(Arc::clone(&key), flight);
         FlightId {
             key,
@@ -227,7 +217,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         } else {
             self.forget(&id.key);
         }
-        flight.map_or_else(Vec::new, Flight::into_waiters)
+        flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
 
     /// The answer may not be shared: those that wait go on by themselves.
@@ -247,7 +237,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if next.is_none() {
             self.flights.remove(&id.key);
         }
-        next.map(|it| it.1.waiter)
+        next
     }
 
     /// The leader failed: it got no answer, or one that says that the origin failed.
@@ -274,7 +264,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             *retry_at = Some(now + RETRY_AFTER);
             let answer = answer.clone();
             let flight = self.flights.remove(&id.key);
-            return Failed::Stale(answer, flight.map_or_else(Vec::new, Flight::into_waiters));
+            let followers = flight.map(|flight| flight.followers.into_waiters());
+            return Failed::Stale(answer, followers.unwrap_or_default());
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
             return Failed::Over;
@@ -287,16 +278,13 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.unshareable(id, now);
             return Failed::Alone;
         }
-        let number = flight.followers.iter().find(|it| it.1.may_lead);
-        let number = number.map(|it| *it.0);
-        let next = number.and_then(|number| flight.followers.remove_entry(&number));
-        let Some((number, next)) = next else {
+        let Some((number, next)) = flight.followers.pop_leader() else {
             return Failed::Alone;
         };
         // Its number as a follower is that of no other leader.
         (flight.number, flight.failures) = (number, failures);
         let key = Arc::clone(&id.key);
-        Failed::Next(next.waiter, FlightId { key, number })
+        Failed::Next(next, FlightId { key, number })
     }
 
     /// One that followed leaves. Returns whether nobody follows any more.
@@ -304,8 +292,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         let Some(flight) = self.flights.get_mut(key) else {
             return false;
         };
-        let left = flight.followers.remove(&follower);
-        left.is_some() && flight.followers.is_empty()
+        flight.followers.remove(follower) && flight.followers.is_empty()
     }
 
     /// Until when the answer serves that is forgotten next. `None`: the next entry has none.

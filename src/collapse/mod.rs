@@ -8,12 +8,14 @@
 //! | `answer` | a complete answer, and the memory that it takes |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
+//! | `followers` | the line of those who wait |
 
 mod answer;
 mod date;
 mod directives;
 mod flight;
 mod follower;
+mod followers;
 mod kinds;
 mod leader;
 mod present;
@@ -152,7 +154,7 @@ impl SharedAnswers {
             Lookup::Kept(answer) => Share::Kept(answer),
             Lookup::Stale(answer, id) => Share::Stale(answer, id.map(leader)),
             Lookup::Lead(id) => Share::Lead(leader(id)),
-            Lookup::Follow(number) => match waits {
+            Lookup::Follow(key, number) => match waits {
                 Some((told, flight)) => {
                     Share::Follow(Follower::new(self, key, number, told, flight))
                 }
@@ -211,7 +213,7 @@ impl SharedAnswers {
                 leader.flight.set_departed(None);
                 let promoted = leader.next(id);
                 // If it has left, the one behind it is next: see the drop of what is not sent.
-                let _left = next.send(Followed::Lead(promoted));
+                let _left = next.send(Followed::Lead(Box::new(promoted)));
             }
             Failed::Alone => self.release(&leader.id),
             Failed::Over => {}

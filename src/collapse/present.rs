@@ -56,11 +56,11 @@ impl Preconditions<'_> {
             return is_listed(tags, own);
         }
         let date = |value| parse_date(value, head.arrived);
-        let since = self.if_modified_since.and_then(date);
+        let Some(since) = self.if_modified_since.and_then(date) else {
+            return false;
+        };
         let modified = head.fields.first("last-modified").and_then(date);
-        since
-            .zip(modified)
-            .is_some_and(|(since, modified)| modified <= since)
+        modified.is_some_and(|modified| modified <= since)
     }
 
     /// Whether `If-Range` lets the range count: only for exactly this answer.

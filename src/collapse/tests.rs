@@ -123,7 +123,7 @@ fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
 
 fn promoted(follower: &mut Follower) -> Leader {
     match told(follower) {
-        Some(Followed::Lead(leader)) => leader,
+        Some(Followed::Lead(leader)) => *leader,
         other => panic!("{other:?}"),
     }
 }

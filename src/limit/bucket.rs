@@ -129,9 +129,11 @@ impl Bucket {
     #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
-        let tail = self.tail.max(line(rate, now) - request);
+        // From the line on, because a short way is divided quickly.
+        let level = (self.tail - line(rate, now)).max(-request);
         let charged = (i128::from(others) + 1) * request;
-        moment(rate, tail + charged - Ceiling::new(rate, limit).accepted).max(now)
+        let ahead = level + charged - Ceiling::new(rate, limit).accepted;
+        now + Duration::from_nanos(moment(rate, ahead).as_nanos())
     }
 
     /// The level at `now`, without a new request.

@@ -69,7 +69,7 @@ impl Table {
     /// A request that follows; returns its number among those that follow.
     fn follow(&mut self, now: u64, may_lead: bool) -> u64 {
         match self.ask_with(KEY, now, may_lead) {
-            Lookup::Follow(number) => number,
+            Lookup::Follow(_, number) => number,
             other => panic!("{other:?}"),
         }
     }
@@ -127,7 +127,7 @@ fn kinds_do_not_know_each_other() {
     let other = table.lead_of(b"b", 0);
     assert_eq!(table.complete(&id, 1, 1), [0; 0]);
     assert_eq!(table.ask_with(b"a", 2, true), Lookup::Kept(1));
-    assert!(matches!(table.ask_with(b"b", 2, true), Lookup::Follow(_)));
+    assert!(matches!(table.ask_with(b"b", 2, true), Lookup::Follow(..)));
     assert!(matches!(table.ask_with(b"", 2, true), Lookup::Lead(_)));
     assert_eq!(table.complete(&other, 2, 3), [1]);
 }

@@ -208,7 +208,7 @@ impl World {
                     self.flies(id, kind, None);
                 }
             }
-            Lookup::Follow(number) => {
+            Lookup::Follow(_, number) => {
                 assert_eq!(does, Does::Follow);
                 self.counts.count("followed");
                 self.followers.push(Follower { request, number });

@@ -2,13 +2,15 @@
 
 use std::cell::Cell;
 
+use smallvec::SmallVec;
+
 use super::super::client::split_unquoted;
 use super::super::cookies;
 use super::super::heads;
 use super::super::key;
 use super::super::request_info::RequestInfo;
 use crate::collapse::Preconditions;
-use crate::config::{Collapse, Route};
+use crate::config::{Collapse, Route, is_field};
 use crate::http::message::{FieldName, is_like};
 
 /// The kind of a request: what it asks for, as far as the origin may tell it from others.
@@ -32,6 +34,15 @@ impl Kind {
     /// Whether its own answer could be that of the others.
     pub(super) fn may_lead(&self) -> bool {
         self.is_get && !self.asks_less
+    }
+
+    /// What the request asks for beside the thing itself.
+    pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
+        if self.asks_less {
+            preconditions(info)
+        } else {
+            Preconditions::default()
+        }
     }
 }
 
@@ -87,7 +98,11 @@ fn meaning(name: &[u8], value: &[u8]) -> Meaning {
         13 if is(b"cache-control") && forbids_storing(value) => Meaning::Own,
         17 if is(b"if-modified-since") => Meaning::Less,
         19 if is(b"if-unmodified-since") || is(b"proxy-authorization") => Meaning::Own,
-        6.. if OVERRIDING.iter().any(|known| is(known)) => Meaning::Own,
+        6.. if matches!(name[0], b'x' | b'X' | b'f' | b'F')
+            && OVERRIDING.iter().any(|known| is(known)) =>
+        {
+            Meaning::Own
+        }
         _ => Meaning::None,
     }
 }
@@ -113,6 +128,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
         return None;
     }
     let mut asks_less = false;
+    let mut varying = Varying::new();
     for (known, name, value) in info.fields().iter() {
         match known {
             FieldName::Authorization => return None,
@@ -126,8 +142,12 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
             },
             _ => {}
         }
+        let is_wanted = |wanted: &String| is_field(wanted, name, info.underscores);
+        if let Some(wanted) = collapse.vary.iter().position(is_wanted) {
+            varying.push((wanted, value));
+        }
     }
-    let key = kind_key(collapse, route, info);
+    let key = kind_key(collapse, route, info, &varying);
     Some(Kind {
         key,
         asks_less,
@@ -146,59 +166,81 @@ fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
         .any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
 }
 
+/// The values of the fields that are in `vary`, each with the index of its name there.
+type Varying<'a> = SmallVec<[(usize, &'a [u8]); 4]>;
+
 /// Each part of the key has its length before it, so no two requests make the same bytes of
 /// different parts.
-fn kind_key(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Vec<u8> {
+fn kind_key(
+    collapse: &Collapse,
+    route: &Route,
+    info: &RequestInfo<'_>,
+    varying: &[(usize, &[u8])],
+) -> Vec<u8> {
     let mut bytes = SCRATCH.take();
     bytes.clear();
     bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
-    let put = |bytes: &mut Vec<u8>, part: &dyn Fn(&mut Vec<u8>)| {
-        let start = bytes.len();
-        bytes.extend_from_slice(&[0; 4]);
-        part(bytes);
-        let length = u32::try_from(bytes.len() - start - 4).unwrap_or(u32::MAX);
-        bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
-    };
     collapse.key.fill_into(&mut bytes, |variable, bytes| {
-        put(bytes, &|bytes| key::add(bytes, variable, info, route));
+        put(bytes, |bytes| key::add(bytes, variable, info, route));
     });
-    // What the origin gets as the host, and what a trusted proxy says of the client's own request.
-    put(&mut bytes, &|bytes| {
-        let named = info.head.named_host().unwrap_or_default();
-        bytes.extend(named.iter().map(u8::to_ascii_lowercase));
-    });
-    let fields = || info.fields().iter();
-    if info.client.trusted {
-        for (known, name, value) in fields() {
-            if known == FieldName::Forwarded {
-                put(&mut bytes, &|bytes| {
-                    for pair in pairs_beside_client(value) {
-                        put(bytes, &|bytes| bytes.extend_from_slice(pair));
-                    }
-                });
-            }
-            let is_same_for_all = matches!(
-                known,
-                FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
-            );
-            if is_same_for_all && !names_client(name) {
-                put(&mut bytes, &|bytes| {
-                    bytes.extend(name.iter().map(u8::to_ascii_lowercase));
-                });
-                put(&mut bytes, &|bytes| bytes.extend_from_slice(value));
-            }
-        }
+    // What the origin gets as the host.
+    let named = info.head.named_host().unwrap_or_default();
+    // Most clients send it as it is compared.
+    if named == info.host.as_bytes() {
+        put(&mut bytes, |bytes| bytes.extend_from_slice(named));
+    } else {
+        put(&mut bytes, |bytes| put_lower(bytes, named));
     }
-    for wanted in &collapse.vary {
+    if info.client.trusted {
+        add_vouched(&mut bytes, info);
+    }
+    for nth in 0..collapse.vary.len() {
         // A field that is empty is not one that is absent.
         let mut count = 0_u32;
-        for value in info.named(wanted) {
-            put(&mut bytes, &|bytes| bytes.extend_from_slice(value));
+        for (_, value) in varying.iter().filter(|(wanted, _)| *wanted == nth) {
+            put(&mut bytes, |bytes| bytes.extend_from_slice(value));
             count += 1;
         }
         bytes.extend_from_slice(&count.to_le_bytes());
     }
     bytes
+}
+
+/// Appends what `part` appends, behind its length.
+#[inline]
+fn put(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; 4]);
+    part(bytes);
+    let length = u32::try_from(bytes.len() - start - 4).unwrap_or(u32::MAX);
+    bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
+    let start = bytes.len();
+    bytes.extend_from_slice(text);
+    bytes[start..].make_ascii_lowercase();
+}
+
+/// Appends what a trusted proxy says of the client's own request.
+fn add_vouched(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
+    for (known, name, value) in info.fields().iter() {
+        if known == FieldName::Forwarded {
+            put(bytes, |bytes| {
+                for pair in pairs_beside_client(value) {
+                    put(bytes, |bytes| bytes.extend_from_slice(pair));
+                }
+            });
+        }
+        let is_same_for_all = matches!(
+            known,
+            FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
+        );
+        if is_same_for_all && !names_client(name) {
+            put(bytes, |bytes| put_lower(bytes, name));
+            put(bytes, |bytes| bytes.extend_from_slice(value));
+        }
+    }
 }
 
 /// Whether a field of a trusted proxy names the client, as `X-Real-IP` does. It is another one for

@@ -15,7 +15,8 @@ use super::super::request_info::RequestInfo;
 use super::super::worker::Worker;
 use super::kind::{kind, preconditions};
 use super::refresh;
-use crate::collapse::{Followed, Follower, Release, Share, SharedAnswer};
+use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
+use crate::limit::Moment;
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
 /// A decision that takes time, in a box: most requests need none.
@@ -40,18 +41,18 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     let Some((collapse, shared, kind)) = kind else {
         return alone(worker, before, record, None);
     };
-    let now = worker.pacer.now();
+    let now = asked_at(worker, &before, record);
     match shared.ask(&kind.key, collapse, kind.may_lead(), now) {
         Share::Kept(answer) => {
-            let kept = SharedOutcome::Kept;
-            Ok(Err(answered(kept, answer, before, info, record)))
+            let (kept, wanted) = (SharedOutcome::Kept, kind.preconditions(info));
+            Ok(Err(answered(kept, answer, before, &wanted, record, now)))
         }
         Share::Stale(answer, leader) => {
             if let Some(leader) = leader {
                 refresh::start(worker, info, leader);
             }
-            let stale = SharedOutcome::Stale;
-            Ok(Err(answered(stale, answer, before, info, record)))
+            let (stale, wanted) = (SharedOutcome::Stale, kind.preconditions(info));
+            Ok(Err(answered(stale, answer, before, &wanted, record, now)))
         }
         Share::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
@@ -60,6 +61,15 @@ pub(in super::super) fn share<'w, 'a: 'w>(
         }
         Share::Follow(follower) => Err(Box::pin(follow(worker, info, follower, before, record))),
         Share::Alone => alone(worker, before, record, None),
+    }
+}
+
+/// The present moment. The clock is not read again for a request that just had its turns.
+fn asked_at(worker: &Worker, before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
+    if before.turns.is_empty() {
+        worker.pacer.now()
+    } else {
+        before.turns.granted_at(record.began)
     }
 }
 
@@ -102,14 +112,15 @@ pub(super) fn answered<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
     before: BeforeGate<'a>,
-    info: &RequestInfo<'a>,
+    wanted: &Preconditions<'_>,
     record: &mut RequestRecord<'a>,
+    now: Moment,
 ) -> Reply<'a> {
     record.count_shared(outcome, before.origin);
     let route = before.route;
     let (mut used, _occupied) = before.turns.take(route);
     record.settle(route, answer.head.status, answer.head.billed, &mut used);
-    Reply::shared(answer, &preconditions(info), record.pacer.now())
+    Reply::shared(answer, wanted, now)
 }
 
 /// Waits for the answer of another request.
@@ -132,15 +143,17 @@ async fn follow<'a>(
     }
     match told {
         Ok(Some(Followed::Answer(answer))) => {
-            let follower = SharedOutcome::Follower;
-            Err(answered(follower, answer, before, info, record))
+            let (follower, wanted) = (SharedOutcome::Follower, preconditions(info));
+            Err(answered(follower, answer, before, &wanted, record, now))
         }
         Ok(Some(Followed::Stale(answer))) => {
-            Err(answered(SharedOutcome::Stale, answer, before, info, record))
+            let (stale, wanted) = (SharedOutcome::Stale, preconditions(info));
+            Err(answered(stale, answer, before, &wanted, record, now))
         }
         Ok(Some(Followed::Lead(leader))) => {
             note_followed(&mut before, now.since(began), departed.is_none());
             record.shared = SharedOutcome::Leader;
+            let leader = *leader;
             Ok(Onward::Leads(Box::new(Leading { before, leader })))
         }
         Ok(Some(Followed::Alone(release))) => {

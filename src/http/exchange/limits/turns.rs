@@ -25,7 +25,7 @@ impl<'r> Turns<'r> {
     }
 
     /// When the last of them was granted; not before `began`.
-    pub(super) fn granted_at(&self, began: Moment) -> Moment {
+    pub(in super::super) fn granted_at(&self, began: Moment) -> Moment {
         let granted = self.iter().map(|turn| turn.grant().at);
         granted.fold(began, Moment::max)
     }

@@ -1,0 +1,111 @@
+//! Those who wait for one answer, in the order in which they came.
+
+use std::collections::VecDeque;
+
+/// Those who wait for one answer, in the order in which they came.
+///
+/// One that leaves is only marked, so that to come and to be answered costs no more than a line
+/// does. The marks take no more room than those who wait.
+#[derive(Debug)]
+pub(super) struct Followers<W> {
+    /// Their numbers go up.
+    line: VecDeque<Follower<W>>,
+    /// How many of them have not left.
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct Follower<W> {
+    number: u64,
+    /// `None`: it has left.
+    waiter: Option<W>,
+    /// Whether its answer could be that of the others, should its leader fail.
+    may_lead: bool,
+}
+
+impl<W> Default for Followers<W> {
+    fn default() -> Self {
+        Self {
+            line: VecDeque::new(),
+            waiting: 0,
+        }
+    }
+}
+
+impl<W> Followers<W> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// `number`: above that of all who came before.
+    pub(super) fn push(&mut self, number: u64, waiter: W, may_lead: bool) {
+        self.waiting += 1;
+        self.line.push_back(Follower {
+            number,
+            waiter: Some(waiter),
+            may_lead,
+        });
+    }
+
+    /// Takes the first one.
+    pub(super) fn pop_first(&mut self) -> Option<W> {
+        let first = std::iter::from_fn(|| self.line.pop_front()).find_map(|it| it.waiter);
+        self.waiting -= usize::from(first.is_some());
+        first
+    }
+
+    /// Takes the first one that may lead, with its number.
+    pub(super) fn pop_leader(&mut self) -> Option<(u64, W)> {
+        let may_lead = |it: &&mut Follower<W>| it.may_lead && it.waiter.is_some();
+        let next = self.line.iter_mut().find(may_lead)?;
+        let taken = (next.number, next.waiter.take()?);
+        self.has_left();
+        Some(taken)
+    }
+
+    /// Returns whether it was there.
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        let found = self.line.binary_search_by_key(&number, |it| it.number);
+        let follower = found.ok().and_then(|at| self.line.get_mut(at));
+        let left = follower.and_then(|it| it.waiter.take());
+        if left.is_some() {
+            self.has_left();
+        }
+        left.is_some()
+    }
+
+    pub(super) fn into_waiters(self) -> Vec<W> {
+        self.line.into_iter().filter_map(|it| it.waiter).collect()
+    }
+
+    fn has_left(&mut self) {
+        self.waiting -= 1;
+        if self.line.len() > 2 * self.waiting + 8 {
+            self.line.retain(|it| it.waiter.is_some());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_have_left_are_passed_over_and_take_no_room_for_long() {
+        let mut followers = Followers::default();
+        for number in 1..=1000 {
+            followers.push(number, number, number % 2 == 0);
+        }
+        assert!((4..=997).all(|number| followers.remove(number)));
+        assert!(!followers.remove(4));
+        assert!(!followers.remove(1001));
+        assert!(followers.line.len() <= 2 * 6 + 8);
+        assert_eq!(followers.pop_leader(), Some((2, 2)));
+        assert_eq!(followers.pop_first(), Some(1));
+        assert_eq!(followers.pop_first(), Some(3));
+        assert!(followers.remove(998));
+        assert!(!followers.is_empty());
+        followers.push(1001, 1001, true);
+        assert_eq!(followers.into_waiters(), [999, 1000, 1001]);
+    }
+}
