@@ -19,6 +19,7 @@
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
 //! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |
 //! | [`status`] | what is said of all this each second: samples, metrics, headline |
+//! | `remote` | the admin ports of other gateways, as a client reads them |
 //! | [`admin`] | the admin port: API, live page, who may ask |
 //! | [`server`] | accepting, listening sockets, reload, signals, stop |
 //! | [`tools`] | `advise`, `demo`, `import`, `simulate`, `top`, and what they share |
@@ -37,6 +38,7 @@ pub mod jwt;
 pub mod limit;
 pub mod observe;
 pub mod origin;
+mod remote;
 pub mod replay;
 pub mod room;
 pub mod server;

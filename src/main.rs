@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use drip::cli::{advise, check, demo, health, import, init, run, schema, simulate, top};
-use drip::config::DEFAULT_FILE;
+use drip::config::{AdminAddress, DEFAULT_FILE};
 // Takes the place of libc's allocator. Requests allocate on one worker and free on another, many at
 // once. glibc keeps only seven free blocks of a size at hand for that: measured, it costs 7 % more
 // for each request, and 20 % more with a million keys. As a `#[global_allocator]` it would give
@@ -62,10 +62,11 @@ enum Command {
     ///
     /// `?` lists the keys. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same
     /// variable; to change something (pause, rate, dry run, reload), with its `DRIP_ADMIN_TOKEN`.
+    /// Several addresses give one picture of all gateways, which changes nothing.
     Top {
-        /// The address of a gateway's admin port
+        /// The addresses of the admin ports of gateways
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
-        address: top::Address,
+        addresses: Vec<AdminAddress>,
         /// Print the state once as text, also in a terminal
         #[arg(long)]
         once: bool,
@@ -76,7 +77,7 @@ enum Command {
         file: File,
         /// The address of its admin port, if it is not the one in the file
         #[arg(value_name = "ADMIN_ADDRESS")]
-        address: Option<top::Address>,
+        address: Option<AdminAddress>,
     },
 }
 
@@ -158,7 +159,7 @@ fn main() -> ExitCode {
             wanted,
         } => simulate::simulate(&file(named.config), &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
-        Command::Top { address, once } => top::top(&address, once),
+        Command::Top { addresses, once } => top::top(&addresses, once),
         Command::Health {
             file: named,
             address,

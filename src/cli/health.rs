@@ -6,9 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::config;
+use crate::config::{self, AdminAddress};
 use crate::tools::complain::complain;
-use crate::tools::top::Address;
 
 /// Time for the connection, and for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +22,7 @@ const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 909
 ///
 /// Succeeds if it is ready.
 #[must_use]
-pub fn health(address: Option<&Address>, file: &Path) -> ExitCode {
+pub fn health(address: Option<&AdminAddress>, file: &Path) -> ExitCode {
     match find(address, file).and_then(ask) {
         Ok((is_ready, text)) => {
             // The exit code says it, too.
@@ -37,7 +36,7 @@ pub fn health(address: Option<&Address>, file: &Path) -> ExitCode {
     }
 }
 
-fn find(address: Option<&Address>, file: &Path) -> io::Result<SocketAddr> {
+fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     if let Some(address) = address {
         let mut found = address.to_string().to_socket_addrs()?;
         let none = || io::Error::other(format!("{address} has no address"));

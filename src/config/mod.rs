@@ -8,6 +8,7 @@
 //! - [`changes`] says what a reload changes, and [`History`] keeps it.
 //! - [`Watcher`] reports changes of the file.
 
+mod admin_address;
 mod admin_tokens;
 mod byte_rate;
 mod changes;
@@ -41,6 +42,7 @@ mod toml_string;
 mod unclosed;
 mod watch;
 
+pub use admin_address::{AdminAddress, AdminAddressError};
 pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
 pub use byte_rate::ByteRate;
 pub use changes::changes;

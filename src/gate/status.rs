@@ -11,6 +11,8 @@ pub struct GateState {
     pub depth: usize,
     /// Requests at the origin.
     pub in_flight: usize,
+    /// Requests that have left it since the gateway started.
+    pub departures: u64,
     /// The pace now in force, of all gateways that share it.
     pub rate: Option<Rate>,
     /// How it is shared with other gateways; `None`: it is not.
@@ -41,6 +43,7 @@ impl OriginGate {
         let sharing = state.sharing();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
+        let departures = state.gate.departures();
         let classes = state.gate.classes();
         let named = classes.filter(|(class, _)| !class.name.is_empty());
         let classes = named.map(|(class, depth)| (class.clone(), depth)).collect();
@@ -48,6 +51,7 @@ impl OriginGate {
         GateState {
             depth,
             in_flight,
+            departures,
             rate: limits.rate,
             sharing,
             max_in_flight: limits.max_in_flight,

@@ -86,6 +86,14 @@ impl Live {
         Listening { history, samples }
     }
 
+    /// The newest sample; `None` before the first.
+    pub(crate) fn newest(&self) -> Option<Bytes> {
+        self.state()
+            .samples
+            .back()
+            .map(|newest| newest.json.clone())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

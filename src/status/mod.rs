@@ -7,6 +7,7 @@
 //! | `sampler` | the sample of each second |
 //! | `live` | the samples of the last ten minutes, and those who get each new one |
 //! | `headline` | what matters most now, and why |
+//! | `fleet` | one picture of several gateways, of what each says of itself |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
@@ -21,6 +22,7 @@
 mod advisor;
 pub(crate) mod counts;
 pub(crate) mod exposition;
+pub(crate) mod fleet;
 pub(crate) mod gates;
 pub(crate) mod headline;
 mod live;

@@ -1,17 +1,19 @@
 //! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
-mod config;
+pub(super) mod config;
+mod fleet;
 mod headline;
 mod keys;
 pub(super) mod maintenance;
-mod origins;
+pub(super) mod now;
+pub(super) mod origins;
 mod overrides;
 pub(super) mod rooms;
 mod routes;
 mod span;
 mod store;
 pub(super) mod what_if;
-mod zones;
+pub(super) mod zones;
 
 use actix_web::web::{self, ServiceConfig};
 
@@ -73,6 +75,8 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(call)
         .service(empty)
         .service(reading("/api/headline", headline::now))
+        .service(reading("/api/now", now::show))
+        .service(reading("/api/fleet", fleet::show))
         .service(reading("/api/routes", routes::all))
         .service(reading("/api/store", store::show));
 }

@@ -2,12 +2,15 @@ use crate::status::views::{Headline, Plain};
 
 /// What a headline is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
+pub(in crate::status) enum Cause {
     ConnectionsFull,
     NoDescriptors,
     StoreOut,
     StoreRefuses,
     GateAlone,
+    GatewaySilent,
+    OverPart,
+    PlacesWithheld,
     RoomStuck,
     Holding,
     OriginFailing,
@@ -26,6 +29,8 @@ pub(super) enum Cause {
     RoomPolls,
     NoKey,
     LogLost,
+    FilesDiffer,
+    ClocksDiffer,
     FileError,
     Waiting,
     Overridden,
@@ -35,13 +40,16 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    pub(super) fn label(self) -> &'static str {
+    pub(in crate::status) fn label(self) -> &'static str {
         match self {
             Self::ConnectionsFull => "connections_full",
             Self::NoDescriptors => "no_descriptors",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",
+            Self::GatewaySilent => "gateway_silent",
+            Self::OverPart => "over_part",
+            Self::PlacesWithheld => "places_withheld",
             Self::RoomStuck => "room_stuck",
             Self::Holding => "holding",
             Self::OriginFailing => "origin_failing",
@@ -60,6 +68,8 @@ impl Cause {
             Self::RoomPolls => "room_polls",
             Self::NoKey => "no_key",
             Self::LogLost => "log_lost",
+            Self::FilesDiffer => "files_differ",
+            Self::ClocksDiffer => "clocks_differ",
             Self::FileError => "file_error",
             Self::Waiting => "waiting",
             Self::Overridden => "overridden",
@@ -72,7 +82,7 @@ impl Cause {
 
 /// How much a headline matters, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
+pub(in crate::status) enum Severity {
     None,
     Fine,
     Warn,
@@ -80,7 +90,7 @@ pub(super) enum Severity {
 }
 
 impl Severity {
-    pub(super) fn label(self) -> &'static str {
+    pub(in crate::status) fn label(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Fine => "fine",
@@ -90,26 +100,26 @@ impl Severity {
     }
 
     /// Bad or worth a warning.
-    pub(super) fn bad_if(bad: bool) -> Self {
+    pub(in crate::status) fn bad_if(bad: bool) -> Self {
         if bad { Self::Bad } else { Self::Warn }
     }
 }
 
 /// What one rule has found.
-pub(super) struct Finding {
-    pub(super) cause: Cause,
-    pub(super) severity: Severity,
+pub(in crate::status) struct Finding {
+    pub(in crate::status) cause: Cause,
+    pub(in crate::status) severity: Severity,
     /// Of findings with the same cause and severity, the heaviest comes first.
-    pub(super) weight: f64,
-    pub(super) about: Option<Plain>,
-    pub(super) title: String,
-    pub(super) evidence: String,
-    pub(super) remedy: String,
+    pub(in crate::status) weight: f64,
+    pub(in crate::status) about: Option<Plain>,
+    pub(in crate::status) title: String,
+    pub(in crate::status) evidence: String,
+    pub(in crate::status) remedy: String,
 }
 
 impl Finding {
     /// A finding without words yet.
-    pub(super) fn new(cause: Cause, severity: Severity) -> Self {
+    pub(in crate::status) fn new(cause: Cause, severity: Severity) -> Self {
         Self {
             cause,
             severity,
@@ -122,14 +132,14 @@ impl Finding {
     }
 
     /// A finding about a zone or an origin, without words yet.
-    pub(super) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
+    pub(in crate::status) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
         Self {
             about: Some(name.clone()),
             ..Self::new(cause, severity)
         }
     }
 
-    pub(super) fn into_headline(self, also: Vec<Plain>) -> Headline {
+    pub(in crate::status) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),
             severity: self.severity.label().into(),
@@ -145,4 +155,15 @@ impl Finding {
             count: 0,
         }
     }
+}
+
+/// Puts findings in their order: the most urgent first.
+pub(in crate::status) fn in_order(found: &mut [Finding]) {
+    found.sort_by(|a, b| {
+        // What is no warning comes last, whatever it is about.
+        let is_fine = |it: &Finding| it.severity < Severity::Warn;
+        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.cause.cmp(&b.cause));
+        let urgent = urgent.then(b.severity.cmp(&a.severity));
+        urgent.then(b.weight.total_cmp(&a.weight))
+    });
 }

@@ -7,7 +7,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 }
 
 /// A whole number, its digits in groups of three.
-pub(super) fn whole(number: u64) -> String {
+pub(crate) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (nth, digit) in digits.chars().enumerate() {
@@ -60,7 +60,7 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 /// Each word, the last two joined by `and`.
-pub(super) fn listed(words: &[String]) -> String {
+pub(crate) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
         [only] => only.clone(),

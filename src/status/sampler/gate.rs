@@ -48,6 +48,7 @@ impl Gates {
         let Lefts { left, left_after } = Lefts::of(&lefts);
         GateSample {
             depth: state.depth as u64,
+            departures: Some(state.departures),
             rate: gates::rate(settings, &state, Rate::per_second),
             max_in_flight: gates::max_in_flight(settings, &state),
             rejected,

@@ -136,6 +136,9 @@ pub struct GateOutage {
 #[serde(default)]
 pub struct GateSample {
     pub depth: u64,
+    /// Requests that left it since the gateway started; `None` from an older gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub departures: Option<u64>,
     /// In requests a second; `None`: no pace.
     pub rate: FileAndNow<f64>,
     pub max_in_flight: FileAndNow<u64>,

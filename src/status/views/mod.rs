@@ -5,9 +5,12 @@
 //! A reader takes what an older gateway does not send as empty or zero.
 
 mod config;
+mod fleet;
 mod gate;
 mod headline;
+mod now;
 mod origin;
+mod places;
 mod plain;
 mod room;
 mod route;
@@ -18,12 +21,18 @@ mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
+pub use fleet::{
+    Fleet, FleetGate, FleetGatePart, FleetGateway, FleetKey, FleetKeyPart, FleetPlaces,
+    FleetPlacesPart, FleetZone, FleetZonePart,
+};
 pub use gate::{
     BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateRefused,
     GateSample, Sharing,
 };
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
+pub use now::Now;
 pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
+pub use places::Places;
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, Route, RouteSample, Routes};

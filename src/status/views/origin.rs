@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Codes, Gate, GateSample, Latency, Plain, Room, RoomSample, Shared, SharedAnswers, SharedSample,
+    Codes, Gate, GateSample, Latency, Places, Plain, Room, RoomSample, Shared, SharedAnswers,
+    SharedSample,
 };
 
 /// `/api/origins`.
@@ -25,6 +26,9 @@ pub struct Origin {
     pub max_in_flight: Option<u64>,
     /// `None` if the file limits neither its rate nor its places.
     pub gate: Option<Gate>,
+    /// Left out if gateways do not share its places.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places: Option<Places>,
     /// Left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<Room>,

@@ -6,10 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
-use super::address::Address;
-use super::client::{Client, Lost, next, parse, strange};
 use super::sse::{Event, Reader};
-use crate::config::AdminTokens;
+use crate::config::{AdminAddress, AdminTokens};
+use crate::remote::client::{Client, Lost, next, parse, strange};
 use crate::status::views::{Config, History, Origins, Problem, Sample, Zones};
 
 /// Pause between two tries to reach the gateway.
@@ -50,7 +49,7 @@ impl From<Lost> for Stop {
 }
 
 /// Starts a feed of the gateway at `address`, and returns its receiver.
-pub(super) fn listen(address: Address, tokens: Rc<AdminTokens>) -> Receiver<News> {
+pub(super) fn listen(address: AdminAddress, tokens: Rc<AdminTokens>) -> Receiver<News> {
     let (tell, told) = channel(16);
     let feed = Feed {
         client: Client::new(address, tokens),

@@ -1,13 +1,13 @@
 //! `drip top`: the gateway's state in a terminal, updated every second.
 //!
-//! `feed` receives the admin port's samples through `client`. `model` derives values from them,
+//! `feed` receives the admin port's samples through `remote::client`. `model` derives values from them,
 //! `page` holds what the user has chosen, and `view` draws both. Before a `change` is sent, a
-//! `question` is asked.
+//! `question` is asked. Several gateways are shown by `fleet`.
 
-mod address;
 mod change;
-mod client;
+mod columns;
 mod feed;
+mod fleet;
 mod keys;
 mod model;
 mod page;
@@ -25,23 +25,28 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
-pub use self::address::{Address, NoAddress};
-use self::client::Lost;
 use self::feed::News;
 use self::model::Model;
-use crate::config::AdminTokens;
+use crate::config::{AdminAddress, AdminTokens};
+use crate::remote::client::Lost;
 use crate::time::clock;
 use crate::tools::complain::complain;
 
 /// Time to wait for the first sample of a gateway that has just started.
 const FIRST: Duration = Duration::from_secs(3);
 
-/// Shows the gateway whose admin port is at `address`, until told to quit.
+/// Shows the gateways whose admin ports are at `addresses`, until told to quit.
 ///
-/// Shows it once, as text, if `once` is set or the output is not a terminal.
+/// Shows them once, as text, if `once` is set or the output is not a terminal.
 #[must_use]
-pub fn top(address: &Address, once: bool) -> ExitCode {
-    match actix_rt::System::new().block_on(show(address, once)) {
+pub fn top(addresses: &[AdminAddress], once: bool) -> ExitCode {
+    let shown = async {
+        match addresses {
+            [address] => show(address, once).await,
+            several => fleet::show(several, once).await,
+        }
+    };
+    match actix_rt::System::new().block_on(shown) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -52,7 +57,7 @@ pub fn top(address: &Address, once: bool) -> ExitCode {
     }
 }
 
-async fn show(address: &Address, once: bool) -> io::Result<()> {
+async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let tokens = Rc::new(tokens);
     let mut feed = feed::listen(address.clone(), Rc::clone(&tokens));

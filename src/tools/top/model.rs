@@ -7,9 +7,9 @@ mod origins;
 use std::collections::VecDeque;
 
 pub(super) use self::origins::{GateNow, OriginLine, SharedNow};
-use super::client::Lost;
 use super::feed::News;
 use crate::limit::Moment;
+use crate::remote::client::Lost;
 use crate::status::views::{Config, HeavyKey, KeySample, Origin, Plain, Sample, Zone, ZoneSample};
 
 /// Seconds of history that are kept, the same number as the gateway keeps.

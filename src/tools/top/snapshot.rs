@@ -2,17 +2,18 @@
 
 use std::iter;
 
-use super::address::Address;
+use super::columns::columns;
 use super::model::{Model, Sort};
 use super::view::file;
 use super::view::numbers::wait;
 use super::view::trouble::{headline, of_server, store};
 use super::view::zones::COLUMNS;
 use super::view::{overridden, room, shared};
+use crate::config::AdminAddress;
 use crate::status::views::Plain;
 
 /// The whole text. It ends with a line feed.
-pub(super) fn text(address: &Address, model: &Model) -> String {
+pub(super) fn text(address: &AdminAddress, model: &Model) -> String {
     let mut lines = Vec::new();
     if let Some(config) = &model.config {
         let stopping = if model.is_stopping() {
@@ -217,29 +218,4 @@ fn shares(model: &Model) -> Vec<String> {
     lines.extend(columns(&rows, &[0]));
     lines.extend(model.shared_answers().map(shared::kept));
     lines
-}
-
-/// Aligns rows in columns. The columns in `left` are texts, the others numbers.
-fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
-    let count = rows.first().map_or(0, Vec::len);
-    let wide = |text: &str| ratatui::text::Span::raw(text).width();
-    let widest = |at: usize| {
-        rows.iter()
-            .map(|row| wide(&row[at]))
-            .max()
-            .unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..count).map(widest).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate().map(|(at, text)| {
-            let fill = " ".repeat(widths[at] - wide(text));
-            if left.contains(&at) {
-                format!("{text}{fill}")
-            } else {
-                format!("{fill}{text}")
-            }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
 }

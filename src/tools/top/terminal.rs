@@ -10,15 +10,14 @@ use ratatui::crossterm::event::{self, Event};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::address::Address;
 use super::change::Request;
-use super::client::Client;
 use super::feed::News;
 use super::keys;
 use super::model::Model;
 use super::page::Page;
 use super::view::{Paint, View};
-use crate::config::AdminTokens;
+use crate::config::{AdminAddress, AdminTokens};
+use crate::remote::client::Client;
 use crate::server::signals::Signals;
 use crate::time::clock;
 
@@ -28,7 +27,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Restores the terminal when the page ends for any reason.
 ///
 /// After a panic this happens before the report.
-struct Restore;
+pub(super) struct Restore;
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -38,7 +37,7 @@ impl Drop for Restore {
 
 /// Draws what the feed reports, and acts on typed keys, until told to quit.
 pub(super) async fn watch(
-    address: &Address,
+    address: &AdminAddress,
     tokens: Rc<AdminTokens>,
     mut feed: Receiver<News>,
     mut model: Model,
@@ -105,7 +104,7 @@ struct Changer {
 }
 
 impl Changer {
-    fn new(address: Address, tokens: Rc<AdminTokens>) -> (Self, Receiver<Outcome>) {
+    fn new(address: AdminAddress, tokens: Rc<AdminTokens>) -> (Self, Receiver<Outcome>) {
         let (tell, results) = channel(1);
         let client = Rc::new(Client::new(address, tokens));
         (Self { client, tell }, results)
@@ -115,7 +114,8 @@ impl Changer {
     fn send(&self, verb: &'static str, request: Request) {
         let (client, tell) = (Rc::clone(&self.client), self.tell.clone());
         actix_rt::spawn(async move {
-            let result = client.send(&request).await;
+            let Request { method, path, body } = request;
+            let result = client.send(method, &path, body).await;
             // The page may have ended.
             let _ended = tell.send((verb, result)).await;
         });
@@ -127,7 +127,7 @@ fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {
 }
 
 /// Keyboard input. The thread that reads it ends with the process.
-fn input() -> Receiver<io::Result<Event>> {
+pub(super) fn input() -> Receiver<io::Result<Event>> {
     let (tell, told) = channel(16);
     thread::spawn(move || {
         loop {

@@ -165,6 +165,7 @@ const UNSEEN: &[&str] = &[
     "cannot count at this rate in this store",
     "class: the value does not fit here",
     "is there twice; remove one",
+    "at most 32 gateways; found",
     "no entry of listen in [server] has the name",
     // A room.
     "it has no secret to sign tickets with",

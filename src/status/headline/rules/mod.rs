@@ -25,7 +25,7 @@ use self::process::{connections_full, log_lost, no_descriptors};
 use self::rooms::{long_wait, overridden_room, paused_room, polls, stuck, turns_lost};
 use self::untrusted_proxy::untrusted_proxy;
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
-use super::finding::{Cause, Finding, Severity};
+use super::finding::{Cause, Finding, Severity, in_order};
 use super::recent::{Recent, of_class, sum};
 use super::words::{count, listed, pace, part, seconds, sentence, whole};
 use crate::status::views::{Headline, OriginSample, Plain, Sample};
@@ -86,13 +86,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
     }
     found.extend(file_error(now));
-    found.sort_by(|a, b| {
-        // What is no warning comes last, whatever it is about.
-        let is_fine = |it: &Finding| it.severity < Severity::Warn;
-        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.cause.cmp(&b.cause));
-        let urgent = urgent.then(b.severity.cmp(&a.severity));
-        urgent.then(b.weight.total_cmp(&a.weight))
-    });
+    in_order(&mut found);
     let mut found = found.into_iter();
     let headline = match found.next() {
         Some(mut first) => {

@@ -13,7 +13,7 @@ pub(super) mod room;
 mod settings;
 pub(super) mod shared;
 pub(super) mod trouble;
-mod wrap;
+pub(super) mod wrap;
 pub(super) mod zones;
 
 use ratatui::Frame;
@@ -22,9 +22,9 @@ use ratatui::widgets::{Block, Paragraph};
 
 pub(super) use self::header::file;
 pub(super) use self::paint::Paint;
-use super::address::Address;
 use super::model::Model;
 use super::page::{Page, Panel};
+use crate::config::AdminAddress;
 use crate::limit::Moment;
 
 /// Columns and lines at which all panels fit.
@@ -37,7 +37,7 @@ const TALL: u16 = 20;
 
 /// What is drawn.
 pub(super) struct View<'a> {
-    pub(super) address: &'a Address,
+    pub(super) address: &'a AdminAddress,
     /// The live model. The header shows its connection even while the page is frozen.
     pub(super) model: &'a Model,
     pub(super) page: &'a Page,

@@ -16,31 +16,31 @@ impl Paint {
     }
 
     #[cfg(test)]
-    pub(super) fn none() -> Self {
+    pub(in crate::tools::top) fn none() -> Self {
         Self { colours: false }
     }
 
-    pub(super) fn strong() -> Style {
+    pub(in crate::tools::top) fn strong() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    pub(super) fn faint() -> Style {
+    pub(in crate::tools::top) fn faint() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    pub(super) fn good(self) -> Style {
+    pub(in crate::tools::top) fn good(self) -> Style {
         self.colour(Color::Green)
     }
 
-    pub(super) fn bad(self) -> Style {
+    pub(in crate::tools::top) fn bad(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    pub(super) fn mark(self) -> Style {
+    pub(in crate::tools::top) fn mark(self) -> Style {
         self.colour(Color::Yellow)
     }
 
-    pub(super) fn water(self) -> Style {
+    pub(in crate::tools::top) fn water(self) -> Style {
         self.colour(Color::Cyan)
     }
 

@@ -4,10 +4,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;
 
-use super::super::client::Lost;
 use super::super::feed::News;
 use super::super::keys::Action;
 use super::*;
+use crate::remote::client::Lost;
 
 fn zones() -> News {
     let zone = |name: &str, rate: &str| {

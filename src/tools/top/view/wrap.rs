@@ -8,7 +8,7 @@ const MAX_LINES: usize = 6;
 /// The lines of a text that is broken at spaces, and within words that are too wide for a line.
 ///
 /// A text that needs more than [`MAX_LINES`] ends with "...".
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::tools::top) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(4);
     let mut lines = vec![String::new()];
     let mut used = 0;

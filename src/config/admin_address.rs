@@ -5,32 +5,41 @@ use http::uri::Authority;
 use thiserror::Error;
 
 /// The address of a gateway's admin port: a host and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address(Authority);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AdminAddress(Authority);
 
 /// Error for a text that is not the address of an admin port.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090")]
-pub struct NoAddress;
+pub struct AdminAddressError;
 
-impl FromStr for Address {
-    type Err = NoAddress;
+impl FromStr for AdminAddress {
+    type Err = AdminAddressError;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
+    fn from_str(text: &str) -> Result<Self, AdminAddressError> {
         let rest = text.strip_prefix("http://").unwrap_or(text);
         let authority: Authority = rest
             .strip_suffix('/')
             .unwrap_or(rest)
             .parse()
-            .map_err(|_| NoAddress)?;
+            .map_err(|_| AdminAddressError)?;
         let whole = !authority.host().is_empty() && authority.port_u16().is_some();
         // The part before an @ would be a secret on the command line. drip does not need it.
         let usable = whole && !authority.as_str().contains('@');
-        usable.then_some(Self(authority)).ok_or(NoAddress)
+        usable.then_some(Self(authority)).ok_or(AdminAddressError)
     }
 }
 
-impl Display for Address {
+impl AdminAddress {
+    /// Such as `http://127.0.0.1:9090`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{self}")
+    }
+}
+
+/// Such as `127.0.0.1:9090`.
+impl Display for AdminAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -48,7 +57,7 @@ mod tests {
             ("http://[::1]:9090/", "[::1]:9090"),
             ("gateway.example:80", "gateway.example:80"),
         ] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), address);
+            assert_eq!(text.parse::<AdminAddress>().unwrap().to_string(), address);
         }
     }
 
@@ -64,7 +73,11 @@ mod tests {
             "a@127.0.0.1:9090",
             "http://127.0.0.1:9090/metrics",
         ] {
-            assert_eq!(text.parse::<Address>(), Err(NoAddress), "{text}");
+            assert_eq!(
+                text.parse::<AdminAddress>(),
+                Err(AdminAddressError),
+                "{text}"
+            );
         }
     }
 }

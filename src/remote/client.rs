@@ -7,17 +7,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use awc::ClientResponse;
-use awc::error::{ConnectError, SendRequestError};
-use awc::http::{StatusCode, header};
+use awc::error::{ConnectError, PayloadError, SendRequestError};
+use awc::http::{Method, StatusCode, header};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-use super::address::Address;
-use super::change::Request;
-use crate::config::AdminTokens;
+use crate::config::{AdminAddress, AdminTokens};
 use crate::status::views::{Plain, Problem};
 
 /// Timeout for an answer and between two events. An event comes every second.
@@ -28,7 +26,7 @@ const MAX_SIZE: usize = 64 << 20;
 
 /// Why the gateway cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(super) enum Lost {
+pub(crate) enum Lost {
     #[error("{0}")]
     Unreachable(String),
     #[error("no answer in time")]
@@ -51,26 +49,45 @@ pub(super) enum Lost {
     Refused(&'static str, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
     Strange(&'static str, Plain),
+    #[error("its answer to {0} has more than {1} bytes")]
+    TooLarge(&'static str, usize),
 }
 
 impl Lost {
+    /// Why a gateway cannot read another one, whose tokens are those of its own environment.
+    pub(crate) fn at_gateway(&self) -> String {
+        match self {
+            Self::NoToken => {
+                "it wants a token to be read: give all gateways the same DRIP_ADMIN_READ_TOKEN, the only token that they send to each other".to_owned()
+            }
+            Self::UnknownToken(_) => {
+                "it does not know the token in DRIP_ADMIN_READ_TOKEN of this gateway: give all gateways the same".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// Whether the remedy is another token.
-    pub(super) fn is_about_tokens(&self) -> bool {
+    pub(crate) fn is_about_tokens(&self) -> bool {
         matches!(self, Self::NoToken | Self::UnknownToken(_))
     }
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     http: awc::Client,
-    address: Address,
+    address: AdminAddress,
     tokens: Rc<AdminTokens>,
 }
 
 impl Client {
     /// `tokens`: those of this process.
-    pub(super) fn new(address: Address, tokens: Rc<AdminTokens>) -> Self {
-        // awc's own timeout would also end the live events.
-        let http = awc::Client::builder().disable_timeout().finish();
+    pub(crate) fn new(address: AdminAddress, tokens: Rc<AdminTokens>) -> Self {
+        // awc's own timeout would also end the live events. A redirect would take the token to
+        // another host.
+        let http = awc::Client::builder()
+            .disable_timeout()
+            .disable_redirects()
+            .finish();
         Self {
             http,
             address,
@@ -78,12 +95,24 @@ impl Client {
         }
     }
 
-    pub(super) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
+        self.ask_within(path, MAX_SIZE).await
+    }
+
+    /// As [`ask`](Self::ask), for an answer of at most `max_size` bytes.
+    pub(crate) async fn ask_within<T: DeserializeOwned>(
+        &self,
+        path: &'static str,
+        max_size: usize,
+    ) -> Result<T, Lost> {
         let mut response = self.get(path, None).await?;
-        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
+        let body = timeout(PATIENCE, response.body().limit(max_size)).await;
         let body = body
             .map_err(|_| Lost::Silent)?
-            .map_err(|error| strange(path, &error.to_string()))?;
+            .map_err(|error| match error {
+                PayloadError::Overflow => Lost::TooLarge(path, max_size),
+                error => strange(path, &error.to_string()),
+            })?;
         parse(path, &body)
     }
 
@@ -92,15 +121,19 @@ impl Client {
     /// # Errors
     ///
     /// Says in one line why nothing was changed.
-    pub(super) async fn send(&self, wanted: &Request) -> Result<(), String> {
-        let Request { method, path, body } = wanted;
-        let url = format!("http://{}{path}", self.address);
-        let mut request = self.http.request(method.clone(), url);
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<(), String> {
+        let url = format!("{}{path}", self.address.url());
+        let mut request = self.http.request(method, url);
         if let Some(token) = self.tokens.to_change() {
             request = request.insert_header((header::AUTHORIZATION, bearer(token)));
         }
         let request = request.insert_header((header::CONTENT_TYPE, "application/json"));
-        let sent = request.send_body(body.clone().unwrap_or_default());
+        let sent = request.send_body(body.unwrap_or_default());
         let answer = timeout(PATIENCE, sent)
             .await
             .map_err(|_| Lost::Silent.to_string())?;
@@ -124,12 +157,12 @@ impl Client {
         Err(format!("{why}{remedy}"))
     }
 
-    pub(super) async fn get(
+    pub(crate) async fn get(
         &self,
         path: &'static str,
         after: Option<&str>,
     ) -> Result<ClientResponse<impl Stream<Item = Read> + Unpin + use<>>, Lost> {
-        let mut request = self.http.get(format!("http://{}{path}", self.address));
+        let mut request = self.http.get(format!("{}{path}", self.address.url()));
         if let Some(token) = self.tokens.to_read() {
             request = request.insert_header((header::AUTHORIZATION, bearer(token)));
         }
@@ -157,10 +190,10 @@ fn bearer(token: &[u8]) -> Vec<u8> {
     [b"Bearer ", token].concat()
 }
 
-type Read = Result<Bytes, awc::error::PayloadError>;
+type Read = Result<Bytes, PayloadError>;
 
 /// The next bytes of an answer, or `None` at its end.
-pub(super) async fn next<S>(response: &mut ClientResponse<S>) -> Result<Option<Bytes>, Lost>
+pub(crate) async fn next<S>(response: &mut ClientResponse<S>) -> Result<Option<Bytes>, Lost>
 where
     S: Stream<Item = Read> + Unpin,
 {
@@ -169,11 +202,11 @@ where
     bytes.transpose().map_err(|_| Lost::Ended)
 }
 
-pub(super) fn parse<T: DeserializeOwned>(path: &'static str, text: &[u8]) -> Result<T, Lost> {
+pub(crate) fn parse<T: DeserializeOwned>(path: &'static str, text: &[u8]) -> Result<T, Lost> {
     serde_json::from_slice(text).map_err(|error| strange(path, &error.to_string()))
 }
 
-pub(super) fn strange(path: &'static str, why: &str) -> Lost {
+pub(crate) fn strange(path: &'static str, why: &str) -> Lost {
     Lost::Strange(path, Plain::new(why))
 }
 

@@ -1,0 +1,228 @@
+//! The headline over several gateways: what none of them can find alone.
+
+use super::picture::Named;
+use super::settings::Difference;
+use crate::status::headline::words::{count, listed, percent, whole};
+use crate::status::headline::{Cause, Finding, Severity, in_order};
+use crate::status::views::{Fleet, FleetGateway, FleetPlaces, Headline, Plain};
+
+/// How far two clocks may differ beyond what the round trips explain, in seconds.
+const MAX_APART: f64 = 1.0;
+
+/// How much above its part, or the rate, something is sent before it is said.
+const TOLERANCE: f64 = 1.1;
+
+/// Departures that a window may have more than its span and the rate say: one at each end.
+const ENDS: f64 = 2.0;
+
+/// Longest value of a setting that is quoted, in characters.
+const MAX_VALUE: usize = 60;
+
+/// The headline over these gateways.
+pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
+    let mut found: Vec<Finding> = fleet.gateways.iter().filter_map(silent).collect();
+    found.extend(fleet.places.iter().filter_map(withheld));
+    for gate in fleet.gates.iter().filter(|gate| gate.shared) {
+        found.extend(over_part(&gate.origin, named));
+    }
+    found.extend(files_differ(named));
+    found.extend(clocks_differ(named));
+    in_order(&mut found);
+    let mut found = found.into_iter();
+    match found.next() {
+        Some(first) => first.into_headline(found.map(|it| Plain::new(&it.title)).collect()),
+        None => calm(fleet).into_headline(Vec::new()),
+    }
+}
+
+fn silent(gateway: &FleetGateway) -> Option<Finding> {
+    let since = gateway.since.as_ref()?;
+    let reason = gateway.reason.as_ref().map_or("no answer", Plain::as_str);
+    // The time without its day.
+    let since = since.as_str().split(['T', '.']).nth(1).unwrap_or_default();
+    let address = gateway.address.as_ref().filter(|it| **it != gateway.name);
+    let address = address.map_or_else(String::new, |it| format!(" ({it})"));
+    Some(Finding {
+        title: format!("{}{address} does not answer", gateway.name),
+        evidence: format!("Since {since} UTC: {reason}. No sum has what is there."),
+        remedy: "See whether it runs, and whether its admin port can be reached from here."
+            .to_owned(),
+        ..Finding::about(&gateway.name, Cause::GatewaySilent, Severity::Bad)
+    })
+}
+
+fn withheld(places: &FleetPlaces) -> Option<Finding> {
+    let FleetPlaces {
+        origin,
+        of,
+        withheld,
+        free,
+        ..
+    } = places;
+    (*withheld > 0).then(|| Finding {
+        weight: weight(*withheld),
+        title: format!("{} of {origin} are withheld", count(*withheld, "place")),
+        evidence: format!(
+            "A gateway that had them has vanished, and its requests may still run at the origin. \
+             Of {} places {} are in use and {} free.",
+            whole(*of),
+            whole(places.in_use),
+            whole(*free)
+        ),
+        remedy: "They come back when `orphan` of the origin has passed, or the gateway returns."
+            .to_owned(),
+        ..Finding::about(origin, Cause::PlacesWithheld, Severity::Warn)
+    })
+}
+
+/// A gateway that sends more than its part of a shared rate.
+///
+/// Nobody suffers from it as long as all together send no more than the rate: a part is told once
+/// a second, and moves with the demand. The part of an idle gateway is what it would have, so the
+/// parts of those that send are measured against their sum.
+fn over_part(origin: &Plain, named: &[Named]) -> Option<Finding> {
+    let sent = named.iter().filter_map(|named| {
+        let sent = named.member.pace.sent(origin)?;
+        Some((named.name, sent, sent.part?)).filter(|_| sent.is_sure())
+    });
+    let sent: Vec<_> = sent.collect();
+    if sent.len() < 2 {
+        return None;
+    }
+    let rates = sent.iter().filter_map(|(_, sent, _)| sent.rate);
+    let rate = rates.min_by(f64::total_cmp)?;
+    let slack: f64 = sent.iter().map(|(_, sent, _)| ENDS / sent.span).sum();
+    let total: f64 = sent.iter().map(|(_, sent, _)| sent.pace).sum();
+    if total <= rate * TOLERANCE + slack {
+        return None;
+    }
+    let busy = sent.iter().filter(|(_, sent, _)| sent.pace > 0.0);
+    let parts: f64 = busy.map(|(_, _, part)| part).sum();
+    let fair = |part: f64| rate * part / parts.max(1.0);
+    let over: Vec<_> = sent
+        .iter()
+        .filter(|(_, sent, part)| sent.pace > fair(*part) * TOLERANCE + ENDS / sent.span)
+        .collect();
+    let (first, ..) = over.first()?;
+    let names: Vec<String> = over.iter().map(|(name, ..)| name.to_string()).collect();
+    let title = match over.len() {
+        1 => format!("{first} sends more than its part to {origin}"),
+        _ => format!("{} send more than their parts to {origin}", listed(&names)),
+    };
+    let each = sent.iter().map(|(name, sent, part)| {
+        format!("{name} {:.0} with a part of {}", sent.pace, percent(*part))
+    });
+    let each: Vec<String> = each.collect();
+    Some(Finding {
+        weight: total / rate,
+        title,
+        evidence: format!(
+            "Requests a second in the last {:.0} s: {}. Together {total:.0}, and the rate is {rate:.0}.",
+            sent.iter().map(|(_, sent, _)| sent.span).fold(0.0, f64::max),
+            listed(&each)
+        ),
+        remedy: "Give all gateways the same `[redis]` and the same `rate` of the origin, and see their stores."
+            .to_owned(),
+        ..Finding::about(origin, Cause::OverPart, Severity::Bad)
+    })
+}
+
+fn files_differ(named: &[Named]) -> Option<Finding> {
+    let mut known = named.iter().filter(|it| !it.reading.settings.is_empty());
+    let first = known.next()?;
+    let mut others = Vec::new();
+    let mut example = None;
+    for other in known {
+        let is_same_version = first.reading.version == other.reading.version;
+        let settings = &first.reading.settings;
+        let differences = settings.differences(&other.reading.settings, is_same_version);
+        let Some(difference) = differences.first() else {
+            continue;
+        };
+        others.push(other.name.to_string());
+        if example.is_none() {
+            example = Some(told(first.name, other.name, difference, differences.len()));
+        }
+    }
+    let evidence = example?;
+    let verb = if others.len() == 1 { "has" } else { "have" };
+    Some(Finding {
+        title: format!(
+            "{} {verb} other zones, origins or routes than {}",
+            listed(&others),
+            first.name
+        ),
+        evidence,
+        remedy: "Give all gateways the same zones, origins and routes; a reload takes them over."
+            .to_owned(),
+        ..Finding::new(Cause::FilesDiffer, Severity::Warn)
+    })
+}
+
+/// The first difference between two gateways, and how many more there are.
+fn told(first: &Plain, other: &Plain, difference: &Difference, all: usize) -> String {
+    let cut = |value: Option<&str>| match value {
+        None => "not set".to_owned(),
+        Some(value) if value.chars().count() <= MAX_VALUE => value.to_owned(),
+        Some(value) => value.chars().take(MAX_VALUE).chain(['…']).collect(),
+    };
+    let [a, b] = difference.values.map(cut);
+    let more = match all - 1 {
+        0 => String::new(),
+        more => format!(
+            " {} more between these two.",
+            count(more as u64, "difference")
+        ),
+    };
+    format!(
+        "{} is {a} at {first}, {b} at {other}.{more}",
+        difference.name
+    )
+}
+
+fn clocks_differ(named: &[Named]) -> Option<Finding> {
+    let clocks: Vec<_> = named
+        .iter()
+        .filter_map(|named| Some((named.name, named.reading.clock?)))
+        .collect();
+    let ahead = clocks
+        .iter()
+        .max_by(|a, b| a.1.at_least.total_cmp(&b.1.at_least))?;
+    let behind = clocks
+        .iter()
+        .min_by(|a, b| a.1.at_most.total_cmp(&b.1.at_most))?;
+    let apart = ahead.1.surely_ahead_of(behind.1);
+    (apart > MAX_APART).then(|| Finding {
+        weight: apart,
+        title: format!("The clock of {} is ahead of that of {}", ahead.0, behind.0),
+        evidence: format!("By at least {apart:.1} s; the round trips are taken into account."),
+        remedy: "Set the clocks by NTP, and restart the gateway that was wrong: of two files that \
+                 differ, the one that was saved last by its own clock is in force."
+            .to_owned(),
+        ..Finding::new(Cause::ClocksDiffer, Severity::Warn)
+    })
+}
+
+fn calm(fleet: &Fleet) -> Finding {
+    let is = |state: &str| {
+        let all = fleet.gateways.iter();
+        all.filter(|it| it.state.as_str() == state).count() as u64
+    };
+    let answer = is("answers");
+    let waited_for = match is("unknown") {
+        0 => String::new(),
+        some => format!(" {} not been read yet.", count(some, "gateway has")),
+    };
+    Finding {
+        title: format!("{} agree", count(answer, "gateway")),
+        evidence: format!(
+            "They have the same zones, origins and routes, and their clocks do not differ.{waited_for}"
+        ),
+        ..Finding::new(Cause::Fine, Severity::Fine)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it only orders findings")]
+fn weight(count: u64) -> f64 {
+    count as f64
+}
