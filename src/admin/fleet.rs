@@ -60,15 +60,13 @@ struct Watched {
 async fn run(admin: Data<Admin>, mut asks: mpsc::Receiver<oneshot::Sender<Bytes>>) {
     let mut watched: Option<Watched> = None;
     loop {
-        let ask = match watched {
-            None => asks.recv().await,
-            Some(_) => match timeout(FORGET_AFTER, asks.recv()).await {
-                Ok(ask) => ask,
-                Err(_) => {
-                    watched = None;
-                    continue;
-                }
-            },
+        let ask = if watched.is_none() {
+            asks.recv().await
+        } else if let Ok(ask) = timeout(FORGET_AFTER, asks.recv()).await {
+            ask
+        } else {
+            watched = None;
+            continue;
         };
         let Some(ask) = ask else {
             return;

@@ -87,7 +87,7 @@ limits = [{{ zone = "s", burst = 1, nodelay = true }}]
 }
 
 /// What is shown by GET, beside metrics, samples and `drip top`.
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 14] = [
     "/healthz",
     "/readyz",
     "/api/zones",
@@ -99,6 +99,7 @@ const PATHS: [&str; 13] = [
     "/api/config",
     "/api/origins",
     "/api/headline",
+    "/api/fleet",
     "/api/routes",
     "/api/store",
 ];

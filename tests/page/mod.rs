@@ -2,6 +2,7 @@
 
 mod acting;
 mod cors;
+mod fleet;
 mod gate;
 mod layout;
 mod plans;
@@ -23,7 +24,7 @@ const PHONE_IN_THE_DARK: Look = Look {
 };
 
 /// The scripts of the page, without `.js`.
-const SCRIPTS: [&str; 32] = [
+const SCRIPTS: [&str; 33] = [
     "page",
     "state",
     "link",
@@ -38,6 +39,7 @@ const SCRIPTS: [&str; 32] = [
     "marks",
     "headline",
     "totals",
+    "fleet",
     "zones",
     "overrides",
     "limited",

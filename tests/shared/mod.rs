@@ -4,6 +4,7 @@ mod bills;
 mod cluster;
 mod cluster_under_load;
 mod failures;
+mod fleet;
 mod foreign;
 mod grid;
 mod lease_accounts;

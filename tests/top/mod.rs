@@ -5,4 +5,5 @@ mod piped;
 mod pty;
 mod real;
 mod screen;
+mod several;
 mod watched;

@@ -36,7 +36,8 @@ impl Drop for Pty {
 }
 
 impl Pty {
-    /// `drip top ADDRESS` in a terminal of this many columns and lines.
+    /// `drip top ADDRESS` in a terminal of this many columns and lines; several addresses have
+    /// spaces between them.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
         Self::top_with(address, size, &[])
     }
@@ -61,7 +62,8 @@ impl Pty {
         let input = || terminal.try_clone().unwrap();
         // A session of its own on this terminal; otherwise it would read the size of the tests' terminal.
         let process = Command::new("setsid")
-            .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top", address])
+            .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top"])
+            .args(address.split(' '))
             .env_remove("NO_COLOR")
             .env_remove("DRIP_ADMIN_TOKEN")
             .env_remove("DRIP_ADMIN_READ_TOKEN")

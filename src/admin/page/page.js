@@ -5,6 +5,7 @@ import { reach, startAddress } from "./address.js";
 import { askAll } from "./ask.js";
 import { readInk } from "./canvas.js";
 import { showFile } from "./file.js";
+import { showFleet, startFleet } from "./fleet.js";
 import { showHeadline, startHeadline } from "./headline.js";
 import { showKeys } from "./keys.js";
 import { showLimited, startLimited } from "./limited.js";
@@ -28,6 +29,7 @@ function draw() {
   showNotices();
   showHeadline();
   showTotals();
+  showFleet();
   showZones(ranked());
   showRoutes();
   showLimited();
@@ -57,6 +59,7 @@ $("more").addEventListener("click", () => {
 });
 startAddress();
 startHeadline();
+startFleet();
 startRoutes(drawSoon);
 startLimited();
 startAct(askAll);

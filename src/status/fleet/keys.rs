@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::picture::Named;
+use super::member::Named;
 use crate::status::views::{FleetKey, FleetKeyPart, Plain};
 
 /// How many keys are shown.

@@ -1,3 +1,4 @@
+use super::member::{Last, Member};
 use super::pace::Pace;
 use super::picture;
 use super::reading::Reading;
@@ -8,30 +9,6 @@ use crate::status::views::{Fleet, Plain};
 /// The gateways of one picture, and what was last read of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members(Vec<Member>);
-
-/// A gateway.
-#[derive(Clone, Debug)]
-pub(super) struct Member {
-    /// `None`: it is the one that makes the picture.
-    pub(super) address: Option<AdminAddress>,
-    pub(super) last: Last,
-    /// Its own name, as it was last told.
-    pub(super) name: Plain,
-    pub(super) pace: Pace,
-}
-
-/// What was last read of a gateway.
-#[derive(Clone, Debug)]
-pub(super) enum Last {
-    /// It was not read yet.
-    Nothing,
-    Reading(Box<Reading>),
-    /// It does not answer.
-    Silent {
-        since: Moment,
-        why: Plain,
-    },
-}
 
 impl Members {
     /// Gateways that were not read yet; `None`: the one that makes the picture.
@@ -95,15 +72,5 @@ impl Members {
     /// One picture of all.
     pub(crate) fn picture(&self) -> Fleet {
         picture::of(&self.0)
-    }
-}
-
-impl Member {
-    /// What was read of it; `None` if it does not answer.
-    pub(super) fn reading(&self) -> Option<&Reading> {
-        match &self.last {
-            Last::Reading(reading) => Some(reading),
-            Last::Nothing | Last::Silent { .. } => None,
-        }
     }
 }

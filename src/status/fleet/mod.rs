@@ -5,7 +5,8 @@
 //! | `reading` | what was read of one gateway |
 //! | `clock` | how far the clock of a gateway is ahead |
 //! | `settings` | the settings that must be the same at all gateways |
-//! | `members` | the gateways, and what was last read of each |
+//! | `member` | a gateway, and what was last read of it |
+//! | `members` | all of them |
 //! | `pace` | what each gateway has sent through its gates in the last seconds |
 //! | `picture` | sums over the gateways, and what each has of them |
 //! | `keys` | keys that are limited anywhere |
@@ -13,6 +14,7 @@
 
 mod clock;
 mod keys;
+mod member;
 mod members;
 mod pace;
 mod picture;

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use super::clock::ClockOffset;
 use super::keys;
-use super::members::{Last, Member};
+use super::member::{Last, Member, Named};
 use super::reading::Reading;
 use super::rules;
 use crate::status::timestamp::timestamp;
@@ -10,20 +11,12 @@ use crate::status::views::{
     FleetZonePart, Gate, GateSample, Origin, Plain, Zone, ZoneSample,
 };
 
-/// What a gateway that answers is called in the picture, and what was read of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Named<'m> {
-    pub(super) name: &'m Plain,
-    pub(super) member: &'m Member,
-    pub(super) reading: &'m Reading,
-}
-
 /// The picture of these gateways.
 pub(super) fn of(members: &[Member]) -> Fleet {
     let names = names(members);
     let twins = twins(members);
     let each = members.iter().zip(&names).zip(&twins);
-    let named: Vec<Named> = each
+    let answering: Vec<Named> = each
         .filter(|(_, twin)| twin.is_none())
         .filter_map(|((member, name), _)| {
             let reading = member.reading()?;
@@ -42,13 +35,13 @@ pub(super) fn of(members: &[Member]) -> Fleet {
     });
     let mut fleet = Fleet {
         gateways: gateways.collect(),
-        zones: zones(&named),
-        gates: gates(&named),
-        places: places(&named),
-        keys: keys::limited(&named),
+        zones: zones(&answering),
+        gates: gates(&answering),
+        places: places(&answering),
+        keys: keys::limited(&answering),
         ..Fleet::default()
     };
-    fleet.headline = rules::headline(&fleet, &named);
+    fleet.headline = rules::headline(&fleet, &answering);
     fleet
 }
 
@@ -115,7 +108,7 @@ fn gateway(member: &Member, name: &Plain, twin: Option<&Plain>) -> FleetGateway 
         return view;
     }
     view.state = "answers".into();
-    view.clock = reading.clock.map(|clock| clock.likely());
+    view.clock = reading.clock.map(ClockOffset::likely);
     if let Some(sample) = &reading.sample {
         view.stopping = sample.stopping;
         view.answers = sum(sample.codes.values().copied());

@@ -1,6 +1,6 @@
 //! The headline over several gateways: what none of them can find alone.
 
-use super::picture::Named;
+use super::member::Named;
 use super::settings::Difference;
 use crate::status::headline::words::{count, listed, percent, whole};
 use crate::status::headline::{Cause, Finding, Severity, in_order};
@@ -104,10 +104,13 @@ fn over_part(origin: &Plain, named: &[Named]) -> Option<Finding> {
         .filter(|(_, sent, part)| sent.pace > fair(*part) * TOLERANCE + ENDS / sent.span)
         .collect();
     let (first, ..) = over.first()?;
-    let names: Vec<String> = over.iter().map(|(name, ..)| name.to_string()).collect();
+    let senders: Vec<String> = over.iter().map(|(name, ..)| name.to_string()).collect();
     let title = match over.len() {
         1 => format!("{first} sends more than its part to {origin}"),
-        _ => format!("{} send more than their parts to {origin}", listed(&names)),
+        _ => format!(
+            "{} send more than their parts to {origin}",
+            listed(&senders)
+        ),
     };
     let each = sent.iter().map(|(name, sent, part)| {
         format!("{name} {:.0} with a part of {}", sent.pace, percent(*part))
@@ -214,7 +217,10 @@ fn calm(fleet: &Fleet) -> Finding {
         some => format!(" {} not been read yet.", count(some, "gateway has")),
     };
     Finding {
-        title: format!("{} agree", count(answer, "gateway")),
+        title: match answer {
+            1 => "One gateway answers".to_owned(),
+            _ => format!("{} agree", count(answer, "gateway")),
+        },
         evidence: format!(
             "They have the same zones, origins and routes, and their clocks do not differ.{waited_for}"
         ),

@@ -157,10 +157,10 @@ methods = ["GET"]
     fn differing(other: &str, of_one_version: bool) -> Vec<String> {
         let (a, b) = (SharedSettings::read(TEXT), SharedSettings::read(other));
         let differences = a.differences(&b, of_one_version);
-        let text = |it: &Option<&str>| it.unwrap_or("-").to_owned();
+        let text = |it: Option<&str>| it.unwrap_or("-").to_owned();
         let line = |it: &Difference| {
             let [a, b] = &it.values;
-            format!("{}: {} {}", it.name, text(a), text(b))
+            format!("{}: {} {}", it.name, text(*a), text(*b))
         };
         differences.iter().map(line).collect()
     }

@@ -323,7 +323,7 @@ fn numbers_of_other_hosts_may_be_anything() {
             let mut wild = reading(name, seq, u64::MAX - 9 + seq, f64::MAX);
             wild.zones[0].depth = u64::MAX;
             let sample = wild.sample.as_mut().unwrap();
-            sample.time = [f64::MIN, f64::MAX, f64::NAN][seq as usize % 3];
+            sample.time = [f64::MIN, f64::MAX, f64::NAN][index % 3];
             sample.zones[0].depth = u64::MAX;
             sample.zones[0].passed = u64::MAX;
             sample.deepest[0].depth = u64::MAX;

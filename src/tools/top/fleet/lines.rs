@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use crate::status::headline::words::count;
 use crate::status::views::{
     Fleet, FleetGate, FleetGateway, FleetKey, FleetPlaces, FleetZone, Headline, Plain,
 };
@@ -98,7 +99,11 @@ pub(super) fn counts(fleet: &Fleet) -> String {
         .iter()
         .filter(|it| it.state.as_str() == "same");
     let all = fleet.gateways.len() - same.count();
-    format!("{all} gateways, {} answer", answering.count())
+    format!(
+        "{}, {} answering",
+        count(all as u64, "gateway"),
+        answering.count()
+    )
 }
 
 /// The title, the evidence and the remedy of the headline, and the titles of the other findings.

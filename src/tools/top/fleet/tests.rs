@@ -12,19 +12,25 @@ use super::view::draw;
 use crate::status::views::Fleet;
 use crate::tools::top::view::Paint;
 
+fn silent(nth: u64) -> Value {
+    json!({
+        "name": format!("10.0.0.{nth}:9090"), "address": format!("10.0.0.{nth}:9090"),
+        "state": "silent", "since": "2026-11-21T06:00:00.123Z", "reason": "connection refused",
+    })
+}
+
 /// A picture of so many gateways, the last of which does not answer.
 fn fleet(count: u64) -> Fleet {
     let name = |nth: u64| format!("edge-{nth}");
-    let gateways = (1..=count).map(|nth| match nth == count {
-        false => json!({
+    let gateways = (1..=count).map(|nth| {
+        if nth == count {
+            return silent(nth);
+        }
+        json!({
             "name": name(nth), "address": format!("10.0.0.{nth}:9090"), "state": "answers",
             "version": "0.1.0", "answers": 20 * nth, "in_flight": nth, "depth": 3, "rejected": 1,
             "clock": 0.004, "severity": "fine", "title": "No requests are waiting",
-        }),
-        true => json!({
-            "name": format!("10.0.0.{nth}:9090"), "address": format!("10.0.0.{nth}:9090"),
-            "state": "silent", "since": "2026-11-21T06:00:00.123Z", "reason": "connection refused",
-        }),
+        })
     });
     let parts = |part: fn(u64) -> Value| -> Vec<Value> {
         let parts = (1..count).map(|nth| {
@@ -120,7 +126,7 @@ fn a_small_terminal_follows_the_selection() {
         assert_eq!(shown.matches("\n>").count(), 1, "{shown}");
     }
     let shown = drawn(&mut page, (80, 12));
-    assert!(shown.contains(">") && shown.contains("~8f3a"), "{shown}");
+    assert!(shown.contains('>') && shown.contains("~8f3a"), "{shown}");
     page.key(KeyCode::Tab.into());
     let shown = drawn(&mut page, (80, 12));
     assert!(shown.contains("> edge-1"), "{shown}");
@@ -157,10 +163,13 @@ fn a_frozen_picture_stays_until_it_is_let_go() {
     press(&mut page, " ");
     page.show(fleet(3));
     let shown = drawn(&mut page, (100, 30));
-    assert!(shown.contains("10 gateways, 9 answer  frozen"), "{shown}");
+    assert!(
+        shown.contains("10 gateways, 9 answering  frozen"),
+        "{shown}"
+    );
     press(&mut page, " ");
     page.selected = 17;
     page.show(fleet(3));
-    assert!(drawn(&mut page, (100, 30)).contains("3 gateways, 2 answer\n"));
+    assert!(drawn(&mut page, (100, 30)).contains("3 gateways, 2 answering\n"));
     assert!(page.selected < 17);
 }
