@@ -39,6 +39,7 @@ impl OriginGate {
     pub fn hand_over(&self, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
         let mut state = self.lock();
         state.is_handed_over = true;
+        state.leave_pool(clock::now());
         let backing_off = state.backing_off.as_ref();
         SavedOriginGate {
             gate: state.gate.save(at, to_come),

@@ -15,11 +15,14 @@ mod key;
 mod line;
 mod outage;
 mod place;
+mod places;
+mod places_link;
 mod room;
 mod state;
 mod status;
 mod waiting;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +45,8 @@ pub(crate) use outage::Begun;
 pub use outage::GateOutage;
 pub use place::Place;
 use place::Unreported;
+use places::NO_LEASE;
+pub use places::PlaceSharing;
 pub(crate) use room::Room;
 use state::{Released, State};
 pub use status::GateState;
@@ -58,6 +63,8 @@ pub struct OriginGate {
     /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
     outage: watch::Sender<Option<GateOutage>>,
     onward: Option<Onward>,
+    /// When the lease of its places ends, in nanoseconds of the clock; `NO_LEASE`: they have none.
+    lease_end: AtomicU64,
 }
 
 /// The turn of a request that waited.
@@ -101,6 +108,7 @@ impl OriginGate {
                 backing_off,
                 room,
                 grid: None,
+                places: None,
                 whole_rate: limits.rate,
                 blocked: Blocked::default(),
                 armed: 0,
@@ -114,6 +122,7 @@ impl OriginGate {
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
             onward: handover::next_onward(),
+            lease_end: AtomicU64::new(NO_LEASE),
         }))
     }
 
@@ -266,6 +275,7 @@ impl OriginGate {
             Some(share) => state.gate.pass_as(share, cost, now),
             None => state.gate.pass(cost, now),
         };
+        state.note_places(now);
         let sent = passes.then(|| state.sent(now))?;
         let number = state.gate.departures();
         drop(state);
@@ -321,13 +331,18 @@ impl OriginGate {
         let mut state = self.lock();
         if state.gate.depth() == 0 && unreported.is_none() {
             // When a place comes free matters only to those who wait.
-            return state.gate.give_back(Moment::default());
+            state.gate.give_back(Moment::default());
+            if state.places.is_some() {
+                state.place_ended(clock::now());
+            }
+            return;
         }
         let now = clock::now();
         if let Some(unreported) = unreported {
             state.report(unreported, now);
         }
         state.gate.give_back(now);
+        state.place_ended(now);
         let released = state.release(&self.metrics, now);
         let is_told = Alarms::set_here(self, &mut state, now);
         drop(state);
@@ -365,6 +380,12 @@ impl OriginGate {
 }
 
 impl GateRejection {
+    /// The gateway stood still until the lease of the request's place had ended.
+    pub const LEASE_ENDED: Self = Self {
+        reason: GateRejected::Timeout,
+        retry_after: Duration::from_secs(1),
+    };
+
     fn full(full: Full, now: Moment) -> Self {
         Self {
             reason: if full.for_all {

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use super::alarms::Alarms;
 use super::place::Place;
 use super::state::State;
-use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
-use crate::limit::{Moment, Share};
+use super::{GateRejection, Granted, KeyAtGate, OriginGate, Waiting};
+use crate::limit::{GatePosition, Moment, Share};
 use crate::origin::error::OriginError;
 use crate::time::clock;
 
@@ -119,6 +119,29 @@ impl OriginGate {
     /// The version of the origin's settings: it changes where they end an outage.
     pub(crate) fn version(&self) -> u64 {
         self.lock().version
+    }
+
+    /// Takes a place back from a request that waits again, ahead of the queue.
+    pub(super) fn take_back(
+        self: &Arc<Self>,
+        mut place: Place,
+        key: KeyAtGate,
+    ) -> Result<(GatePosition, oneshot::Receiver<Granted>), GateRejection> {
+        let mut state = self.lock();
+        let now = clock::now();
+        if let Err(full) = state.check_room_at_head(&key, now) {
+            drop(state);
+            return Err(full);
+        }
+        if let Some(unreported) = place.take_unreported() {
+            state.report(unreported, now);
+        }
+        let (sender, turn) = oneshot::channel();
+        let (number, cost) = (place.number, place.cost);
+        let position = state.gate.put_back(number, key, cost, now, sender);
+        place.is_given_back = true;
+        state.note_blocked(now);
+        Ok((position, turn))
     }
 
     /// Lets a request that could not be sent wait again, ahead of the queue.

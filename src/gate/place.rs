@@ -16,7 +16,7 @@ pub struct Place {
     /// What the request counts for.
     pub(super) cost: u32,
     /// Whether it was given back before this is dropped.
-    is_given_back: bool,
+    pub(super) is_given_back: bool,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
     /// How the last attempt failed. It is the result unless another server answers.
@@ -57,6 +57,12 @@ impl Place {
     #[must_use]
     pub fn line(&self) -> Line {
         Line::new(&self.gate, self.number, self.cost)
+    }
+
+    /// Whether its request may still be sent: the gateway may have stood still for too long.
+    #[must_use]
+    pub fn may_start(&self) -> bool {
+        self.gate.may_start()
     }
 
     /// Reports that the head of an answer has arrived.

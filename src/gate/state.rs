@@ -7,6 +7,7 @@ use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
 use super::place::Unreported;
+use super::places::SharedPlaces;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
 use crate::config;
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) room: Option<Room>,
     /// How it shares its rate with other gateways; `None`: it does not.
     pub(super) grid: Option<SharedGrid>,
+    /// How it shares its places with other gateways; `None`: it does not.
+    pub(super) places: Option<Box<SharedPlaces>>,
     /// The rate while nothing is lowered.
     pub(super) whole_rate: Option<Rate>,
     pub(super) blocked: Blocked,
@@ -84,11 +87,33 @@ impl State {
         }
     }
 
-    /// Follows what the servers of the origin take now.
+    /// Follows what the servers of the origin take now, and what is lent to the gateway.
     pub(super) fn follow_room(&mut self, now: impl FnOnce() -> Moment) {
+        if self.room.is_none() && self.places.is_none() {
+            return;
+        }
+        let now = now();
         if let Some(room) = &self.room {
-            let now = now();
             self.gate.set_room(room.at(now), now);
+        }
+        self.follow_places(now);
+    }
+
+    /// A request has ended: its place may have to go back.
+    pub(super) fn place_ended(&mut self, now: Moment) {
+        if let Some(places) = &mut self.places {
+            if places.ended(&self.gate).is_some() {
+                self.gate.set_lent(Some(places.bound(now)), now);
+            }
+            places.note(&self.gate, now);
+        }
+    }
+
+    /// Tells the one who borrows places how many are in use and wanted.
+    pub(super) fn note_places(&mut self, now: Moment) {
+        if let Some(places) = &mut self.places {
+            places.started(&self.gate);
+            places.note(&self.gate, now);
         }
     }
 
@@ -144,6 +169,7 @@ impl State {
         if let Some(grid) = &mut self.grid {
             grid.note(&self.gate, now);
         }
+        self.note_places(now);
     }
 
     /// Follows the rate in force where gateways share it. `own`: that of this gateway's file.

@@ -1,6 +1,6 @@
 //! What a gate says of itself.
 
-use super::{BlockedTimes, GateOutage, GateSharing, KeyAtGate, OriginGate};
+use super::{BlockedTimes, GateOutage, GateSharing, KeyAtGate, OriginGate, PlaceSharing};
 use crate::limit::{Class, Lowered, Rate};
 use crate::time::clock;
 
@@ -17,6 +17,8 @@ pub struct GateState {
     pub rate: Option<Rate>,
     /// How it is shared with other gateways; `None`: it is not.
     pub sharing: Option<GateSharing>,
+    /// How its places are shared with other gateways; `None`: they are not.
+    pub places: Option<PlaceSharing>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
     /// What is lower than in the file, and why.
@@ -41,6 +43,7 @@ impl OriginGate {
         state.note_blocked(now);
         let (limits, lowered) = state.shown();
         let sharing = state.sharing();
+        let places = state.place_sharing();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
         let departures = state.gate.departures();
@@ -54,6 +57,7 @@ impl OriginGate {
             departures,
             rate: limits.rate,
             sharing,
+            places,
             max_in_flight: limits.max_in_flight,
             lowered,
             blocked,

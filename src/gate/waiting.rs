@@ -72,19 +72,26 @@ impl Waiting {
     ///
     /// Returns an error when the request [gives up](WaitTimeout), or if the gateway stops.
     pub async fn turn(mut self, limits: WaitLimits, pacer: &Rc<Pacer>) -> Result<Place, NoTurn> {
-        let answer = if limits.hold.is_zero() {
-            let answer = timeout(limits.queue_timeout, &mut self.turn).await;
-            answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
-        } else {
-            // Boxed: where nobody is held, the state of a waiting request should stay small.
-            Box::pin(self.turn_or_outage(limits)).await?
-        };
-        self.has_left = true;
-        let Ok(Granted { place, due }) = answer else {
-            return Err(NoTurn::Rejected(GateRejection {
-                reason: GateRejected::Stopping,
-                retry_after: Duration::ZERO,
-            }));
+        let (place, due) = loop {
+            let answer = if limits.hold.is_zero() {
+                let answer = timeout(limits.queue_timeout, &mut self.turn).await;
+                answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
+            } else {
+                // Boxed: where nobody is held, the state of a waiting request should stay small.
+                Box::pin(self.turn_or_outage(limits)).await?
+            };
+            self.has_left = true;
+            let Ok(Granted { place, due }) = answer else {
+                return Err(NoTurn::Rejected(GateRejection {
+                    reason: GateRejected::Stopping,
+                    retry_after: Duration::ZERO,
+                }));
+            };
+            if place.may_start() {
+                break (place, due);
+            }
+            // The gateway stood still until its lease had ended: the request waits for the next one.
+            self.wait_again(place)?;
         };
         if due > pacer.now() {
             let (alarm, mut bell) = pacer.alarm();
@@ -93,6 +100,14 @@ impl Waiting {
         }
         self.gate.metrics.waited(pacer.now().since(self.since));
         Ok(place)
+    }
+
+    /// Goes back to the head of the queue with a place that is good for nothing any more.
+    fn wait_again(&mut self, place: Place) -> Result<(), NoTurn> {
+        let key = self.share.key.clone();
+        let (position, turn) = self.gate.take_back(place, key)?;
+        (self.position, self.turn, self.has_left) = (position, turn, false);
+        Ok(())
     }
 
     /// Waits for the turn, in an outage for as long as requests are held.

@@ -198,6 +198,7 @@ impl Gateway {
         for (nth, (origin, gate)) in gated.enumerate() {
             let worker = workers.get(nth % workers.len().max(1));
             gate.share(origin.settings(), store, worker, since);
+            gate.share_places(origin.settings(), store, worker, since);
         }
         for (room, worker) in self.rooms().zip(workers.iter().cycle()) {
             room.share(worker);
@@ -406,7 +407,10 @@ impl Gateway {
     /// Gives back the places of all zones that were taken ahead from Redis.
     pub async fn give_back_leases(&self) {
         let zones = self.zones.iter().chain(&self.retired);
-        join_all(zones.map(|zone| zone.give_back_leases())).await;
+        let leases = join_all(zones.map(|zone| zone.give_back_leases()));
+        let gates = self.origins.iter().filter_map(Origin::gate);
+        let places = join_all(gates.map(|gate| gate.give_back_places()));
+        tokio::join!(leases, places);
     }
 
     /// Rejects all waiters and all later requests.

@@ -43,6 +43,7 @@ mod new_keys;
 mod onward;
 mod percent;
 mod places;
+mod pool;
 mod queue;
 mod rate;
 mod saved;
@@ -75,6 +76,9 @@ pub use new_keys::NewKeyBudget;
 pub use onward::{Onward, ToCome};
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
+pub use pool::{
+    Borrower, Borrowing, KnownMembers, PlaceNeeds, PoolCall, PoolCounts, PoolReply, WithoutPool,
+};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use saved::SavedAccount;

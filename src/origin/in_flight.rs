@@ -50,6 +50,12 @@ impl<'o> InFlight<'o> {
         here
     }
 
+    /// Whether the request may be sent now: the gateway may have stood still since it got its place.
+    #[must_use]
+    pub fn may_start(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::may_start)
+    }
+
     pub(super) fn take_place(&mut self) -> Option<Place> {
         self.place.take()
     }

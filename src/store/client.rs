@@ -10,15 +10,16 @@ use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
+use super::places::PlacesReply;
 use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::SentScripts;
 use super::unanswered::UnansweredKey;
 use super::{
-    Claim, Error, Grant, Join, Refund, Retune, Retuned, RoomCall, RoomReply, StoreAnswer, Url,
-    answer, script,
+    Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall, RoomReply,
+    StoreAnswer, Url, answer, script,
 };
-use crate::limit::Moment;
+use crate::limit::{Moment, PoolReply};
 
 /// One thread's connection to the Redis that all gateways share.
 ///
@@ -64,6 +65,8 @@ const MAX_DOUBLINGS: u32 = 5;
 
 /// In Redis' own words where it tells.
 const TAKEN: &str = "WRONGTYPE: something else has this key";
+/// Why a pool of places did nothing.
+const TOO_LATE: &str = "a later call came before, or the pool has too many gateways";
 
 impl Store {
     /// The Redis at `url`. Does not connect.
@@ -163,6 +166,27 @@ impl Store {
         match read {
             Some(GridReply::Granted(grant)) => Ok(grant),
             Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
+    }
+
+    /// Tells a pool of places what this gateway holds, and borrows more, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget).
+    pub async fn places(&self, call: &PlacesCall<'_>) -> Result<PoolReply, Error> {
+        let command = |_, sent: Option<&_>| script::places(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => PlacesReply::read(&packed),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        match read {
+            Some(PlacesReply::Done(reply)) => Ok(reply),
+            Some(PlacesReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            Some(PlacesReply::Refused) => Err(Error::Refused(TOO_LATE.to_owned())),
             None => Err(Error::InvalidReply),
         }
     }

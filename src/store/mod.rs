@@ -39,6 +39,9 @@
 //! **The grid of an origin** is one more key, with a script of its own: gateways [claim](Claim) the
 //! slots of one stream of departures, in turns by the weight of what waits at each.
 //!
+//! **A pool of places** is one more key with a script of its own: gateways [borrow](PlacesCall) places
+//! at an origin under a lease, and those of a gateway that vanished stay withheld.
+//!
 //! **A waiting room** is four keys with a script of its own, which a gateway asks for all that its
 //! visitors did since the last time ([`RoomCall`]).
 //!
@@ -58,6 +61,7 @@ mod grid;
 mod link;
 mod operation;
 mod pace;
+mod places;
 mod refusal;
 mod reply;
 mod reply_scan;
@@ -76,8 +80,9 @@ pub use clock::{StoreClock, Trip};
 pub use grid::{Claim, Grant};
 pub use link::{Link, LinkUser, StoreWatch};
 pub use pace::{Pace, UnsupportedRate};
+pub use places::PlacesCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
-pub use script::{GRID_FORM, form};
+pub use script::{GRID_FORM, PLACES_FORM, form};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

@@ -73,7 +73,7 @@ impl Packed<'_> {
 
     /// A whole number, which the scripts keep as a double.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn whole(&mut self) -> Option<u64> {
+    pub(super) fn whole(&mut self) -> Option<u64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let double = f64::from_le_bytes(self.take()?);
         let is_whole = (0.0..=EXACT).contains(&double) && double.fract() == 0.0;

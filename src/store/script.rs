@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Script};
 
 use super::calls::Call;
-use super::{Claim, RoomCall};
+use super::{Claim, PlacesCall, RoomCall};
 use crate::limit::Algorithm;
 
 /// A script's source code, and the hash by which it is called.
@@ -34,6 +34,8 @@ impl Source {
 const GRID: usize = 4;
 /// As [`GRID`], for waiting rooms.
 const ROOM: usize = 5;
+/// As [`GRID`], for pools of places.
+const PLACES: usize = 6;
 
 /// Which of [`SOURCES`] decides by an algorithm.
 fn index_of(algorithm: Algorithm) -> usize {
@@ -45,7 +47,7 @@ fn index_of(algorithm: Algorithm) -> usize {
     }
 }
 
-static SOURCES: LazyLock<[Source; 6]> = LazyLock::new(|| {
+static SOURCES: LazyLock<[Source; 7]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
@@ -53,6 +55,7 @@ static SOURCES: LazyLock<[Source; 6]> = LazyLock::new(|| {
         source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
         Source::new(include_str!("scripts/grid.lua")),
         Source::new(include_str!("scripts/room.lua")),
+        Source::new(include_str!("scripts/places.lua")),
     ]
 });
 
@@ -70,11 +73,14 @@ pub fn form(algorithm: Algorithm) -> u8 {
 /// As [`form`], for the grid of an origin.
 pub const GRID_FORM: u8 = 1;
 
+/// As [`form`], for a pool of places.
+pub const PLACES_FORM: u8 = 1;
+
 /// The scripts that were sent over a connection with their source code.
 ///
 /// A server does what comes over a connection in order, so it then knows their hashes.
 #[derive(Debug, Default)]
-pub(super) struct SentScripts([Cell<bool>; 6]);
+pub(super) struct SentScripts([Cell<bool>; 7]);
 
 /// The command that makes a claim; `sent` as for a [`command`].
 pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
@@ -91,6 +97,14 @@ pub(super) fn room(call: &RoomCall<'_>, prefix: &[u8], sent: Option<&SentScripts
     for key in keys {
         command.arg([prefix, key.as_bytes()].concat());
     }
+    command.arg(call.packed());
+    command
+}
+
+/// The command that a gateway calls a pool of places with; `sent` as for a [`command`].
+pub(super) fn places(call: &PlacesCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(PLACES, sent);
+    command.arg(1).arg([prefix, call.pool].concat());
     command.arg(call.packed());
     command
 }

@@ -14,7 +14,7 @@ use super::origin_tls;
 use super::prelude::*;
 use super::room;
 use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind};
-use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate};
+use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, WithoutPool};
 use crate::store::Pace;
 
 table! {
@@ -46,14 +46,18 @@ table! {
             "Largest response head: \"1KB\" to \"1MB\".";
         rate: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
             "The gate: requests that leave for the origin, all clients together; \"none\": no pace.";
-        /// If it is in Redis, `rate` is not `None`.
+        /// If it is in Redis, `rate` or `max_in_flight` is not `None`.
         store: StoreKind = word().or("\"memory\""), Now,
-            "The gate: where its schedule is; with \"redis\" all gateways together keep to rate.";
+            "The gate: where its schedule and its places are; with \"redis\" all gateways together keep to rate and max_in_flight.";
         /// `None`: not known.
         gateways: Option<NonZeroU32> = optional_whole::<_, 1, 1024>().optional(), Now,
-            "The gate: how many gateways share rate in Redis, until Redis has told.";
+            "The gate: how many gateways share it in Redis, until Redis has told.";
         max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
-            "The gate: requests at the origin at once; 0: no limit.";
+            "The gate: requests at the origin at once; 0: no limit. With store = \"redis\", those of all gateways together.";
+        orphan: Duration = TIMEOUT.or("\"75s\""), Now,
+            "The gate: how long places of a gateway that vanished stay withheld: longer than the origin's longest request.";
+        on_store_failure: WithoutPool = word().or("\"local\""), Now,
+            "The gate: without Redis, once the lease of its places has ended: \"local\": this gateway's part of max_in_flight; \"closed\": it starts nothing.";
         /// In the order of the file. Empty: there is one class for all.
         classes: Vec<Class> = CLASSES.or_else(Vec::new), Now,
             "The gate: classes of traffic and their weights; the first is that of every route that names none.";
@@ -160,15 +164,15 @@ pub(in crate::config) fn read<'r>(
 
 /// Reports values that do not fit each other.
 fn check(fields: &mut Fields, origin: &Origin) {
-    fields.lacks("on_store_failure", "this belongs to zones; while Redis is out, an origin goes on with this gateway's part of its rate, which gateways tells until Redis has; remove on_store_failure");
     fields.lacks("lease", "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease");
     let nobody_waits = origin.queue_timeout.is_zero();
     if let Some(node) = fields.right("store")
         && origin.store == StoreKind::Redis
     {
         match origin.rate {
-            None if fields.is_wrong("rate") => {}
-            None => node.wrong("gateways share the rate of an origin; give it one such as rate = \"200r/s\", or remove store"),
+            None if fields.is_wrong("rate") || fields.is_wrong("max_in_flight") => {}
+            None if origin.max_in_flight.is_some() => {}
+            None => node.wrong("gateways share rate and max_in_flight of an origin; give it one of them, such as rate = \"200r/s\", or remove store"),
             Some(rate) => {
                 if let Err(unkept) = Pace::new(rate, Algorithm::LeakyBucket, Moment::default()) {
                     node.wrong(&unkept.to_string());
@@ -177,6 +181,14 @@ fn check(fields: &mut Fields, origin: &Origin) {
         }
         if nobody_waits {
             node.wrong("a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store");
+        }
+    }
+    for field in ["orphan", "on_store_failure"] {
+        if let Some(node) = fields.right(field)
+            && origin.shared_places().is_none()
+            && !["store", "max_in_flight"].iter().any(|it| fields.is_wrong(it))
+        {
+            node.wrong(&format!("this is for places that gateways share; add store = \"redis\" and max_in_flight, or remove {field}"));
         }
     }
     if let Some(node) = fields.right("resolve")
@@ -190,7 +202,7 @@ fn check(fields: &mut Fields, origin: &Origin) {
         && origin.store == StoreKind::Memory
         && !fields.is_wrong("store")
     {
-        node.wrong("only gateways that share a rate are counted; add store = \"redis\", or remove gateways");
+        node.wrong("only gateways that share the gate are counted; add store = \"redis\", or remove gateways");
     }
     if let Some(node) = fields.right("hold")
         && !origin.hold.is_zero()
@@ -309,6 +321,13 @@ impl Origin {
         self.rate.filter(|_| self.store == StoreKind::Redis)
     }
 
+    /// The places that it shares with other gateways; `None` if it shares none.
+    #[must_use]
+    pub fn shared_places(&self) -> Option<NonZeroUsize> {
+        self.max_in_flight
+            .filter(|_| self.store == StoreKind::Redis)
+    }
+
     /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is
     /// less; `None`: no limit.
     #[must_use]
@@ -371,4 +390,4 @@ impl Resolve {
     pub const NAMED: [(&'static str, Self); 2] = [("any", Self::Any), ("each", Self::Each)];
 }
 
-words!(Http2, Resolve);
+words!(Http2, Resolve, WithoutPool);

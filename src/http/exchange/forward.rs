@@ -16,7 +16,7 @@ use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, Balance, HostRule, Route};
-use crate::gate::Place;
+use crate::gate::{GateRejection, Place};
 use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
@@ -316,12 +316,16 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Writes the head of the request to the connection.
     ///
-    /// A target or host that HTTP/2 cannot carry is the client's error.
+    /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the lease of
+    /// its place has ended meanwhile.
     fn write_head(
         &self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
     ) -> Result<(), Failure> {
+        if !in_flight.may_start() {
+            return Err(Failure::Rejected(GateRejection::LEASE_ENDED));
+        }
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,

@@ -84,6 +84,8 @@ pub struct Gate<K, W> {
     in_flight: usize,
     /// Requests that the servers of the origin take at once now; `None`: no limit.
     room: Option<usize>,
+    /// Requests that may be at the origin at once by what is borrowed from a pool; `None`: no limit.
+    lent: Option<usize>,
     /// The last departure with a pace.
     last: Option<Paced>,
     /// The number of the last departure, and what `last` was before it; `None` if something else
@@ -154,6 +156,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             waiting: ClassQueue::default(),
             in_flight: 0,
             room: None,
+            lent: None,
             last: None,
             before: None,
             departures: 0,
@@ -403,7 +406,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn has_place(&self) -> bool {
         let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
-        fits(self.limits.max_in_flight) && fits(self.room) && self.outage.has_place(self.in_flight)
+        let is_lent = fits(self.lent);
+        is_lent
+            && fits(self.limits.max_in_flight)
+            && fits(self.room)
+            && self.outage.has_place(self.in_flight)
     }
 
     fn note_free_place(&mut self, was_full: bool, now: Moment) {

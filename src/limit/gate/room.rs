@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::{Gate, Moment, Share};
-use crate::limit::MAX_WAIT_ABOVE_BURST;
+use crate::limit::{MAX_WAIT_ABOVE_BURST, PlaceNeeds};
 
 /// Why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,47 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let was_full = !self.has_place();
         self.room = room;
         self.note_free_place(was_full, now);
+    }
+
+    /// Sets how many requests may be at the origin by what is borrowed from a pool.
+    pub fn set_lent(&mut self, lent: Option<usize>, now: Moment) {
+        if self.lent != lent {
+            let was_full = !self.has_place();
+            self.lent = lent;
+            self.note_free_place(was_full, now);
+        }
+    }
+
+    /// What it has to do with places of a pool.
+    #[must_use]
+    pub fn place_needs(&self, now: Moment) -> PlaceNeeds {
+        let limits = [self.limits.max_in_flight, self.room];
+        let most = limits.into_iter().flatten().min().unwrap_or(usize::MAX);
+        let in_use = self.in_flight;
+        let depth = self.depth();
+        let waiting = if depth == 0 || self.is_out() || self.opens > now {
+            0
+        } else if self.rate.is_none() {
+            depth
+        } else if self.lent.is_some_and(|lent| in_use >= lent) {
+            // At a pace, only a part of those who wait can use a place soon.
+            depth.min((in_use / 2).max(1))
+        } else {
+            0
+        };
+        let weight = if self.limits.queue.is_some() {
+            let keys = self.waiting.weights();
+            let weights = keys.map(|(class, keys, _)| u64::from(class.weight).saturating_mul(keys));
+            weights.sum()
+        } else {
+            (in_use + depth) as u64
+        };
+        PlaceNeeds {
+            in_use,
+            waiting,
+            most,
+            weight,
+        }
     }
 
     /// How long one more request of this share would wait, if nobody else comes and places come

@@ -159,7 +159,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         }
         let costs = self.outage.costs() + self.waiting.costs();
-        let Some(most) = self.limits.max_in_flight else {
+        let most = [self.limits.max_in_flight, self.lent];
+        let Some(most) = most.into_iter().flatten().min() else {
             return costs;
         };
         let free = most.saturating_sub(self.in_flight) as u64;

@@ -1,0 +1,463 @@
+//! The gate of an origin whose places several gateways share: it borrows them from one pool.
+//!
+//! One task of one worker calls the pool. What it borrows and when it calls is
+//! [`limit::Borrower`]; how it reaches the store is [`PlacesLink`].
+
+use std::num::NonZeroU32;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use actix_rt::ArbiterHandle;
+use futures_util::FutureExt;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::alarms::Alarms;
+use super::places_link::PlacesLink;
+use super::{KeyAtGate, OriginGate, State};
+use crate::config;
+use crate::limit::{
+    self, Borrower, Borrowing, Moment, PlaceNeeds, PoolCall, PoolCounts, PoolReply, WithoutPool,
+};
+use crate::time::clock;
+use crate::zone::{StoreHealth, StoreRefusal};
+
+/// What the end of a lease is while there is none.
+pub(super) const NO_LEASE: u64 = u64::MAX;
+
+/// How the gate of an origin shares its places.
+#[derive(Debug)]
+pub(super) struct SharedPlaces {
+    borrower: Borrower,
+    store: Arc<StoreHealth>,
+    terms: PoolTerms,
+    /// Why the pool cannot be asked; `None` while it can.
+    why_out: Option<StoreRefusal>,
+    /// Tells the task to look again.
+    wake: Arc<Notify>,
+    /// When the task looks by itself; `None`: only if it is told.
+    looks: Option<Moment>,
+    /// Whether it waits for the answer of a call.
+    is_calling: bool,
+}
+
+/// What the file says of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PoolTerms {
+    /// The places of all gateways, and since when.
+    pub(super) most: (usize, Moment),
+    pub(super) orphan: Duration,
+    without: WithoutPool,
+    gateways: Option<NonZeroU32>,
+}
+
+/// How an origin's places are shared, for people and metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceSharing {
+    /// Places that this gateway holds.
+    pub held: usize,
+    /// Whether its lease has ended and it cannot reach the pool.
+    pub is_out: bool,
+    /// How many places it takes without asking; `None`: none.
+    pub alone: Option<usize>,
+    /// Why it cannot; `None`: it can.
+    pub why_out: Option<StoreRefusal>,
+    /// The state of the pool, as last told; `None`: not yet.
+    pub pool: Option<PoolCounts>,
+}
+
+/// What the task does next.
+enum Step {
+    /// The gate does not share its places any more, or another task calls for it.
+    End,
+    /// It waits, until then at most.
+    Wait(Option<Moment>),
+    Call(PoolCall, PoolTerms),
+}
+
+impl PoolTerms {
+    fn of(origin: &config::Origin, since: Moment) -> Option<Self> {
+        Some(Self {
+            most: (origin.shared_places()?.get(), since),
+            orphan: origin.orphan,
+            without: origin.on_store_failure,
+            gateways: origin.gateways,
+        })
+    }
+
+    fn borrower(self) -> Borrower {
+        Borrower::new(self.most.0, self.orphan, self.without, self.gateways)
+    }
+}
+
+impl SharedPlaces {
+    /// How many requests may be at the origin for one more to start now.
+    pub(super) fn bound(&self, now: Moment) -> usize {
+        self.borrower.bound(now)
+    }
+
+    /// A request has started: so many are at the origin.
+    pub(super) fn started<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) {
+        self.borrower.started(gate.in_flight());
+    }
+
+    /// A request has ended. Returns how many may be there from now on, if that has changed.
+    pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) -> Option<usize> {
+        let before = self.borrower.held();
+        self.borrower.ended(gate.in_flight());
+        let after = self.borrower.held();
+        (after < before).then_some(after)
+    }
+
+    /// Wakes the task if a call is due before it looks by itself.
+    pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
+        let Some(due) = self.borrower.due(gate.place_needs(now)) else {
+            return;
+        };
+        if !self.is_calling && self.looks.is_none_or(|looks| due < looks) {
+            self.looks = Some(due);
+            self.wake.notify_one();
+        }
+    }
+
+    fn lease_end(&self) -> u64 {
+        match self.borrower.borrowing() {
+            Borrowing::Alone(_) => NO_LEASE,
+            Borrowing::Pool => self.borrower.until().as_nanos(),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn place_sharing(&self) -> Option<PlaceSharing> {
+        let places = self.places.as_ref()?;
+        let borrower = &places.borrower;
+        Some(PlaceSharing {
+            held: borrower.held(),
+            is_out: borrower.is_out(),
+            alone: match borrower.borrowing() {
+                Borrowing::Alone(part) => Some(part),
+                Borrowing::Pool => None,
+            },
+            why_out: places.why_out.clone(),
+            pool: borrower.counts(),
+        })
+    }
+
+    /// Lets as many requests be at the origin as the gate has places now.
+    pub(super) fn follow_places(&mut self, now: Moment) {
+        if let Some(places) = &self.places {
+            self.gate.set_lent(Some(places.bound(now)), now);
+        }
+    }
+
+    /// From now on no place is kept that is not in use.
+    pub(super) fn leave_pool(&mut self, now: Moment) {
+        if let Some(places) = &mut self.places {
+            places.borrower.leave();
+            places.note(&self.gate, now);
+        }
+    }
+
+    fn place_needs(&self, now: Moment) -> PlaceNeeds {
+        let needs = self.gate.place_needs(now);
+        if self.is_closed {
+            return PlaceNeeds {
+                waiting: 0,
+                ..needs
+            };
+        }
+        needs
+    }
+}
+
+impl OriginGate {
+    /// Shares the places through this store from now on, if the origin's settings say so.
+    ///
+    /// Those who wait stay. `worker`: where the task runs. `since`: when the file got its
+    /// maximum, if the gate did not have it before.
+    pub(crate) fn share_places(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        store: Option<&Arc<StoreHealth>>,
+        worker: Option<&ArbiterHandle>,
+        since: Moment,
+    ) {
+        let store = store.filter(|_| worker.is_some());
+        let begun = self.begin_sharing_places(origin, store, since);
+        if let (Some(borrowing), Some(worker)) = (begun, worker) {
+            worker.spawn_fn(move || {
+                actix_rt::spawn(borrowing.run());
+            });
+        }
+    }
+
+    /// The part of [`share_places`](Self::share_places) that is not the task itself, which is
+    /// returned if one has to begin.
+    pub(crate) fn begin_sharing_places(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        store: Option<&Arc<StoreHealth>>,
+        since: Moment,
+    ) -> Option<PlaceBorrowing> {
+        let mut state = self.lock();
+        let now = clock::now();
+        let Some((terms, store)) = PoolTerms::of(origin, since).zip(store) else {
+            if let Some(places) = state.places.take() {
+                state.gate.set_lent(None, now);
+                self.lease_end.store(NO_LEASE, Ordering::Relaxed);
+                places.wake.notify_one();
+                drop(state);
+                self.changes.send_replace(());
+            }
+            return None;
+        };
+        if let Some(places) = &mut state.places
+            && Arc::ptr_eq(&places.store, store)
+        {
+            let since = if places.terms.most.0 == terms.most.0 {
+                places.terms.most.1
+            } else {
+                since
+            };
+            places.terms = PoolTerms {
+                most: (terms.most.0, since),
+                ..terms
+            };
+            let (orphan, without) = (terms.orphan, terms.without);
+            (places.borrower).set(terms.most.0, orphan, without, terms.gateways);
+            places.wake.notify_one();
+            return None;
+        }
+        let wake = Arc::new(Notify::new());
+        let before = state.places.replace(Box::new(SharedPlaces {
+            borrower: terms.borrower(),
+            store: Arc::clone(store),
+            terms,
+            why_out: None,
+            wake: Arc::clone(&wake),
+            looks: None,
+            is_calling: false,
+        }));
+        state.follow_places(now);
+        self.lease_end.store(0, Ordering::Relaxed);
+        drop(state);
+        if let Some(before) = before {
+            before.wake.notify_one();
+        }
+        Some(PlaceBorrowing {
+            gate: Arc::downgrade(self),
+            store: Arc::clone(store),
+            origin: origin.name.clone(),
+            wake,
+        })
+    }
+
+    /// Whether a request that has its place may still be sent: its gateway's lease has not ended.
+    ///
+    /// A gateway that stood still may find that it has.
+    pub(super) fn may_start(&self) -> bool {
+        let lease_end = self.lease_end.load(Ordering::Relaxed);
+        lease_end == NO_LEASE || clock::now().as_nanos() < lease_end
+    }
+
+    /// Gives back each place of the pool that is not in use, and waits until the pool knows.
+    pub(crate) async fn give_back_places(&self) {
+        const LOOKS: Duration = Duration::from_millis(5);
+        loop {
+            let mut state = self.lock();
+            let now = clock::now();
+            let needs = state.place_needs(now);
+            let Some(places) = &mut state.places else {
+                return;
+            };
+            places.borrower.leave();
+            if places.borrower.is_gone(needs) || places.borrower.is_out() {
+                return;
+            }
+            places.wake.notify_one();
+            drop(state);
+            tokio::time::sleep(LOOKS).await;
+        }
+    }
+
+    /// How it shares its places now.
+    #[cfg(test)]
+    pub(crate) fn place_sharing(&self) -> Option<PlaceSharing> {
+        self.lock().place_sharing()
+    }
+
+    fn next_call(&self, wake: &Arc<Notify>) -> Step {
+        let mut state = self.lock();
+        let now = clock::now();
+        let needs = state.place_needs(now);
+        let State { places, gate, .. } = &mut *state;
+        let places = places
+            .as_mut()
+            .filter(|places| Arc::ptr_eq(&places.wake, wake));
+        let Some(places) = places else {
+            return Step::End;
+        };
+        let due = places.borrower.due(needs);
+        if due.is_none_or(|due| due > now) {
+            places.looks = due;
+            return Step::Wait(due);
+        }
+        let call = places.borrower.call(needs, now);
+        (places.looks, places.is_calling) = (None, true);
+        // What is given back is not used from now on.
+        gate.set_lent(Some(places.bound(now)), now);
+        Step::Call(call, places.terms)
+    }
+
+    /// Hands the answer to a call to the gate. Returns whether the pool cannot be reached.
+    fn called(
+        self: &Arc<Self>,
+        wake: &Arc<Notify>,
+        origin: &str,
+        answer: &Result<PoolReply, StoreRefusal>,
+    ) -> bool {
+        let mut state = self.lock();
+        let now = clock::now();
+        let places = state.places.as_mut();
+        let Some(places) = places.filter(|places| Arc::ptr_eq(&places.wake, wake)) else {
+            return false;
+        };
+        places.is_calling = false;
+        let was_out = places.borrower.is_out();
+        match answer {
+            Ok(reply) => places.borrower.answered(reply),
+            Err(_) => places.borrower.failed(),
+        }
+        places.why_out = answer.as_ref().err().cloned();
+        let (is_out, alone) = (places.borrower.is_out(), places.borrower.borrowing());
+        let most = places.terms.most.0;
+        self.lease_end.store(places.lease_end(), Ordering::Relaxed);
+        state.follow_places(now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+        match answer {
+            Err(why) if is_out && !was_out => tell_out(origin, alone, most, why),
+            Ok(_) if was_out => tracing::info!(origin, "the gateways share the places again"),
+            _ => {}
+        }
+        is_out
+    }
+
+    fn borrows_by(&self, wake: &Arc<Notify>) -> bool {
+        let state = self.lock();
+        let places = state.places.as_ref();
+        places.is_some_and(|places| Arc::ptr_eq(&places.wake, wake))
+    }
+}
+
+/// The task that borrows places for a gate, before it runs.
+pub(crate) struct PlaceBorrowing {
+    gate: Weak<OriginGate>,
+    store: Arc<StoreHealth>,
+    origin: String,
+    /// Tells the task to look again.
+    wake: Arc<Notify>,
+}
+
+impl PlaceBorrowing {
+    /// Runs on the thread of one worker.
+    pub(crate) async fn run(self) {
+        let mut link = PlacesLink::new(&self.store, &self.origin);
+        let mut last = None;
+        self.borrow_places(&mut link, &mut last).await;
+        // Nothing is at the origin by this gate any more, or it does not share its places now.
+        if let Some((call, terms)) = last
+            && self.gate.upgrade().is_none()
+        {
+            let all = PoolCall {
+                number: call.number + 1,
+                members: call.members,
+                leaves: true,
+                weight: 1,
+                ..PoolCall::default()
+            };
+            let _lost = link.call(&all, terms).await;
+        }
+    }
+
+    /// Calls the pool until the gate is dropped or another task does. `wake` tells them apart.
+    async fn borrow_places(
+        &self,
+        link: &mut PlacesLink,
+        last: &mut Option<(PoolCall, PoolTerms)>,
+    ) {
+        loop {
+            let Some(step) = self.gate.upgrade().map(|it| it.next_call(&self.wake)) else {
+                return;
+            };
+            match step {
+                Step::End => return,
+                Step::Wait(None) => self.wake.notified().await,
+                Step::Wait(Some(until)) => {
+                    let left = until.since(clock::now());
+                    // Woken or not, it looks again.
+                    let _either = timeout(left, self.wake.notified()).await;
+                }
+                Step::Call(call, terms) => {
+                    *last = Some((call, terms));
+                    // A panic counts as no answer: nothing else would renew the lease.
+                    let asked = AssertUnwindSafe(link.call(&call, terms)).catch_unwind();
+                    let answer = asked.await.unwrap_or_else(|_| {
+                        Err(StoreRefusal {
+                            is_answer: false,
+                            reason: "the call failed".to_owned(),
+                            remedy: "see the log for a panic",
+                        })
+                    });
+                    let Some(open) = self.gate.upgrade() else {
+                        return;
+                    };
+                    let is_out = open.called(&self.wake, &self.origin, &answer);
+                    drop(open);
+                    if is_out && !self.wait_until_back(link).await {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until the store is worth another call. Returns whether the gate still needs it.
+    async fn wait_until_back(&self, link: &mut PlacesLink) -> bool {
+        loop {
+            let is_back = link.is_back().await;
+            let Some(_) = (self.gate.upgrade()).filter(|gate| gate.borrows_by(&self.wake)) else {
+                return false;
+            };
+            if is_back {
+                return true;
+            }
+        }
+    }
+}
+
+fn tell_out(origin: &str, borrowing: Borrowing, most: usize, why: &StoreRefusal) {
+    let StoreRefusal { reason, remedy, .. } = why;
+    let what = if why.is_answer {
+        "the store refuses the calls of the origin's pool of places"
+    } else {
+        "the store does not answer"
+    };
+    match borrowing {
+        Borrowing::Alone(part) => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway goes on alone with {part} of {most} places; {remedy}"
+        ),
+        Borrowing::Pool => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway starts no requests; {remedy}"
+        ),
+    }
+}

@@ -1,0 +1,82 @@
+//! What a gateway and a pool of places tell each other.
+
+/// What a gateway has to do with places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaceNeeds {
+    /// Places in use.
+    pub in_use: usize,
+    /// More that could be used at once: what waits for nothing else.
+    pub waiting: usize,
+    /// Most that it may use by its other limits.
+    pub most: usize,
+    /// What counts of it against other gateways.
+    pub weight: u64,
+}
+
+/// What a gateway tells the pool. It names no change, so a repeated call changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCall {
+    /// Only goes up.
+    pub number: u64,
+    /// Places that it holds, after those that it gives back.
+    pub held: usize,
+    /// How many of them are in use.
+    pub in_use: usize,
+    /// Places that it could use now.
+    pub usable: usize,
+    /// Places that it would like to hold, so that the next request need not ask.
+    pub wish: usize,
+    /// What counts of it against others.
+    pub weight: u64,
+    /// What it was told of members.
+    pub members: KnownMembers,
+    /// Whether it leaves.
+    pub leaves: bool,
+}
+
+/// What a gateway was last told of who borrows from a pool.
+///
+/// A pool that has lost its last writes finds out by this whether somebody is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownMembers {
+    /// How many have registered so far.
+    pub registrations: u64,
+    /// How many had something then.
+    pub members: u64,
+}
+
+/// What the pool answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolReply {
+    /// Places that are lent to this gateway from now on.
+    pub lent: usize,
+    /// How many of them it may keep, as others want the rest.
+    pub keeps: usize,
+    /// Whether others wait for places.
+    pub others_wait: bool,
+    /// Whether few places are free.
+    pub is_scarce: bool,
+    /// Whether nothing is lent while the pool finds out who holds what.
+    pub is_recovering: bool,
+    /// The state of the pool.
+    pub counts: PoolCounts,
+    /// Who is there.
+    pub members: KnownMembers,
+}
+
+/// The state of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// The maximum in force.
+    pub of: usize,
+    /// Gateways whose lease has not ended.
+    pub gateways: u32,
+    /// Places that they hold.
+    pub held: usize,
+    /// Places that they use, as they told last.
+    pub in_use: usize,
+    /// Places that gateways which vanished may still use.
+    pub withheld: usize,
+    /// Places that are lent to nobody.
+    pub free: usize,
+}

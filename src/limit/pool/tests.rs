@@ -1,0 +1,142 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::*;
+
+const ORPHAN: Duration = Duration::from_secs(75);
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_000_000_000_000_000) + Duration::from_millis(millis)
+}
+
+fn borrower(without: WithoutPool) -> Borrower {
+    Borrower::new(40, ORPHAN, without, NonZeroU32::new(4))
+}
+
+fn needs(in_use: usize, waiting: usize) -> PlaceNeeds {
+    PlaceNeeds {
+        in_use,
+        waiting,
+        most: 40,
+        weight: 1,
+    }
+}
+
+fn lent(lent: usize, keeps: usize) -> PoolReply {
+    PoolReply {
+        lent,
+        keeps,
+        ..PoolReply::default()
+    }
+}
+
+#[test]
+fn a_lease_counts_from_when_the_call_was_sent() {
+    let mut it = borrower(WithoutPool::Closed);
+    assert_eq!(it.due(needs(0, 0)), Some(Moment::default()));
+    it.call(needs(0, 0), at(0));
+    assert_eq!(it.due(needs(0, 3)), None, "one call at a time");
+    it.answered(&lent(2, 2), 0);
+    assert_eq!(it.bound(at(2349)), 2);
+    assert_eq!(it.bound(at(2350)), 0, "2.4 s less what clocks drift");
+}
+
+#[test]
+fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent() {
+    let mut it = borrower(WithoutPool::Closed);
+    it.call(needs(0, 5), at(0));
+    it.answered(&lent(5, 5), 0);
+    it.call(needs(5, 5), at(10));
+    it.failed();
+    assert_eq!(it.held(), 5);
+    assert_eq!(it.due(needs(5, 5)), Some(at(60)));
+    // Others want some: the place of a request that ends is not used again.
+    let call = it.call(needs(5, 5), at(60));
+    assert_eq!((call.number, call.held, call.usable), (3, 5, 10));
+    let fewer = PoolReply {
+        others_wait: true,
+        ..lent(5, 3)
+    };
+    it.answered(&fewer, 5);
+    it.ended(4);
+    assert_eq!(it.held(), 4);
+    assert_eq!(it.call(needs(4, 5), at(61)).held, 4);
+    it.failed();
+    assert_eq!(it.held(), 4, "whether the pool knows or not");
+}
+
+#[test]
+fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
+    let mut it = borrower(WithoutPool::Closed);
+    let call = it.call(needs(0, 0), at(0));
+    assert_eq!((call.usable, call.wish), (0, 2));
+    it.answered(&lent(2, 2), 0);
+    assert_eq!(it.due(needs(0, 0)), Some(at(200)), "others may want them");
+    for in_use in 1..=20 {
+        it.started(in_use);
+    }
+    let call = it.call(needs(20, 0), at(200));
+    assert_eq!((call.usable, call.wish), (20, 25));
+    it.answered(&lent(25, 25), 0);
+    assert_eq!(it.call(needs(1, 0), at(900)).held, 25);
+    it.answered(&lent(25, 25), 0);
+    assert_eq!(
+        it.call(needs(1, 0), at(2000)).held,
+        25,
+        "the second before counts"
+    );
+    it.answered(&lent(25, 25), 0);
+    let call = it.call(needs(1, 0), at(3100));
+    assert_eq!((call.held, call.wish), (3, 3));
+}
+
+#[test]
+fn who_stood_still_asks_before_it_takes_its_part_alone() {
+    let mut it = borrower(WithoutPool::Local);
+    it.call(needs(0, 0), at(0));
+    it.answered(&lent(2, 2), 0);
+    it.call(needs(2, 9), at(800));
+    // It was stopped for 20 s while the call was under way.
+    assert_eq!(it.bound(at(21_000)), 0);
+    it.failed();
+    assert_eq!((it.borrowing(), it.bound(at(21_000))), (Borrowing::Pool, 0));
+    it.call(needs(2, 9), at(21_000));
+    it.failed();
+    assert_eq!(
+        it.borrowing(),
+        Borrowing::Alone(10),
+        "1/4 of 40, as the file says"
+    );
+    assert_eq!(it.bound(at(21_100)), 10);
+    let call = it.call(needs(10, 9), at(21_200));
+    assert_eq!((call.in_use, call.members), (10, KnownMembers::default()));
+    it.answered(&lent(12, 12), 0);
+    assert_eq!(it.bound(at(21_300)), 12);
+}
+
+#[test]
+fn a_gateway_without_pool_that_is_closed_starts_nothing() {
+    let mut it = borrower(WithoutPool::Closed);
+    it.call(needs(0, 1), at(0));
+    it.failed();
+    assert!(it.is_out());
+    assert_eq!((it.borrowing(), it.bound(at(200))), (Borrowing::Pool, 0));
+}
+
+#[test]
+fn who_leaves_gives_all_back() {
+    let mut it = borrower(WithoutPool::Local);
+    it.call(needs(0, 0), at(0));
+    it.answered(&lent(2, 2), 0);
+    it.leave();
+    assert!(!it.is_gone(needs(0, 0)));
+    let call = it.call(needs(0, 0), at(5));
+    assert_eq!((call.held, call.wish, call.leaves), (0, 0, true));
+    it.answered(&lent(0, 0), 0);
+    assert!(it.is_gone(needs(0, 0)));
+    assert_eq!(it.due(needs(0, 0)), None);
+    assert!(
+        it.due(needs(0, 1)).is_some(),
+        "someone still comes from a zone"
+    );
+}
