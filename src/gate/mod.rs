@@ -16,7 +16,6 @@ mod line;
 mod outage;
 mod place;
 mod places;
-mod places_link;
 mod room;
 mod state;
 mod status;

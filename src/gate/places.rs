@@ -1,21 +1,20 @@
 //! The gate of an origin whose places several gateways share: it borrows them from one pool.
 //!
-//! One task of one worker calls the pool. What it borrows and when it calls is
-//! [`limit::Borrower`]; how it reaches the store is [`PlacesLink`].
+//! One task of one worker calls the pool ([`PlaceBorrowing`]). What it borrows and when it calls is
+//! [`limit::Borrower`].
+
+mod borrowing;
+mod link;
 
 use std::num::NonZeroU32;
-use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
-use futures_util::FutureExt;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use super::alarms::Alarms;
-use super::places_link::PlacesLink;
 use super::{KeyAtGate, OriginGate, State};
 use crate::config;
 use crate::limit::{
@@ -23,6 +22,7 @@ use crate::limit::{
 };
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
+use borrowing::PlaceBorrowing;
 
 /// What the end of a lease is while there is none.
 pub(super) const NO_LEASE: u64 = u64::MAX;
@@ -58,6 +58,8 @@ pub(super) struct PoolTerms {
 pub struct PlaceSharing {
     /// Places that this gateway holds.
     pub held: usize,
+    /// Those of them in which a request runs.
+    pub in_use: usize,
     /// Whether its lease has ended and it cannot reach the pool.
     pub is_out: bool,
     /// How many places it takes without asking; `None`: none.
@@ -69,7 +71,7 @@ pub struct PlaceSharing {
 }
 
 /// What the task does next.
-enum Step {
+pub(super) enum Step {
     /// The gate does not share its places any more, or another task calls for it.
     End,
     /// It waits, until then at most.
@@ -136,6 +138,7 @@ impl State {
         let borrower = &places.borrower;
         Some(PlaceSharing {
             held: borrower.held(),
+            in_use: self.gate.in_flight().min(borrower.held()),
             is_out: borrower.is_out(),
             alone: match borrower.borrowing() {
                 Borrowing::Alone(part) => Some(part),
@@ -284,12 +287,12 @@ impl OriginGate {
     }
 
     /// How it shares its places now.
-    #[cfg(test)]
-    pub(crate) fn place_sharing(&self) -> Option<PlaceSharing> {
+    #[must_use]
+    pub fn place_sharing(&self) -> Option<PlaceSharing> {
         self.lock().place_sharing()
     }
 
-    fn next_call(&self, wake: &Arc<Notify>) -> Step {
+    pub(super) fn next_call(&self, wake: &Arc<Notify>) -> Step {
         let mut state = self.lock();
         let now = clock::now();
         let needs = state.place_needs(now);
@@ -313,7 +316,7 @@ impl OriginGate {
     }
 
     /// Hands the answer to a call to the gate. Returns whether the pool cannot be reached.
-    fn called(
+    pub(super) fn called(
         self: &Arc<Self>,
         wake: &Arc<Notify>,
         origin: &str,
@@ -321,6 +324,7 @@ impl OriginGate {
     ) -> bool {
         let mut state = self.lock();
         let now = clock::now();
+        let in_use = state.gate.in_flight();
         let places = state.places.as_mut();
         let Some(places) = places.filter(|places| Arc::ptr_eq(&places.wake, wake)) else {
             return false;
@@ -328,7 +332,7 @@ impl OriginGate {
         places.is_calling = false;
         let was_out = places.borrower.is_out();
         match answer {
-            Ok(reply) => places.borrower.answered(reply),
+            Ok(reply) => places.borrower.answered(reply, in_use),
             Err(_) => places.borrower.failed(),
         }
         places.why_out = answer.as_ref().err().cloned();
@@ -348,96 +352,10 @@ impl OriginGate {
         is_out
     }
 
-    fn borrows_by(&self, wake: &Arc<Notify>) -> bool {
+    pub(super) fn borrows_by(&self, wake: &Arc<Notify>) -> bool {
         let state = self.lock();
         let places = state.places.as_ref();
         places.is_some_and(|places| Arc::ptr_eq(&places.wake, wake))
-    }
-}
-
-/// The task that borrows places for a gate, before it runs.
-pub(crate) struct PlaceBorrowing {
-    gate: Weak<OriginGate>,
-    store: Arc<StoreHealth>,
-    origin: String,
-    /// Tells the task to look again.
-    wake: Arc<Notify>,
-}
-
-impl PlaceBorrowing {
-    /// Runs on the thread of one worker.
-    pub(crate) async fn run(self) {
-        let mut link = PlacesLink::new(&self.store, &self.origin);
-        let mut last = None;
-        self.borrow_places(&mut link, &mut last).await;
-        // Nothing is at the origin by this gate any more, or it does not share its places now.
-        if let Some((call, terms)) = last
-            && self.gate.upgrade().is_none()
-        {
-            let all = PoolCall {
-                number: call.number + 1,
-                members: call.members,
-                leaves: true,
-                weight: 1,
-                ..PoolCall::default()
-            };
-            let _lost = link.call(&all, terms).await;
-        }
-    }
-
-    /// Calls the pool until the gate is dropped or another task does. `wake` tells them apart.
-    async fn borrow_places(
-        &self,
-        link: &mut PlacesLink,
-        last: &mut Option<(PoolCall, PoolTerms)>,
-    ) {
-        loop {
-            let Some(step) = self.gate.upgrade().map(|it| it.next_call(&self.wake)) else {
-                return;
-            };
-            match step {
-                Step::End => return,
-                Step::Wait(None) => self.wake.notified().await,
-                Step::Wait(Some(until)) => {
-                    let left = until.since(clock::now());
-                    // Woken or not, it looks again.
-                    let _either = timeout(left, self.wake.notified()).await;
-                }
-                Step::Call(call, terms) => {
-                    *last = Some((call, terms));
-                    // A panic counts as no answer: nothing else would renew the lease.
-                    let asked = AssertUnwindSafe(link.call(&call, terms)).catch_unwind();
-                    let answer = asked.await.unwrap_or_else(|_| {
-                        Err(StoreRefusal {
-                            is_answer: false,
-                            reason: "the call failed".to_owned(),
-                            remedy: "see the log for a panic",
-                        })
-                    });
-                    let Some(open) = self.gate.upgrade() else {
-                        return;
-                    };
-                    let is_out = open.called(&self.wake, &self.origin, &answer);
-                    drop(open);
-                    if is_out && !self.wait_until_back(link).await {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Waits until the store is worth another call. Returns whether the gate still needs it.
-    async fn wait_until_back(&self, link: &mut PlacesLink) -> bool {
-        loop {
-            let is_back = link.is_back().await;
-            let Some(_) = (self.gate.upgrade()).filter(|gate| gate.borrows_by(&self.wake)) else {
-                return false;
-            };
-            if is_back {
-                return true;
-            }
-        }
     }
 }
 

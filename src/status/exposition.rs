@@ -2,6 +2,7 @@
 //!
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
+mod places;
 mod rooms;
 mod shared;
 
@@ -140,6 +141,9 @@ fn write_gates(out: &mut String, gateway: &Gateway) {
     let shared = gates.iter();
     let shared = shared.filter_map(|(origin, it)| Some((&*origin.name, it.sharing.as_ref()?)));
     write_sharing(out, &shared.collect::<Vec<_>>());
+    let places = gates.iter();
+    let places = places.filter_map(|(origin, it)| Some((&*origin.name, it.places.as_ref()?)));
+    places::write(out, &places.collect::<Vec<_>>());
 }
 
 /// Writes how gateways share the rates of origins; nothing if they share none.

@@ -2,7 +2,7 @@ use actix_web::web::Data;
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
-use crate::gate::{GateSharing, OriginGate};
+use crate::gate::{GateSharing, OriginGate, PlaceSharing};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
@@ -58,13 +58,33 @@ fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> vie
         in_flight: servers.iter().map(|server| server.in_flight).sum(),
         max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
         gate: origin.gate().map(|it| gate(gateway, origin, it, now)),
+        places: origin
+            .gate()
+            .and_then(|it| it.place_sharing())
+            .map(|it| places(&it)),
         codes,
         errors,
         latency: latency(&latencies),
         servers,
-        places: None,
         room: None,
         shared: None,
+    }
+}
+
+fn places(sharing: &PlaceSharing) -> views::Places {
+    let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+    let pool = sharing.pool.unwrap_or_default();
+    views::Places {
+        of: pool.of as u64,
+        held: sharing.held as u64,
+        in_use: sharing.in_use as u64,
+        lent: pool.held as u64,
+        withheld: pool.withheld as u64,
+        free: pool.free as u64,
+        gateways: pool.gateways.into(),
+        alone: sharing.is_out,
+        reason: why.map(|it| Plain::new(&it.reason)),
+        remedy: why.map(|it| Plain::new(it.remedy)),
     }
 }
 

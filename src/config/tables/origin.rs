@@ -183,14 +183,6 @@ fn check(fields: &mut Fields, origin: &Origin) {
             node.wrong("a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store");
         }
     }
-    for field in ["orphan", "on_store_failure"] {
-        if let Some(node) = fields.right(field)
-            && origin.shared_places().is_none()
-            && !["store", "max_in_flight"].iter().any(|it| fields.is_wrong(it))
-        {
-            node.wrong(&format!("this is for places that gateways share; add store = \"redis\" and max_in_flight, or remove {field}"));
-        }
-    }
     if let Some(node) = fields.right("resolve")
         && origin.resolve == Resolve::Each
         && !fields.is_wrong("servers")

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::places::PoolTerms;
+use super::PoolTerms;
 use crate::limit::{Moment, PoolCall, PoolReply};
 use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::ClaimMetrics;

@@ -283,7 +283,7 @@ fn places(named: &[Named]) -> Vec<FleetPlaces> {
     let mut all: Vec<FleetPlaces> = Vec::new();
     for Named { name, reading, .. } in named {
         for origin in &reading.origins {
-            let Some(own) = origin.places else {
+            let Some(own) = &origin.places else {
                 continue;
             };
             let at = index(

@@ -26,7 +26,7 @@ pub struct Origin {
     pub max_in_flight: Option<u64>,
     /// `None` if the file limits neither its rate nor its places.
     pub gate: Option<Gate>,
-    /// Left out if gateways do not share its places.
+    /// Left out if gateways do not share its places, or this one was not told of them yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<Places>,
     /// Left out if it has none.
