@@ -25,6 +25,8 @@ mod crowd;
 mod gateway;
 mod invariants;
 mod network;
+mod places_call;
+mod pools;
 mod random;
 mod redis;
 mod run;

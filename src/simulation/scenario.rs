@@ -259,14 +259,14 @@ impl Scenario {
 }
 
 /// The clock of each gateway. In half of the scenarios they drift.
-fn clocks(gateways: u64, random: &mut Random) -> Vec<Skew> {
+pub(super) fn clocks(gateways: u64, random: &mut Random) -> Vec<Skew> {
     let has_drift = random.chance(50);
     let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
     clocks.collect()
 }
 
 /// How long a message takes at least, and by how much more it may take.
-fn delays(random: &mut Random) -> (Duration, Duration) {
+pub(super) fn delays(random: &mut Random) -> (Duration, Duration) {
     let least = random.micros(20..1500);
     let spread = if random.chance(30) {
         Duration::ZERO

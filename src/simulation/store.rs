@@ -69,7 +69,14 @@ impl StoreServer {
     /// Has the data of then: what was written since is lost.
     pub(super) fn restore(&self, snapshot: Snapshot) {
         self.redis.borrow_mut().restore(snapshot);
+        self.redis.borrow().begin_anew();
         self.invariants.store_forgot();
+    }
+
+    /// Starts anew, without data.
+    pub(super) fn start_empty(&self) {
+        self.flush();
+        self.redis.borrow().begin_anew();
     }
 
     /// Loses all data.

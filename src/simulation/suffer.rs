@@ -71,7 +71,7 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             store.state.set(StoreState::Dead);
             reset_all(simulation);
             world.sleep(lasts).await;
-            store.flush();
+            store.start_empty();
             store.state.set(StoreState::Loading);
             world.sleep(loads).await;
             store.state.set(StoreState::Works);

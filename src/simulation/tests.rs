@@ -9,18 +9,23 @@ use super::scenario::{Crowd, Fault, OriginPlan, Scenario, ZonePlan};
 /// How many seeds run if nobody says how many.
 const SEEDS: u64 = 100;
 
-fn number(variable: &str) -> Option<u64> {
+pub(super) fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().expect("a whole number"))
 }
 
-/// Runs so many seeds, on all processors.
 fn run_all(seeds: u64, run: fn(u64, Change) -> Outcome) -> Vec<Outcome> {
+    on_all_processors(seeds, |seed| run(seed, str::to_owned))
+}
+
+/// Runs so many seeds, on all processors.
+pub(super) fn on_all_processors<T: Send>(seeds: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let run = &run;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let some = |first: usize| {
             let own = (first as u64..seeds).step_by(threads);
-            own.map(|seed| run(seed, str::to_owned)).collect::<Vec<_>>()
+            own.map(run).collect::<Vec<_>>()
         };
         let threads: Vec<_> = (0..threads)
             .map(|first| scope.spawn(move || some(first)))

@@ -17,6 +17,7 @@ use super::claim_call::ClaimCall;
 use super::client::Visit;
 use super::crowd::Passage;
 use super::gateway::Gateway;
+use super::places_call;
 use super::redis::Reply;
 use super::scenario::Scenario;
 use super::script_call::ScriptCall;
@@ -215,6 +216,11 @@ impl Invariants {
         command: &[Vec<u8>],
         reply: &Reply,
     ) -> Option<ClaimId> {
+        if let Some(call) = places_call::read(command, reply) {
+            self.world
+                .note(format_args!("store: gateway {gateway}: {call}"));
+            return None;
+        }
         match ClaimCall::read(command, reply) {
             Ok(Some(call)) => return self.claimed(gateway, &call),
             Ok(None) => {}

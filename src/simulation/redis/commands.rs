@@ -16,6 +16,10 @@ impl Database {
         }
         match (name.as_slice(), &words[1..]) {
             (b"PING", []) => Reply::Status("PONG"),
+            (b"INFO", [b"replication"]) => {
+                let id = format!("role:master\r\nmaster_replid:{:040x}\r\n", self.replication);
+                Reply::text(id.as_bytes())
+            }
             (b"TIME", []) => {
                 let (seconds, micros) = (self.now / 1_000_000, self.now % 1_000_000);
                 let text = |number: u64| Reply::text(number.to_string().as_bytes());

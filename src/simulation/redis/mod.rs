@@ -33,6 +33,8 @@ struct Database {
     /// In microseconds since the Unix epoch. It stands still while a script runs.
     now: u64,
     is_read_only: bool,
+    /// What its replication ID ends with: another one after each start and failover.
+    replication: u64,
 }
 
 /// The data of a Redis at some time.
@@ -64,6 +66,11 @@ impl FakeRedis {
     /// Whether it refuses to write, as a replica does.
     pub(super) fn set_read_only(&self, is_read_only: bool) {
         self.database.borrow_mut().is_read_only = is_read_only;
+    }
+
+    /// It has another replication ID from now on, as after a start or a failover.
+    pub(super) fn begin_anew(&self) {
+        self.database.borrow_mut().replication += 1;
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,8 @@ pub(super) struct Hosts {
     tasks: RefCell<Vec<Option<LocalSet>>>,
     /// What the thread of each host has, while none of its tasks runs.
     threads: RefCell<Vec<Thread>>,
+    /// Hosts that stand still: their tasks do not run.
+    stopped: RefCell<BTreeSet<usize>>,
     stirred: Arc<Stirred>,
 }
 
@@ -80,6 +83,16 @@ impl Hosts {
         thread.exchange();
     }
 
+    /// Lets a host stand still, or go on.
+    pub(super) fn stop(&self, host: HostId, is_stopped: bool) {
+        if is_stopped {
+            self.stopped.borrow_mut().insert(host.0);
+        } else {
+            self.stopped.borrow_mut().remove(&host.0);
+            Wake::wake_by_ref(&self.stirred);
+        }
+    }
+
     /// Drops the tasks of all hosts, the first host's last.
     pub(super) fn remove_all(&self) {
         let count = self.tasks.borrow().len();
@@ -126,6 +139,9 @@ impl Hosts {
         let mut cx = Context::from_waker(&waker);
         let count = self.tasks.borrow().len();
         for index in 0..count {
+            if self.stopped.borrow().contains(&index) {
+                continue;
+            }
             let tasks = self.tasks.borrow_mut()[index].take();
             if let Some(mut tasks) = tasks {
                 let mut thread = std::mem::take(&mut self.threads.borrow_mut()[index]);

@@ -108,6 +108,11 @@ impl World {
         self.hosts.remove(host);
     }
 
+    /// Lets a host stand still as a stopped process does, or go on. Its clock goes on.
+    pub(super) fn stop(&self, host: HostId, is_stopped: bool) {
+        self.hosts.stop(host, is_stopped);
+    }
+
     /// Starts a task on a host. Nothing happens if the host was killed.
     ///
     /// A panic of the task fails the simulation.
