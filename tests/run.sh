@@ -47,6 +47,11 @@ if ! has varnishd; then
     # As with Prometheus: the tests start their own.
     if has systemctl; then as_root systemctl mask varnish varnishncsa; fi
 fi
+# A database that takes only so many connections. The test starts its own.
+if [ ! -d /usr/lib/postgresql ]; then
+    missing+=(postgresql)
+    if has systemctl; then as_root systemctl mask postgresql; fi
+fi
 # Clients over HTTP/2.
 has nghttp || missing+=(nghttp2-client)
 has python3 || missing+=(python3)

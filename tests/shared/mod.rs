@@ -11,6 +11,7 @@ mod lease_accounts;
 mod leases;
 mod new_keys;
 mod others;
+mod places;
 mod plans;
 mod refused;
 mod relay;
