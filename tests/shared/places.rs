@@ -230,7 +230,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = app.file(&redis, "max_in_flight = 40");
     let gateway = Gateway::start(&text);
-    eventually("it holds some", || told(&gateway, "own") == Some(2));
+    eventually("it holds some", || told(&gateway, "held") == Some(2));
     let calls = || {
         let labels = [("origin", "app"), ("result", "ok")];
         let name = "drip_store_operations_total";

@@ -48,14 +48,14 @@ struct Gateway {
     lease_end: Moment,
 }
 
-const MOST: usize = 5;
+const MAX_IN_FLIGHT: usize = 5;
 
 impl Gateway {
     fn needs(&self) -> PlaceNeeds {
         PlaceNeeds {
             in_use: self.in_use,
             waiting: self.waiting,
-            most: MOST,
+            most: MAX_IN_FLIGHT,
             weight: 1,
         }
     }
@@ -85,7 +85,7 @@ fn arrives(gateways: &mut [Gateway], nth: usize) -> PoolReply {
         call.held <= gateways[nth].lent,
         "it holds what it was not lent"
     );
-    let free = MOST - others(gateways) - call.held;
+    let free = MAX_IN_FLIGHT - others(gateways) - call.held;
     let lent = call.held + call.wish.saturating_sub(call.held).min(free);
     gateways[nth].lent = lent;
     gateways[nth].lease_end = sent + POOL_LEASE;
@@ -97,7 +97,7 @@ fn arrives(gateways: &mut [Gateway], nth: usize) -> PoolReply {
         is_scarce: free == 0,
         is_recovering: false,
         counts: PoolCounts {
-            of: MOST,
+            of: MAX_IN_FLIGHT,
             gateways: 3,
             ..PoolCounts::default()
         },
@@ -115,7 +115,7 @@ proptest! {
         let mut now = Moment::from_nanos(1_000_000_000_000);
         let mut gateways: Vec<Gateway> = (0..3)
             .map(|_| Gateway {
-                borrower: Borrower::new(MOST, Duration::from_secs(75), WithoutPool::Closed, None),
+                borrower: Borrower::new(MAX_IN_FLIGHT, Duration::from_secs(75), WithoutPool::Closed, None),
                 in_use: 0,
                 waiting: 0,
                 call: None,
@@ -160,7 +160,7 @@ proptest! {
             }
             gateways[nth].start(now);
             let at_origin: usize = gateways.iter().map(|it| it.in_use).sum();
-            prop_assert!(at_origin <= MOST, "{at_origin} at the origin");
+            prop_assert!(at_origin <= MAX_IN_FLIGHT, "{at_origin} at the origin");
             for gateway in &gateways {
                 prop_assert!(gateway.borrower.held() <= gateway.lent);
             }

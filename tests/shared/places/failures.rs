@@ -16,7 +16,7 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
         // They are at the origin for almost all of `orphan`.
         busy(&[(&other, 4)], "/5000", || {
             eventually("the other one has some", || {
-                told(&other, "own").is_some_and(|own| own >= 3)
+                told(&other, "held").is_some_and(|own| own >= 3)
             });
             pass(300);
             other.signal(Signal::KILL);

@@ -180,14 +180,14 @@ fn a_database_that_breaks_at_41_never_gets_a_41st_connection() {
     let crowds = gateways.each_ref().map(|it| (it, 30));
     busy(&crowds, "/", || {
         eventually("all places are lent", || {
-            told(&gateways[0], "held") == Some(40)
+            told(&gateways[0], "lent") == Some(40)
         });
         pass(2000);
         gateways[2].signal(Signal::KILL);
         pass(6000);
         assert_eq!(told(&gateways[0], "withheld"), Some(0));
         eventually("all places are lent", || {
-            told(&gateways[0], "held") == Some(40)
+            told(&gateways[0], "lent") == Some(40)
         });
         pass(1000);
     });
