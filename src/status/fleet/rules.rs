@@ -221,9 +221,12 @@ fn calm(fleet: &Fleet) -> Finding {
             1 => "One gateway answers".to_owned(),
             _ => format!("{} agree", count(answer, "gateway")),
         },
-        evidence: format!(
-            "They have the same zones, origins and routes, and their clocks do not differ.{waited_for}"
-        ),
+        evidence: match answer {
+            1 => format!("There is no other to compare it with.{waited_for}"),
+            _ => format!(
+                "They have the same zones, origins and routes, and the same time.{waited_for}"
+            ),
+        },
         ..Finding::new(Cause::Fine, Severity::Fine)
     }
 }
