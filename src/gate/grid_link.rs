@@ -86,6 +86,7 @@ impl GridLink {
             part,
             lead: self.lead,
             classes: &demand.classes,
+            keys: Some(&demand.keys),
             at: None,
         };
         let (granted, trip) = self.link.run(self.link.store().claim(&claim)).await;
@@ -104,6 +105,7 @@ impl GridLink {
             free: own(granted.free),
             again: own(granted.again),
             classes: named.zip(granted.classes).collect(),
+            keys: granted.keys,
             slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
         })
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ring::digest::{Context, SHA256};
+
 use crate::zone::Key;
 
 /// The key by which a request shares a gate.
@@ -14,4 +16,20 @@ pub struct KeyAtGate {
     pub zone: Option<Arc<str>>,
     /// The key, empty for all requests without a zone.
     pub key: Key,
+}
+
+impl KeyAtGate {
+    /// What it hashes to, the same at all gateways and in all versions.
+    ///
+    /// It is cryptographic, so that nobody finds a key that takes another one's turns.
+    pub(super) fn name(&self) -> u64 {
+        let zone = self.zone.as_deref().unwrap_or_default();
+        let mut hash = Context::new(&SHA256);
+        hash.update(&(zone.len() as u64).to_le_bytes());
+        hash.update(zone.as_bytes());
+        hash.update(&self.key);
+        let hash = hash.finish();
+        let first = hash.as_ref().first_chunk().copied().unwrap_or_default();
+        u64::from_le_bytes(first)
+    }
 }

@@ -99,6 +99,7 @@ impl OriginGate {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
+        gate.name_keys_by(KeyAtGate::name);
         let backing_off = origin.backoff.as_ref();
         let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
         Some(Arc::new(Self {

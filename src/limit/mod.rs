@@ -61,10 +61,11 @@ pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share}
 pub use cost::Cost;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
-pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
+pub use fair_queue::{FairQueue, KeyChange, MAX_WEIGHT, Next, Position};
 pub use gate::{
     Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
-    GridAnswer, Release, SavedGate, Sharing, SlotCounts, WaitLimits, WaitTimeout,
+    GridAnswer, KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
+    WaitTimeout,
 };
 pub use growth::more_room;
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};

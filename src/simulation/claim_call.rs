@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::redis::Reply;
 use super::script_call::Packed;
-use crate::limit::Rate;
+use crate::limit::{KeyChange, Rate};
 
 /// What a gateway claimed, and what it was granted. Times are nanoseconds on the store's clock.
 #[derive(Debug)]
@@ -21,6 +21,12 @@ pub(super) struct ClaimCall {
     pub(super) lead: f64,
     /// The name's hash, the weight, and the weights of keys that wait.
     pub(super) classes: Vec<(u32, f64, f64)>,
+    /// The generation of keys that it knows, the numbers of the claim and of the last one that was
+    /// answered.
+    pub(super) known: f64,
+    pub(super) number: f64,
+    pub(super) answered: f64,
+    pub(super) changes: Vec<KeyChange>,
     pub(super) now: i64,
     pub(super) gateways: f64,
     pub(super) part: f64,
@@ -30,6 +36,11 @@ pub(super) struct ClaimCall {
     pub(super) in_force: Rate,
     pub(super) pieces: u32,
     pub(super) slots: Vec<i64>,
+    /// Whether the changes were noted, and the generation of keys from now on.
+    pub(super) is_noted: bool,
+    pub(super) generation: f64,
+    /// Keys, and at how many gateways they wait.
+    pub(super) news: Vec<(u64, u16)>,
 }
 
 impl ClaimCall {
@@ -62,9 +73,18 @@ impl ClaimCall {
         let rate = rate(asked.text()?.get(32..)?)?;
         let gateway = asked.take::<8>()?.to_vec();
         let (wanted, part_taken, lead) = (asked.double()?, asked.double()?, asked.double()?);
+        let (known, number, answered) = (asked.double()?, asked.double()?, asked.double()?);
         let mut classes = Vec::new();
         for _ in 0..asked.byte()? {
             classes.push((asked.long()?, asked.double()?, asked.double()?));
+        }
+        let mut changes = Vec::new();
+        for _ in 0..asked.short()? {
+            changes.push(KeyChange {
+                key: asked.take().map(u64::from_le_bytes)?,
+                class: asked.long()?,
+                weight: asked.byte()?.into(),
+            });
         }
         let now = time(told.double()?);
         let (gateways, part) = (told.double()?, told.double()?);
@@ -81,6 +101,14 @@ impl ClaimCall {
         }
         let parts = usize::from(told.byte()?);
         (parts == classes.len()).then_some(())?;
+        (0..parts).try_for_each(|_| told.double().map(drop))?;
+        let (is_noted, generation) = (told.byte()? == 1, told.double()?);
+        let news = told.text()?.chunks_exact(10).map(|news| {
+            let mut news = Packed(news);
+            let key = news.take().map(u64::from_le_bytes)?;
+            Some((key, news.short()?))
+        });
+        let news = news.collect::<Option<_>>()?;
         Some(Self {
             origin,
             gateway,
@@ -90,6 +118,10 @@ impl ClaimCall {
             part_taken,
             lead,
             classes,
+            known,
+            number,
+            answered,
+            changes,
             now,
             gateways,
             part,
@@ -98,6 +130,9 @@ impl ClaimCall {
             in_force,
             pieces,
             slots,
+            is_noted,
+            generation,
+            news,
         })
     }
 }
@@ -120,11 +155,17 @@ impl fmt::Display for ClaimCall {
         let (gateways, part_taken, part) = (self.gateways, self.part_taken, self.part);
         let (in_force, pieces) = (self.in_force, self.pieces);
         let (free, again) = (from_now(&self.free), from_now(&self.again));
+        let changes = self.changes.iter();
+        let changes: Vec<_> = changes.map(|it| (it.key % 1000, it.weight)).collect();
+        let news = self.news.iter().map(|(key, count)| (key % 1000, count));
+        let news: Vec<_> = news.collect();
+        let (is_noted, generation) = (self.is_noted, self.generation % 1e6);
         write!(
             f,
             "{wanted} of origin{origin}, {part_taken} of its part, {lead} us ahead, for {classes:?}; \
              is 1 of {gateways}, has {part} of {in_force}, {pieces} at once; in us: {slots:?}, \
-             free {free}, again {again}"
+             free {free}, again {again}; changed keys {changes:?}, noted {is_noted}, in {generation}: \
+             {news:?}"
         )
     }
 }

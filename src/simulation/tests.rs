@@ -171,7 +171,7 @@ fn a_broken_script_is_found() {
 /// Each of these breaks the script of grids.
 #[test]
 fn a_broken_grid_is_found() {
-    let breaks: [(&str, Change); 8] = [
+    let breaks: [(&str, Change); 12] = [
         ("a slot is granted again", |code| {
             broken(code, "next_index = new + 1", "next_index = new")
         }),
@@ -181,7 +181,7 @@ fn a_broken_grid_is_found() {
         ("weights do not count", |code| {
             broken(
                 code,
-                "weights[class[1]] / all_weights * class[3] / keys[class[1]]",
+                "weights[class[1]] / all_weights * of_class",
                 "1 / #living / #own.classes",
             )
         }),
@@ -196,6 +196,23 @@ fn a_broken_grid_is_found() {
         }),
         ("what nobody wanted is lost", |code| {
             broken(code, "50000, 15000", "50000, -60000")
+        }),
+        ("a key counts at each gateway where it waits", |code| {
+            broken(code, "weight * PARTS / gateways", "weight * PARTS")
+        }),
+        (
+            "others do not hear that a key of theirs waits here",
+            |code| broken(code, "post(other, name, after)", ""),
+        ),
+        ("a key that waits no longer counts", |code| {
+            broken(
+                code,
+                "#others / 3 + (weight > 0 and 1 or 0)",
+                "#others / 3 + 1",
+            )
+        }),
+        ("keys of a gateway that is silent count", |code| {
+            broken(code, "forgets = forgets or gateway.keys > 0", "")
         }),
         ("backing off changes nothing", |code| {
             broken(code, "1 / (part * part_taken)", "1 / part")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Pace;
 use super::operation::{double, micros};
 use super::reply::Packed;
-use crate::limit::{ClassDemand, Moment, Rate};
+use crate::limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate};
 
 /// Most slots of the rate in one of the script: the fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
@@ -28,6 +28,8 @@ pub struct Claim<'a> {
     pub lead: Duration,
     /// What waits there; empty if nothing does. At most 255.
     pub classes: &'a [ClassDemand],
+    /// Which keys wait there. `None`: only their weights together are known.
+    pub keys: Option<&'a KeyReport>,
     /// When it asks. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
@@ -49,6 +51,8 @@ pub struct Grant {
     pub again: Moment,
     /// Which part of each of its classes waits at this gateway, in the order of the claim.
     pub classes: Vec<f64>,
+    /// At how many gateways its keys wait.
+    pub keys: KeyNews,
     /// The slots that were granted.
     pub slots: Vec<Moment>,
 }
@@ -64,7 +68,9 @@ pub(super) enum GridReply {
 impl Claim<'_> {
     pub(super) fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
-        let mut packed = Vec::with_capacity(64 + rate.len() + 20 * self.classes.len());
+        let changes = self.keys.map_or(&[][..], |keys| &keys.changes);
+        let room = 90 + rate.len() + 20 * self.classes.len() + 13 * changes.len();
+        let mut packed = Vec::with_capacity(room);
         let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
         add(&self.at.map_or(-1.0, micros).to_le_bytes());
         add(&micros(self.pace.since()).to_le_bytes());
@@ -74,12 +80,23 @@ impl Claim<'_> {
         add(&double(self.slots).to_le_bytes());
         add(&self.part.to_le_bytes());
         add(&(self.lead.as_secs_f64() * 1e6).to_le_bytes());
+        let known = self.keys.map(|it| [it.generation, it.claim, it.answered]);
+        for number in known.unwrap_or_default() {
+            add(&double(number).to_le_bytes());
+        }
         let count = u8::try_from(self.classes.len()).unwrap_or(u8::MAX);
         add(&[count]);
         for class in &self.classes[..count.into()] {
             add(&class.class.to_le_bytes());
             add(&f64::from(class.weight).to_le_bytes());
             add(&double(class.keys).to_le_bytes());
+        }
+        let count = u16::try_from(changes.len()).unwrap_or(u16::MAX);
+        add(&count.to_le_bytes());
+        for change in &changes[..count.into()] {
+            add(&change.key.to_le_bytes());
+            add(&change.class.to_le_bytes());
+            add(&[u8::try_from(change.weight).unwrap_or(u8::MAX)]);
         }
         packed
     }
@@ -112,6 +129,7 @@ impl Grant {
         let [count] = rest.take()?;
         let classes = (0..count).map(|_| number(&mut rest));
         let classes = classes.collect::<Option<_>>()?;
+        let keys = news(&mut rest)?;
         let is_part = part > 0.0 && part <= 1.0;
         if !is_part || !rest.0.is_empty() {
             return None;
@@ -126,9 +144,27 @@ impl Grant {
             free,
             again,
             classes,
+            keys,
             slots,
         }))
     }
+}
+
+fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
+    let [is_noted] = rest.take()?;
+    let generation = number(rest)?.max(0.0);
+    let bytes = rest.length()?;
+    let of_key = |_| {
+        let key = u64::from_le_bytes(rest.take()?);
+        Some((key, u16::from_le_bytes(rest.take()?)))
+    };
+    let gateways = (0..bytes / 10).map(of_key);
+    Some(KeyNews {
+        is_noted: is_noted == 1,
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        generation: generation as u64,
+        gateways: gateways.collect::<Option<_>>()?,
+    })
 }
 
 fn number(rest: &mut Packed<'_>) -> Option<f64> {

@@ -53,7 +53,10 @@ static SOURCES: LazyLock<[Source; 7]> = LazyLock::new(|| {
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
         source!("scripts/sliding_window_log.lua"),
         source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
-        Source::new(include_str!("scripts/grid.lua")),
+        Source::new(concat!(
+            include_str!("scripts/grid_keys.lua"),
+            include_str!("scripts/grid.lua")
+        )),
         Source::new(include_str!("scripts/room.lua")),
         Source::new(include_str!("scripts/places.lua")),
     ]
@@ -71,7 +74,7 @@ pub fn form(algorithm: Algorithm) -> u8 {
 }
 
 /// As [`form`], for the grid of an origin.
-pub const GRID_FORM: u8 = 1;
+pub const GRID_FORM: u8 = 2;
 
 /// As [`form`], for a pool of places.
 pub const PLACES_FORM: u8 = 1;

@@ -47,7 +47,7 @@ const REFUSALS: [Refusal; 4] = [
     },
     Refusal {
         arguments: &[],
-        by: "ACL SETUSER default -get -mget",
+        by: "ACL SETUSER default -get -mget -hget",
         says: "can't run this command",
         remedy: ALLOW,
         undo: Some("ACL SETUSER default +@all"),
@@ -55,7 +55,7 @@ const REFUSALS: [Refusal; 4] = [
     // The write by which a gateway tries whether Redis is back is refused, too.
     Refusal {
         arguments: &[],
-        by: "ACL SETUSER default -set",
+        by: "ACL SETUSER default -set -hset",
         says: "can't run this command",
         remedy: ALLOW,
         undo: Some("ACL SETUSER default +@all"),
@@ -100,10 +100,10 @@ fn check_no_outage(gateway: &Gateway) {
 fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
     let taken = Refusal {
         arguments: &[],
-        by: "LPUSH drip:gate:app.1 taken",
+        by: "LPUSH drip:gate:app.2 taken",
         says: "WRONGTYPE",
         remedy: DELETE,
-        undo: Some("DEL drip:gate:app.1"),
+        undo: Some("DEL drip:gate:app.2"),
     };
     for refusal in REFUSALS.iter().chain([&taken]) {
         let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));

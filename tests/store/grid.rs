@@ -61,6 +61,7 @@ pub(super) fn claim<'a>(
         part: 1.0,
         lead: Duration::ZERO,
         classes,
+        keys: None,
         at: Some(at(millis)),
     }
 }

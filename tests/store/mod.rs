@@ -3,6 +3,7 @@
 mod backing_off;
 mod batches;
 mod grid;
+mod grid_keys;
 mod leases;
 mod live;
 mod replay;

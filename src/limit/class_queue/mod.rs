@@ -3,6 +3,7 @@
 //! The rule between classes is that between keys (see [`FairQueue`]): no class has priority, so
 //! none starves.
 
+mod sharing;
 #[cfg(test)]
 mod tests;
 
@@ -162,24 +163,6 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         self.named = self.lanes.len();
         self.lanes.append(&mut before);
         self.forget();
-    }
-
-    /// Counts only these parts of the classes' weights from now on, by their [hashes](Class::hash).
-    ///
-    /// Where gateways share an origin, a class has the part of its weight that its keys here have
-    /// of all its keys. A class that is not named has all of it.
-    pub fn set_parts(&mut self, parts: &[(u32, f64)]) {
-        for lane in &mut self.lanes {
-            let hash = lane.class.hash();
-            let part = parts.iter().find(|(class, _)| *class == hash);
-            let steps = part.map_or(STEPS, |(_, part)| {
-                // From 1 to all: a double becomes the nearest number that fits.
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                let steps = (part * f64::from(STEPS)).round() as u32;
-                steps.clamp(1, STEPS)
-            });
-            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps);
-        }
     }
 
     /// Number of waiters.

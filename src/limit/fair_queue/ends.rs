@@ -1,3 +1,4 @@
+use super::weights::{ROUGH_UNIT, rough};
 use super::{Tag, UNIT};
 
 /// Number of slots. With more whole costs than this between the first and the last end, a slot
@@ -24,7 +25,7 @@ pub(super) struct Ends {
 struct Sums {
     flows: u128,
     weights: u128,
-    /// Each flow's weight times its end.
+    /// Each flow's weight times its end, as far as ends count in sums.
     weighted: u128,
 }
 
@@ -34,7 +35,7 @@ impl Sums {
         Self {
             flows: 1,
             weights: weight,
-            weighted: weight.wrapping_mul(end),
+            weighted: weight.wrapping_mul(rough(end)),
         }
     }
 
@@ -90,7 +91,7 @@ impl Ends {
         self.base = self.slot(tag);
     }
 
-    /// The whole costs, in tags, that the flows which end by `tag` would have had until then if
+    /// The whole costs, in sums, that the flows which end by `tag` would have had until then if
     /// they had not ended, and the one at `tag` itself.
     pub(super) fn through(&self, tag: Tag) -> u128 {
         let last = self.slot(tag).min(self.base + SLOTS as u128 - 1);
@@ -104,8 +105,9 @@ impl Ends {
         } else {
             self.sum(SLOTS).minus(before).plus(self.sum(last + 1))
         };
-        let spans = tag.wrapping_mul(sums.weights).wrapping_sub(sums.weighted);
-        spans.wrapping_add(sums.flows.wrapping_mul(UNIT))
+        let spans = rough(tag).wrapping_mul(sums.weights);
+        let spans = spans.wrapping_sub(sums.weighted);
+        spans.wrapping_add(sums.flows.wrapping_mul(ROUGH_UNIT))
     }
 
     fn slot(&self, tag: Tag) -> u128 {

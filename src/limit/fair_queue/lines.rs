@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::{Flow, Tag, UNIT};
+use super::weights::{ROUGH_UNIT, rough};
+use super::{Flow, Tag};
 use crate::limit::chain::{Chain, Nodes};
 
 /// Flows in the order of their tags; those of one tag in the order in which they came.
@@ -37,7 +38,7 @@ impl Lines {
 
     /// Puts a flow that is in no line behind those of its tag.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let Flow { tag, weight, .. } = flows[index];
+        let (tag, weight) = (flows[index].tag, flows[index].counted());
         let line = self.by_tag.entry(tag).or_default();
         line.flows.push(flows, index);
         line.weight += u64::from(weight);
@@ -46,7 +47,7 @@ impl Lines {
 
     /// Takes a flow out of its line, in which it must be.
     pub fn remove<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let Flow { tag, weight, .. } = flows[index];
+        let (tag, weight) = (flows[index].tag, flows[index].counted());
         let Some(line) = self.by_tag.get_mut(&tag) else {
             return;
         };
@@ -58,11 +59,12 @@ impl Lines {
         self.flows -= 1;
     }
 
-    /// The whole costs, in tags, that these flows have from their tags through `tag`, if each has
+    /// The whole costs, in sums, that these flows have from their tags through `tag`, if each has
     /// waiters without end.
     pub fn begun(&self, tag: Tag) -> u128 {
         let of = |(start, line): (&Tag, &Line)| {
-            u128::from(line.weight) * (tag - start) + u128::from(line.flows.len()) * UNIT
+            let span = rough(tag) - rough(*start);
+            u128::from(line.weight) * span + u128::from(line.flows.len()) * ROUGH_UNIT
         };
         self.by_tag.range(..=tag).map(of).sum()
     }

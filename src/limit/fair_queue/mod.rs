@@ -13,19 +13,27 @@ mod ends;
 mod lines;
 #[cfg(test)]
 pub(super) mod model;
+mod named_keys;
+#[cfg(test)]
+mod named_properties;
 #[cfg(test)]
 mod properties;
 mod queries;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::num::NonZeroU16;
 
 use super::chain::{Chain, Nodes};
 use ends::Ends;
 use lines::Lines;
+pub use named_keys::KeyChange;
+use named_keys::NamedKeys;
+pub(super) use named_keys::Naming;
 pub use tag::MAX_WEIGHT;
 pub(super) use tag::{Tag, UNIT};
 
@@ -60,13 +68,17 @@ pub struct FairQueue<K, W> {
     weights: u64,
     next_ticket: u64,
     ends: Ends,
+    /// `None` while other gateways are not told of its keys.
+    named: Option<Box<NamedKeys<K>>>,
 }
 
 /// A key in the queue.
 #[derive(Debug)]
 struct Flow<K> {
     key: K,
-    weight: u32,
+    weight: u16,
+    /// At how many gateways it waits: a cost here is so many of one gateway. 1 while it does not wait.
+    gateways: NonZeroU16,
     /// The tag of its first waiter; without waiters, the end of its last departure.
     tag: Tag,
     /// The tag behind its last waiter.
@@ -116,6 +128,7 @@ impl<K, W> Default for FairQueue<K, W> {
             weights: 0,
             next_ticket: 0,
             ends: Ends::default(),
+            named: None,
         }
     }
 }
@@ -172,7 +185,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         flow.waiters.push(&mut self.waiters, slot);
         let end = flow.end + flow.span(cost);
         let before = std::mem::replace(&mut flow.end, end);
-        self.ends.replace(flow.weight, before, end);
+        self.ends.replace(flow.counted(), before, end);
         self.waiting += 1;
         self.costs += u64::from(cost);
         Position { slot, ticket }
@@ -241,8 +254,8 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.costs -= u64::from(left.cost);
         let is_over = flow.waiters.is_empty();
         if is_over {
-            self.ends.remove(flow.weight, flow.end);
-            self.weights -= u64::from(flow.weight);
+            self.ends.remove(flow.counted(), flow.end);
+            self.end(index);
         }
         self.ends.advance(tag);
         let lines = if is_over {
@@ -272,17 +285,17 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let left = self.waiters.remove(slot)?;
         let end = flow.end;
         flow.end = end - flow.span(left.cost);
-        let (weight, sooner, is_over) = (flow.weight, flow.end, flow.waiters.is_empty());
+        let (counted, sooner, is_over) = (flow.counted(), flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
         self.costs -= u64::from(left.cost);
         if is_over {
             // What the key's last departure left is its tag, or less than the present tag.
-            self.ends.remove(weight, end);
-            self.weights -= u64::from(weight);
+            self.ends.remove(counted, end);
             self.ready.remove(&mut self.flows, index);
+            self.end(index);
             self.resting.push(&mut self.flows, index);
         } else {
-            self.ends.replace(weight, end, sooner);
+            self.ends.replace(counted, end, sooner);
             if is_first {
                 self.move_up(index);
             }
@@ -295,6 +308,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     pub fn clear(&mut self) -> Vec<W> {
         let mut all = std::mem::take(self);
         self.next_ticket = all.next_ticket;
+        self.named = all.named.take();
+        if let Some(named) = &mut self.named {
+            named.all_ended();
+        }
         let mut waiters: Vec<_> = all.waiters.drain().collect();
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         waiters.into_iter().map(|waiter| waiter.waiter).collect()
@@ -307,7 +324,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
 
     /// The index of a key's flow; a new one if it is not known.
     fn index(&mut self, key: &K, weight: u32) -> u32 {
-        let weight = weight.clamp(1, MAX_WEIGHT);
+        let weight = u16::try_from(weight.clamp(1, MAX_WEIGHT)).unwrap_or(1);
         if let Some(&known) = self.by_key.get(key) {
             self.set_weight(known, weight);
             return known;
@@ -315,6 +332,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let index = self.flows.add(Flow {
             key: key.clone(),
             weight,
+            gateways: NonZeroU16::MIN,
             tag: self.now,
             end: self.now,
             waiters: Chain::default(),
@@ -324,40 +342,28 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         index
     }
 
-    fn set_weight(&mut self, index: u32, weight: u32) {
-        let flow = &self.flows[index];
-        if flow.weight == weight {
-            return;
-        }
-        let is_waiting = !flow.waiters.is_empty();
-        let lines = if is_waiting {
-            &mut self.ready
-        } else {
-            &mut self.resting
-        };
-        lines.remove(&mut self.flows, index);
-        let flow = &mut self.flows[index];
-        let (before, end) = (flow.weight, flow.end);
-        flow.weight = weight;
-        if is_waiting {
-            // Its waiters keep their costs, which are whole.
-            flow.end = flow.tag + (end - flow.tag) * u128::from(before) / u128::from(weight);
-            self.ends.remove(before, end);
-            self.ends.add(weight, flow.end);
-            self.weights = self.weights - u64::from(before) + u64::from(weight);
-        }
-        lines.push(&mut self.flows, index);
-    }
-
     /// A key without waiters gets its first one.
     fn begin(&mut self, index: u32) {
         self.resting.remove(&mut self.flows, index);
         let flow = &mut self.flows[index];
         flow.tag = flow.tag.max(self.now);
         flow.end = flow.tag;
-        self.ends.add(flow.weight, flow.end);
+        if let Some(named) = &mut self.named {
+            flow.gateways = named.began(index, &flow.key, flow.weight.into());
+        }
+        self.ends.add(flow.counted(), flow.end);
         self.weights += u64::from(flow.weight);
         self.ready.push(&mut self.flows, index);
+    }
+
+    /// A key has no waiters any more, and is in no line.
+    fn end(&mut self, index: u32) {
+        let flow = &mut self.flows[index];
+        flow.gateways = NonZeroU16::MIN;
+        self.weights -= u64::from(flow.weight);
+        if let Some(named) = &mut self.named {
+            named.ended(index);
+        }
     }
 
     /// The first waiter of a key has left: the next one's tag is what it would be without it.
@@ -371,7 +377,8 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if later > 0 {
             self.ready.remove(&mut self.flows, index);
             let flow = &mut self.flows[index];
-            self.ends.replace(flow.weight, flow.end, flow.end + later);
+            self.ends
+                .replace(flow.counted(), flow.end, flow.end + later);
             (flow.tag, flow.end) = (flow.tag + later, flow.end + later);
             self.ready.push(&mut self.flows, index);
         }
@@ -403,12 +410,5 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.now = 0;
         }
         self.ends.restart(self.now);
-    }
-}
-
-impl<K> Flow<K> {
-    /// What a cost is in tags.
-    fn span(&self, cost: u32) -> Tag {
-        UNIT / u128::from(self.weight) * u128::from(cost)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::hash::Hash;
 
-use super::{FairQueue, Tag, UNIT};
+use super::weights::ROUGH_UNIT;
+use super::{FairQueue, Tag};
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Whole costs that leave before one more request of `key` would, if nobody else comes.
@@ -53,7 +54,8 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     fn through(&self, tag: Tag) -> u64 {
         let begun = self.ready.begun(tag);
         let ended = self.ends.through(tag);
-        let costs = begun.saturating_sub(ended) / UNIT;
+        // Sums are a little too low.
+        let costs = (begun.saturating_sub(ended) + ROUGH_UNIT / 1024) / ROUGH_UNIT;
         u64::try_from(costs).unwrap_or(u64::MAX)
     }
 }

@@ -6,7 +6,8 @@ pub const MAX_WEIGHT: u32 = 64;
 /// One whole cost at weight 1, in tags. Each weight up to [`MAX_WEIGHT`] divides it, so no tag is
 /// ever rounded.
 ///
-/// A queue that never empties can release 2^37 whole costs before a tag overflows.
+/// A queue that never empties can release 2^37 whole costs before a tag overflows; where its keys
+/// wait at many gateways, as many at all of them together.
 pub(in crate::limit) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
 
 /// A moment in the order of departures.

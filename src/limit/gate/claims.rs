@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Gate, Moment, Rate};
+use super::{Gate, KeyNews, Moment, Rate};
 
 /// Longest time between two claims while requests wait. Others count a gate that is silent for
 /// several times as long as gone.
@@ -44,6 +44,8 @@ pub struct GridAnswer {
     pub again: Moment,
     /// Which part of each of its classes waits here, by the [class](super::ClassDemand)'s hash.
     pub classes: Vec<(u32, f64)>,
+    /// What it tells of the keys that wait here.
+    pub keys: KeyNews,
     /// The slots that were granted.
     pub slots: Vec<Moment>,
 }
@@ -212,6 +214,7 @@ impl Claims {
         if self.mode == Mode::Grid {
             gate.share_grid();
             gate.set_class_parts(&answer.classes);
+            gate.hear_keys(&answer.keys);
             gate.grant(&answer.slots, answer.free, answer.part, now);
         }
         self.is_satisfied = answer.slots.len() as u64 >= self.wanted;
@@ -223,6 +226,7 @@ impl Claims {
         let since = *self.silent.get_or_insert(self.last);
         if self.mode == Mode::Grid && now.since(since) < STANDALONE_AFTER {
             (self.again, self.is_satisfied) = (now, false);
+            gate.keys_unanswered();
             return;
         }
         self.silent = None;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Moment;
+use super::telling::Telling;
 
 /// How late a granted slot may still be used.
 ///
@@ -33,6 +34,8 @@ pub(super) struct Granted {
     /// The time between two slots of this gate, as its part was last told.
     interval: Duration,
     counts: SlotCounts,
+    /// What the store knows of the keys that wait; `None` while it is not told of them.
+    pub(super) telling: Option<Telling>,
 }
 
 /// What became of the slots that a gate was granted.

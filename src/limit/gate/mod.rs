@@ -21,6 +21,7 @@ mod room;
 mod saved;
 mod shared;
 mod slots;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod turnover;
@@ -40,6 +41,7 @@ pub use room::Full;
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
 use slots::{Paced, Ticks, moment, ticks};
+pub use telling::{KeyNews, KeyReport};
 use turnover::Turnover;
 pub use wait_timeout::{GivesUp, WaitLimits, WaitTimeout};
 
@@ -81,6 +83,8 @@ pub struct Gate<K, W> {
     /// What became of slots that it was granted before.
     slot_counts: SlotCounts,
     waiting: ClassQueue<K, Ready<W>>,
+    /// What a key hashes to, for other gateways.
+    key_name: Option<fn(&K) -> u64>,
     in_flight: usize,
     /// Requests that the servers of the origin take at once now; `None`: no limit.
     room: Option<usize>,
@@ -154,6 +158,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             granted: None,
             slot_counts: SlotCounts::default(),
             waiting: ClassQueue::default(),
+            key_name: None,
             in_flight: 0,
             room: None,
             lent: None,
@@ -196,6 +201,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Shares the gate between these classes from now on: see [`ClassQueue::set_classes`].
     pub fn set_classes(&mut self, classes: &[Class]) {
+        self.stop_telling();
         self.waiting.set_classes(classes);
     }
 

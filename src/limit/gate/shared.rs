@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::granted::{Granted, SlotCounts};
-use super::{Gate, Moment, Rate, ticks};
+use super::{Gate, KeyReport, Moment, Rate, ticks};
 
 /// How far ahead slots are granted.
 const SPAN: Duration = Duration::from_millis(50);
@@ -19,6 +19,8 @@ pub struct Demand {
     pub slots: u64,
     /// What waits there, by class; empty if nothing does.
     pub classes: Vec<ClassDemand>,
+    /// Which keys wait there.
+    pub keys: KeyReport,
 }
 
 /// What waits at a gate in one class.
@@ -51,6 +53,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// The first leaves one interval behind the last departure, or now if that is later. Slots that
     /// it was granted are lost.
     pub fn stand_alone(&mut self, parts: NonZeroU32, now: Moment) {
+        self.stop_telling();
         // Before, no slot had come.
         self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
@@ -126,12 +129,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         usable.saturating_sub(self.granted_slots(now))
     }
 
-    /// What waits here, for the gates that share the grid.
-    #[must_use]
-    pub fn demand(&self, now: Moment) -> Demand {
+    /// What waits here, for the gates that share the grid. It is told in a claim.
+    pub fn demand(&mut self, now: Moment) -> Demand {
+        let keys = self.key_report();
         let slots = self.wanted_slots(now);
         if slots == 0 && self.usable_costs(now) == 0 {
-            return Demand::default();
+            return Demand {
+                keys,
+                ..Demand::default()
+            };
         }
         let is_fair = self.limits.queue.is_some();
         let waiting = self.waiting.weights().take(MAX_CLASSES);
@@ -149,7 +155,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
                 keys: 1,
             });
         }
-        Demand { slots, classes }
+        Demand {
+            slots,
+            classes,
+            keys,
+        }
     }
 
     /// What could leave within a span: what waits, as far as places come free.

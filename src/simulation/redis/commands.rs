@@ -63,6 +63,14 @@ impl Database {
             (b"HGET", [field]) => hash
                 .get(*field)
                 .map_or(Reply::Nothing, |value| Reply::text(value)),
+            (b"HMGET", fields) if !fields.is_empty() => {
+                let of = |field: &&[u8]| hash.get(*field);
+                let text = |value: &Vec<u8>| Reply::text(value);
+                let found = fields
+                    .iter()
+                    .map(|field| of(field).map_or(Reply::Nothing, text));
+                Reply::List(found.collect())
+            }
             (b"HSET", pairs) => {
                 let before = hash.len();
                 for pair in pairs.chunks_exact(2) {

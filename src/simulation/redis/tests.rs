@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::super::network::words;
 use super::super::random::Random;
 use super::FakeRedis;
-use crate::limit::{Algorithm, ClassDemand, Cost, Delay, Limit, Moment};
+use crate::limit::{Algorithm, ClassDemand, Cost, Delay, KeyChange, KeyReport, Limit, Moment};
 use crate::store::simulated::{self, Wire};
 use crate::store::{Charge, Claim, Join, Pace, Refund, Store, Url};
 
@@ -188,6 +188,7 @@ async fn claim(store: &Store, random: &mut Random) {
     let grid = format!("gate:{}", random.number(0..1_000_000));
     let rates = ["10r/s", "333r/s", "8000r/s", "7r/3s"];
     let mut micros = NOW;
+    let mut reports: [KeyReport; 4] = Default::default();
     for _ in 0..random.number(1..40) {
         micros += random.number(0..4).pow(5) * random.number(1..2000);
         let back = if random.chance(5) {
@@ -204,17 +205,35 @@ async fn claim(store: &Store, random: &mut Random) {
             keys: random.number(1..9),
         });
         let classes: Vec<ClassDemand> = classes.collect();
+        let gateway = random.index(4);
+        let report = &mut reports[gateway];
+        report.claim += 1;
+        let changes = (0..random.small(0..6)).map(|_| KeyChange {
+            key: random.number(0..8),
+            class: random.small(0..3),
+            weight: random.small(0..4),
+        });
+        report.changes = changes.collect();
+        report.changes.sort_by_key(|change| change.key);
+        report.changes.dedup_by_key(|change| change.key);
         let claim = Claim {
             grid: grid.as_bytes(),
-            gateway: random.number(0..4).to_le_bytes(),
+            gateway: (gateway as u64).to_le_bytes(),
             pace: &pace,
             slots: random.number(0..40),
             part: if random.chance(20) { 0.375 } else { 1.0 },
             lead: random.micros(0..30_000),
             classes: &classes,
+            keys: random.chance(95).then_some(&*report),
             at: Some(Moment::from_nanos((micros - back) * 1000)),
         };
-        let _told = store.claim(&claim).await;
+        if let Ok(told) = store.claim(&claim).await {
+            let report = &mut reports[gateway];
+            if random.chance(90) {
+                report.generation = told.keys.generation;
+                report.answered = report.claim;
+            }
+        }
     }
 }
 
@@ -258,6 +277,7 @@ fn commands_have_the_same_replies_as_in_a_real_redis() {
         "DEL l",
         "HGET k f",
         "HGET k g",
+        "HMGET k f g",
         "HSET k f v",
         "HSET k f w g x",
         "HSET k f",

@@ -9,7 +9,7 @@ use super::{
 
 const RATE: f64 = 200.0;
 /// The grid's name in Redis.
-const GRID: &str = "drip:gate:app.1";
+const GRID: &str = "drip:gate:app.2";
 
 /// A cluster, two gateways that share a gate in it, and an origin.
 struct Scene {

@@ -149,12 +149,12 @@ fn what_redis_forgets_costs_at_most_a_span() {
 /// The key is a list, or has other bytes than a grid: the gate says so in its own words.
 #[test]
 fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
-    for taken in ["LPUSH drip:gate:app.1 taken", "SET drip:gate:app.1 taken"] {
+    for taken in ["LPUSH drip:gate:app.2 taken", "SET drip:gate:app.2 taken"] {
         let (origin, redis) = (Origin::start(), Redis::start());
         redis.ask(taken);
         let gateway = Gateway::start(&file(&origin, &redis.url(), &shared("200r/s")));
         let line = gateway.wait_for_line("the store refused the key of an origin's gate");
-        for said in ["origin=\"app\"", "drip:gate:app.1", "delete it in Redis"] {
+        for said in ["origin=\"app\"", "drip:gate:app.2", "delete it in Redis"] {
             assert!(line.contains(said), "{line}");
         }
         gateway.wait_for_line(
@@ -177,7 +177,7 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
                 .count("drip_store_operations_total", &labels)
         };
         assert!(claims("refused") > 1 && claims("ok") == 0);
-        redis.ask("DEL drip:gate:app.1");
+        redis.ask("DEL drip:gate:app.2");
         gateway.wait_for_line("the gateways share the rate again");
         assert!(claims("ok") > 0);
     }

@@ -3,6 +3,7 @@
 mod cluster;
 mod failures;
 mod fairness;
+mod keys;
 mod network;
 mod settings;
 mod stream;

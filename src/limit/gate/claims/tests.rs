@@ -39,6 +39,7 @@ fn answer(gateways: u32, slots: &[u64], again: u64) -> GridAnswer {
         free: slots.last().map_or(START, |last| *last),
         again: at(again),
         classes: Vec::new(),
+        keys: KeyNews::default(),
         slots,
     }
 }

@@ -1,3 +1,5 @@
+use std::num::NonZeroU32;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -207,11 +209,11 @@ fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
         };
         gate.join(&share, Cost::ONE, START, || 0);
     }
-    let keys = |gate: &Gate| -> Vec<u64> {
+    let keys = |gate: &mut Gate| -> Vec<u64> {
         let demand = gate.demand(START);
         demand.classes.iter().map(|class| class.keys).collect()
     };
-    assert_eq!(keys(&gate), [4]);
+    assert_eq!(keys(&mut gate), [4]);
     gate.set_limits(
         GateLimits {
             queue: None,
@@ -219,7 +221,93 @@ fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
         },
         START,
     );
-    assert_eq!(keys(&gate), [3]);
+    assert_eq!(keys(&mut gate), [3]);
+}
+
+fn news(is_noted: bool, gateways: &[(u64, u16)]) -> crate::limit::KeyNews {
+    crate::limit::KeyNews {
+        is_noted,
+        generation: 7,
+        gateways: gateways.to_vec(),
+    }
+}
+
+/// The keys that a claim tells, with their weights.
+fn told(gate: &mut Gate) -> Vec<(u64, u32)> {
+    let report = gate.demand(START).keys;
+    let changes = report.changes.iter();
+    let class = u64::from(0x811c_9dc5_u32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut told: Vec<_> = changes.map(|it| (it.key ^ class, it.weight)).collect();
+    told.sort_unstable();
+    told
+}
+
+/// The name of a key in a report, where there are no classes.
+fn named(key: u64) -> u64 {
+    key ^ u64::from(0x811c_9dc5_u32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[test]
+fn keys_are_told_once_and_again_if_nobody_answered_or_the_store_forgot() {
+    let mut gate = shared("100r/s");
+    gate.name_keys_by(|key| (*key).into());
+    let add = |gate: &mut Gate, key, weight| {
+        let share = Share {
+            weight,
+            ..Share::of(key)
+        };
+        gate.join(&share, Cost::ONE, START, || key.into());
+    };
+    add(&mut gate, 1, 1);
+    assert_eq!(told(&mut gate), [], "it does not know the store yet");
+    gate.hear_keys(&news(false, &[]));
+    add(&mut gate, 2, 5);
+    assert_eq!(told(&mut gate), [(1, 1), (2, 5)]);
+    gate.hear_keys(&news(true, &[]));
+    assert_eq!(told(&mut gate), []);
+    gate.hear_keys(&news(true, &[]));
+    // One leaves, and nobody answers.
+    grant(&mut gate, &[0], START);
+    assert_eq!(leave(&mut gate, 0), [(1, 0)]);
+    assert_eq!(told(&mut gate), [(1, 0)]);
+    gate.keys_unanswered();
+    add(&mut gate, 1, 1);
+    assert_eq!(told(&mut gate), [(1, 1)], "it may count or not");
+    gate.hear_keys(&news(true, &[]));
+    assert_eq!(told(&mut gate), []);
+    gate.hear_keys(&news(false, &[]));
+    assert_eq!(told(&mut gate), [(1, 1), (2, 5)], "all is forgotten");
+    gate.hear_keys(&news(true, &[(0, 0)]));
+    assert_eq!(told(&mut gate), [(1, 1), (2, 5)], "news were lost");
+    gate.stand_alone(NonZeroU32::MIN, at(1));
+    gate.share_grid();
+    assert_eq!(gate.demand(at(1)).keys.generation, 0, "it begins anew");
+}
+
+#[test]
+fn a_key_that_waits_at_three_gateways_has_a_third_of_a_turn_here() {
+    let mut gate = shared("1000r/s");
+    gate.name_keys_by(|key| (*key).into());
+    for number in 0..24 {
+        gate.join(&Share::of(1), Cost::ONE, START, || number);
+        gate.join(&Share::of(2), Cost::ONE, START, || 100 + number);
+    }
+    told(&mut gate);
+    gate.hear_keys(&news(false, &[]));
+    told(&mut gate);
+    gate.hear_keys(&news(true, &[(named(1), 3), (named(2), 1)]));
+    // Where one more of it would be: behind 24 of its own, and 72 of the other but for those that end.
+    let predicted = gate.predict(&Share::of(3), START).unwrap();
+    grant(&mut gate, &[0, 1, 2, 3, 4, 5, 6, 7], START);
+    let left = leave(&mut gate, 7);
+    let of_first = left.iter().filter(|(waiter, _)| *waiter < 100).count();
+    assert_eq!((left.len(), of_first), (8, 2), "{left:?}");
+    assert!(predicted < 10 * MS, "{predicted:?}");
+    // Alone it counts whole.
+    gate.stand_alone(NonZeroU32::MIN, at(8));
+    let left = leave(&mut gate, 28);
+    let of_first = left.iter().filter(|(waiter, _)| *waiter < 100).count();
+    assert!((9..=11).contains(&of_first), "{left:?}");
 }
 
 #[test]

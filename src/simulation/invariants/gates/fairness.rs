@@ -15,7 +15,8 @@ const SLOWEST: f64 = 50.0;
 const SPANS: f64 = 0.1;
 
 /// While the same keys want more at all gateways, each gets its part of what leaves: first the
-/// classes by their weights, and in each of them the keys.
+/// classes by their weights, and in each of them the keys. One that waits at several gateways gets
+/// an equal part of its own at each.
 pub(super) struct Fairness {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,
@@ -90,8 +91,12 @@ impl Fairness {
             return;
         }
         let origin = &mut self.origins[index];
-        let mut classes = BTreeMap::<usize, u32>::new();
+        let mut gateways = BTreeMap::<(usize, usize), u32>::new();
         for (_, class, key) in origin.waiting.keys() {
+            *gateways.entry((*class, *key)).or_default() += 1;
+        }
+        let mut classes = BTreeMap::<usize, u32>::new();
+        for (class, key) in gateways.keys() {
             *classes.entry(*class).or_default() += plan.keys[*key].1;
         }
         let all: u32 = classes.keys().map(|class| plan.classes[*class].1).sum();
@@ -99,7 +104,8 @@ impl Fairness {
             let (_, class, key) = lane;
             let of_class = f64::from(plan.classes[*class].1) / f64::from(all);
             let of_keys = f64::from(plan.keys[*key].1) / f64::from(classes[class]);
-            (*lane, of_class * of_keys)
+            let many = f64::from(gateways[&(*class, *key)]);
+            (*lane, of_class * of_keys / many)
         });
         let parts: BTreeMap<Lane, f64> = parts.collect();
         // Each has more than it can get until what waits is known, and some time longer.
@@ -130,6 +136,20 @@ impl Window {
                 let (gateway, class, key) = lane;
                 return Err(format!(
                     "{left} of key {key} in class {class} left gateway {gateway}, not {due:.1}"
+                ));
+            }
+        }
+        let mut keys = BTreeMap::<(usize, usize), (f64, f64, f64)>::new();
+        for (lane, part) in &self.parts {
+            let left = self.left.get(lane).copied().unwrap_or(0) as f64;
+            let sums = keys.entry((lane.1, lane.2)).or_default();
+            *sums = (sums.0 + part, sums.1 + left, sums.2 + 1.0);
+        }
+        for ((class, key), (part, left, gateways)) in keys {
+            let due = part * self.all as f64;
+            if (left - due).abs() > part * rate * SPANS + 3.0 + gateways {
+                return Err(format!(
+                    "{left} of key {key} in class {class} left {gateways} gateways, not {due:.1}"
                 ));
             }
         }

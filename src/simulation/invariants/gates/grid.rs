@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::told_keys::ToldKeys;
 use super::{Checked, nanos};
 use crate::limit::Rate;
 use crate::simulation::claim_call::ClaimCall;
@@ -31,6 +32,7 @@ struct State {
     /// The rate of the newest file, and since when; `None`: not known.
     rate: Option<(Rate, f64)>,
     has_forgotten: bool,
+    keys: ToldKeys,
     furthest: f64,
 }
 
@@ -64,6 +66,7 @@ impl Grid {
         let state = &mut self.origins[call.origin];
         state.hear(gateway, call)?;
         state.check_gateways(call)?;
+        state.check_keys(call)?;
         state.check_part(call)?;
         state.check_rate(call)?;
         state.check_slots(call)
@@ -114,27 +117,47 @@ impl State {
         ))
     }
 
+    /// What gateways have told of keys counts until they are silent.
+    fn check_keys(&mut self, call: &ClaimCall) -> Checked {
+        if self.has_forgotten {
+            return Ok(());
+        }
+        self.keys.claimed(call)?;
+        let is_heard = |name: &Vec<u8>| {
+            let known = self.known.get(name);
+            known.is_some_and(|known| call.now - known.heard < SILENT)
+        };
+        if self.keys.gateways().all(is_heard) {
+            return Ok(());
+        }
+        Err("the keys of a gateway that is silent count".to_owned())
+    }
+
     /// A gateway's part is that of the weights that wait there: of classes first, then of keys.
     fn check_part(&self, call: &ClaimCall) -> Checked {
         if self.has_forgotten {
             return Ok(());
         }
         let mut classes = HashMap::<u32, (f64, f64)>::new();
-        for (name, weight, keys) in self.known.values().flat_map(|it| &it.classes) {
-            let class = classes.entry(*name).or_default();
-            *class = (class.0.max(*weight), class.1 + keys);
+        for (gateway, known) in &self.known {
+            for (name, weight, keys) in &known.classes {
+                let class = classes.entry(*name).or_default();
+                let counted = self.keys.counted(gateway, *name, *keys);
+                *class = (class.0.max(*weight), class.1 + counted);
+            }
         }
         let all: f64 = classes.values().map(|(weight, _)| weight).sum();
         let own = call.classes.iter().map(|(name, _, keys)| {
             let (weight, of_all) = classes[name];
-            weight / all * keys / of_all
+            weight / all * self.keys.counted(&call.gateway, *name, *keys) / of_all
         });
         let part = if call.classes.is_empty() {
             1.0
         } else {
             own.sum::<f64>()
         };
-        if (part - call.part).abs() < 1e-9 {
+        // The store counts keys in parts that are whole numbers.
+        if (part - call.part).abs() < 1e-5 {
             return Ok(());
         }
         Err(format!("a part of {} was told, not {part}", call.part))

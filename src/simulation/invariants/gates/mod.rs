@@ -6,6 +6,7 @@ mod fairness;
 mod grid;
 mod order;
 mod slots;
+mod told_keys;
 mod turns;
 mod work;
 

@@ -1,0 +1,172 @@
+//! The weight of a key: its own, and which part of it counts where the key waits at several gateways.
+
+use std::hash::Hash;
+use std::num::NonZeroU16;
+
+use super::named_keys::{NamedKeys, Naming};
+use super::{FairQueue, Flow, KeyChange, Tag, UNIT};
+
+/// A weight of 1 in the parts that are summed up. Up to 16 gateways divide it.
+pub(super) const PARTS: u32 = 720_720;
+
+/// How many bits of a tag are left out where tags are summed up, so that sums fit.
+const ROUGH: u32 = 40;
+
+/// What one whole cost at weight 1 is in sums.
+pub(super) const ROUGH_UNIT: u128 = (UNIT >> ROUGH) * PARTS as u128;
+
+/// A tag in sums.
+pub(super) fn rough(tag: Tag) -> u128 {
+    tag >> ROUGH
+}
+
+impl<K> Flow<K> {
+    /// What a cost is in tags.
+    pub(super) fn span(&self, cost: u32) -> Tag {
+        UNIT / u128::from(self.weight) * u128::from(cost) * u128::from(self.gateways.get())
+    }
+
+    /// Its weight in sums.
+    pub(super) fn counted(&self) -> u32 {
+        let (parts, gateways) = (
+            PARTS * u32::from(self.weight),
+            u32::from(self.gateways.get()),
+        );
+        (parts + gateways / 2) / gateways
+    }
+}
+
+impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
+    pub(super) fn set_weight(&mut self, index: u32, weight: u16) {
+        let flow = &self.flows[index];
+        let before = u128::from(flow.weight);
+        if flow.weight == weight {
+            return;
+        }
+        if !flow.waiters.is_empty() {
+            self.weights = self.weights - u64::from(flow.weight) + u64::from(weight);
+            if let Some(named) = &mut self.named {
+                named.weighs(index, weight.into());
+            }
+        }
+        self.change(index, |flow| {
+            flow.weight = weight;
+            // Its waiters keep their costs, which are whole.
+            flow.end = flow.tag + (flow.end - flow.tag) * before / u128::from(weight);
+        });
+    }
+
+    fn set_gateways(&mut self, index: u32, gateways: NonZeroU16) {
+        let known = self.flows.get(index).map(|flow| flow.gateways);
+        let Some(before) = known.filter(|before| *before != gateways) else {
+            return;
+        };
+        self.change(index, |flow| {
+            flow.gateways = gateways;
+            let (before, now) = (u128::from(before.get()), u128::from(gateways.get()));
+            flow.end = flow.tag + (flow.end - flow.tag) / before * now;
+        });
+    }
+
+    /// Changes the weight of a flow. Without waiters, its end is of no use.
+    fn change(&mut self, index: u32, change: impl FnOnce(&mut Flow<K>)) {
+        let is_waiting = !self.flows[index].waiters.is_empty();
+        let lines = if is_waiting {
+            &mut self.ready
+        } else {
+            &mut self.resting
+        };
+        lines.remove(&mut self.flows, index);
+        let flow = &mut self.flows[index];
+        let (counted, end) = (flow.counted(), flow.end);
+        if !is_waiting {
+            flow.end = flow.tag;
+        }
+        change(flow);
+        if is_waiting {
+            self.ends.remove(counted, end);
+            self.ends.add(flow.counted(), flow.end);
+        }
+        lines.push(&mut self.flows, index);
+    }
+
+    /// Names the keys that wait to other gateways from now on, or not any more.
+    pub(in crate::limit) fn name_keys(&mut self, naming: Option<Naming<K>>) {
+        if let Some(named) = self.named.take() {
+            for index in named.waiting() {
+                self.set_gateways(index, NonZeroU16::MIN);
+            }
+        }
+        let Some(naming) = naming else {
+            return;
+        };
+        let mut named = NamedKeys::new(naming);
+        for index in 0..u32::try_from(self.flows.slots()).unwrap_or(u32::MAX) {
+            let flow = self.flows.get(index);
+            if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
+                named.began(index, &flow.key, flow.weight.into());
+            }
+        }
+        self.named = Some(Box::new(named));
+    }
+
+    /// Takes changes until there are `most`.
+    pub(in crate::limit) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
+        if let Some(named) = &mut self.named {
+            named.take_changes(most, changes);
+        }
+    }
+
+    /// Names no key while none of them can leave.
+    pub(in crate::limit) fn hide_keys(&mut self, is_hidden: bool) {
+        if let Some(named) = &mut self.named {
+            named.hide(is_hidden);
+        }
+    }
+
+    /// The store has noted the changes that were taken last.
+    pub(in crate::limit) fn changes_noted(&mut self) {
+        let unnamed = self.named.as_mut().map(|named| named.noted());
+        for index in unnamed.unwrap_or_default() {
+            self.set_gateways(index, NonZeroU16::MIN);
+        }
+    }
+
+    /// Nobody knows whether the store has noted the changes that were taken last.
+    pub(in crate::limit) fn changes_unanswered(&mut self) {
+        if let Some(named) = &mut self.named {
+            named.unanswered();
+        }
+    }
+
+    /// The store knows no key: all count whole, and are changes.
+    pub(in crate::limit) fn forget_told(&mut self) {
+        if let Some(named) = &mut self.named {
+            named.forget_told();
+        }
+        self.count_whole();
+    }
+
+    /// News of keys were lost: all count whole, and are changes, until the store tells again.
+    pub(in crate::limit) fn tell_again(&mut self) {
+        if let Some(named) = &mut self.named {
+            named.tell_again();
+        }
+        self.count_whole();
+    }
+
+    fn count_whole(&mut self) {
+        let waiting = self.named.iter().flat_map(|named| named.waiting());
+        for index in waiting.collect::<Vec<_>>() {
+            self.set_gateways(index, NonZeroU16::MIN);
+        }
+    }
+
+    /// A key waits at so many gateways: it counts as one of so many equal parts here.
+    pub(in crate::limit) fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
+        let named = self.named.as_mut();
+        if let Some(index) = named.and_then(|named| named.waits_at(key, gateways)) {
+            self.set_gateways(index, gateways);
+        }
+    }
+}
