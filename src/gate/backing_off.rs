@@ -1,6 +1,7 @@
 use std::hash::Hash;
 use std::time::Duration;
 
+use super::learning::SharedBackoff;
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
 use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Rate, SavedBackoff, Sent};
@@ -18,6 +19,8 @@ pub(super) struct BackingOff {
     limits: GateLimits,
     /// When the places that the log told of last were given back.
     told_kept: Moment,
+    /// How it learns from other gateways; `None`: it does not.
+    pub(super) shared: Option<SharedBackoff>,
 }
 
 impl BackingOff {
@@ -28,6 +31,7 @@ impl BackingOff {
             backoff: Backoff::new(settings.limits(), rate, most, now),
             limits: *limits,
             told_kept: Moment::default(),
+            shared: None,
         }
     }
 
@@ -46,6 +50,7 @@ impl BackingOff {
             backoff,
             limits: *limits,
             told_kept: self.told_kept,
+            shared: self.shared,
         }
     }
 
@@ -67,7 +72,26 @@ impl BackingOff {
     }
 
     pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
-        self.backoff.sent(in_flight, now)
+        let sent = self.backoff.sent(in_flight, now);
+        self.note_change(now);
+        sent
+    }
+
+    /// Wakes the task that asks other gateways, if it has to ask before it would by itself.
+    fn note_change(&mut self, now: Moment) {
+        if let Some(shared) = &mut self.shared {
+            shared.note(&self.backoff, now);
+        }
+    }
+
+    /// Learns from other gateways, called `author`, from now on; `None`: not any more.
+    pub(super) fn share_as(&mut self, author: Option<u64>) {
+        self.backoff.share_as(author);
+    }
+
+    /// The back-off, and how it learns from others.
+    pub(super) fn learning(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
+        Some((&mut self.backoff, self.shared.as_mut()?))
     }
 
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
@@ -90,6 +114,9 @@ impl BackingOff {
             // No answer is no good answer either.
             return self.backoff.abandoned(sent, now);
         }
+        if let Some(shared) = &mut self.shared {
+            shared.count(cost);
+        }
         let answer = Answer {
             trouble,
             retry_after,
@@ -109,6 +136,7 @@ impl BackingOff {
             return;
         };
         metrics.count_backoffs(cuts);
+        self.note_change(now);
         if self.settings.mode == BackoffMode::On {
             self.tell_kept(metrics.origin());
             gate.set_limits(self.limits_now(self.limits), now);

@@ -12,6 +12,8 @@ mod claims;
 mod grid_link;
 mod handover;
 mod key;
+mod learning;
+mod learning_link;
 mod line;
 mod outage;
 mod place;

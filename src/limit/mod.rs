@@ -54,7 +54,8 @@ mod waiting_room;
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use backoff::{
-    Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, SavedPlaces, Sent,
+    Answer, Ask, Backoff, BackoffExchange, BackoffLimits, Cut, Cuts, GivenBack, Learned,
+    LearnedPlaces, LearnedRate, LearnedReply, Lowered, SavedBackoff, SavedPlaces, Sent, Token,
 };
 pub use bucket::Bucket;
 pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};

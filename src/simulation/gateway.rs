@@ -75,6 +75,9 @@ impl Gateway {
         if let Some(claiming) = gate.begin_sharing(&settings, store, self.saved()) {
             actix_rt::spawn(claiming.run());
         }
+        if let Some(learning) = gate.begin_learning(&settings, store) {
+            actix_rt::spawn(learning.run());
+        }
         gate
     }
 
@@ -99,6 +102,8 @@ impl Gateway {
             gate.reload(&settings, None, true);
             let begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
             assert!(begun.is_none(), "a task claims already");
+            let begun = gate.begin_learning(&settings, Some(&its.store_health));
+            assert!(begun.is_none(), "a task asks already");
         });
     }
 

@@ -41,6 +41,8 @@ impl ScriptCall {
         match (command, reply) {
             // The script of a probe returns what it is given.
             ([.., echoed], Reply::Text(reply)) if echoed == reply => Ok(None),
+            // What gateways have learned of an origin is no bucket.
+            ([_, _, _, key, _], _) if has(key, b":backoff:") => Ok(None),
             ([name, _, _, keys @ .., packed], Reply::Text(reply)) if name.starts_with(b"EVAL") => {
                 let read = Self::read_packed(keys, Packed(packed), Packed(reply));
                 let read = read.ok_or("the call of a script cannot be read".to_owned());
@@ -123,6 +125,10 @@ impl CallEntry {
     pub(super) fn zone_and_key(&self) -> Option<(usize, &str)> {
         zone_and_key(&self.key)
     }
+}
+
+fn has(key: &[u8], part: &[u8]) -> bool {
+    key.windows(part.len()).any(|window| window == part)
 }
 
 /// The number of the zone, and what the gateways call the key with this name in the store.

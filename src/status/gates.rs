@@ -100,15 +100,31 @@ pub(crate) fn backing_off(
     now: Moment,
 ) -> Option<views::BackingOff> {
     let settings = origin.backoff.as_ref()?;
+    let by = |is_elsewhere| {
+        if is_elsewhere {
+            " to another gateway"
+        } else {
+            ""
+        }
+    };
     let pause = lowered.paused_until.filter(|until| *until > now);
     let pause = pause.map(|until| {
         let left = until.since(now).as_secs_f64();
-        let text = format!("no request leaves for {left:.1} s");
+        let told = if lowered.is_paused_elsewhere {
+            ", as the origin told another gateway"
+        } else {
+            ""
+        };
+        let text = format!("no request leaves for {left:.1} s{told}");
         (BackoffReason::RetryAfter, text)
     });
     let counted = |reason, cut: &Cut, what| {
         let Cut { bad, answers, .. } = *cut;
-        (reason, format!("{bad} of {answers} answers were {what}"))
+        let at = by(cut.is_elsewhere);
+        (
+            reason,
+            format!("{bad} of {answers} answers{at} were {what}"),
+        )
     };
     let rate = lowered.rate.as_ref();
     let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));

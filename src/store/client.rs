@@ -6,6 +6,7 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, RedisError, RedisResult, Value};
 
+use super::backoff::BackoffReply;
 use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
@@ -16,10 +17,10 @@ use super::reply::{Done, KeyReply, Reply};
 use super::script::SentScripts;
 use super::unanswered::UnansweredKey;
 use super::{
-    Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall, RoomReply,
-    StoreAnswer, Url, answer, script,
+    BackoffCall, Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall,
+    RoomReply, StoreAnswer, Url, answer, script,
 };
-use crate::limit::{Moment, PoolReply};
+use crate::limit::{LearnedReply, Moment, PoolReply};
 
 /// One thread's connection to the Redis that all gateways share.
 ///
@@ -187,6 +188,27 @@ impl Store {
             Some(PlacesReply::Done(reply)) => Ok(reply),
             Some(PlacesReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
             Some(PlacesReply::Refused) => Err(Error::Refused(TOO_LATE.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
+    }
+
+    /// Asks what gateways have learned of an origin, and tells what this one has.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget). What was told may be stored
+    /// all the same.
+    pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
+        let command = |_, sent: Option<&_>| script::backoff(call, &self.prefix, sent);
+        let reply = self.run(1, command).await.pop();
+        let read = match reply.ok_or(Error::InvalidReply)?? {
+            Value::BulkString(packed) => BackoffReply::read(&packed),
+            _ => None,
+        };
+        self.note_validity(read.is_some());
+        match read {
+            Some(BackoffReply::Learned(told)) => Ok(*told),
+            Some(BackoffReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
             None => Err(Error::InvalidReply),
         }
     }

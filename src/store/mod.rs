@@ -42,6 +42,9 @@
 //! **A pool of places** is one more key with a script of its own: gateways [borrow](PlacesCall) places
 //! at an origin under a lease, and those of a gateway that vanished stay withheld.
 //!
+//! **What gateways have learned** of an origin that they share is one key, with a script of its own that
+//! stores what is told it unless it has something that the gateway does not know ([`BackoffCall`]).
+//!
 //! **A waiting room** is four keys with a script of its own, which a gateway asks for all that its
 //! visitors did since the last time ([`RoomCall`]).
 //!
@@ -52,6 +55,7 @@
 //! gateways in step.
 
 mod answer;
+mod backoff;
 mod bounded;
 mod calls;
 mod client;
@@ -75,6 +79,7 @@ mod unanswered;
 mod url;
 
 pub use answer::{Charge, InForce, Retuned, StoreAnswer};
+pub use backoff::BackoffCall;
 pub use client::Store;
 pub use clock::{StoreClock, Trip};
 pub use grid::{Claim, Grant};
@@ -82,7 +87,7 @@ pub use link::{Link, LinkUser, StoreWatch};
 pub use pace::{Pace, UnsupportedRate};
 pub use places::PlacesCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
-pub use script::{GRID_FORM, PLACES_FORM, form};
+pub use script::{BACKOFF_FORM, GRID_FORM, PLACES_FORM, form};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

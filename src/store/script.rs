@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Script};
 
 use super::calls::Call;
-use super::{Claim, PlacesCall, RoomCall};
+use super::{BackoffCall, Claim, PlacesCall, RoomCall};
 use crate::limit::Algorithm;
 
 /// A script's source code, and the hash by which it is called.
@@ -36,6 +36,8 @@ const GRID: usize = 4;
 const ROOM: usize = 5;
 /// As [`GRID`], for pools of places.
 const PLACES: usize = 6;
+/// As [`GRID`], for what gateways have learned of an origin.
+const BACKOFF: usize = 7;
 
 /// Which of [`SOURCES`] decides by an algorithm.
 fn index_of(algorithm: Algorithm) -> usize {
@@ -47,7 +49,7 @@ fn index_of(algorithm: Algorithm) -> usize {
     }
 }
 
-static SOURCES: LazyLock<[Source; 7]> = LazyLock::new(|| {
+static SOURCES: LazyLock<[Source; 8]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
@@ -59,6 +61,7 @@ static SOURCES: LazyLock<[Source; 7]> = LazyLock::new(|| {
         )),
         Source::new(include_str!("scripts/room.lua")),
         Source::new(include_str!("scripts/places.lua")),
+        Source::new(include_str!("scripts/backoff.lua")),
     ]
 });
 
@@ -79,17 +82,28 @@ pub const GRID_FORM: u8 = 2;
 /// As [`form`], for a pool of places.
 pub const PLACES_FORM: u8 = 1;
 
+/// As [`form`], for what gateways have learned of an origin.
+pub const BACKOFF_FORM: u8 = 1;
+
 /// The scripts that were sent over a connection with their source code.
 ///
 /// A server does what comes over a connection in order, so it then knows their hashes.
 #[derive(Debug, Default)]
-pub(super) struct SentScripts([Cell<bool>; 7]);
+pub(super) struct SentScripts([Cell<bool>; 8]);
 
 /// The command that makes a claim; `sent` as for a [`command`].
 pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
     let mut command = called(GRID, sent);
     command.arg(1).arg([prefix, claim.grid].concat());
     command.arg(claim.packed());
+    command
+}
+
+/// The command that asks what gateways have learned of an origin; `sent` as for a [`command`].
+pub(super) fn backoff(call: &BackoffCall<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(BACKOFF, sent);
+    command.arg(1).arg([prefix, call.key].concat());
+    command.arg(call.packed());
     command
 }
 

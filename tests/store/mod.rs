@@ -4,6 +4,7 @@ mod backing_off;
 mod batches;
 mod grid;
 mod grid_keys;
+mod learned;
 mod leases;
 mod live;
 mod replay;

@@ -13,7 +13,9 @@ use super::origin_server::{EXAMPLE, SERVERS};
 use super::origin_tls;
 use super::prelude::*;
 use super::room;
-use crate::config::{Backoff, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind};
+use crate::config::{
+    Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind,
+};
 use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, WithoutPool};
 use crate::store::Pace;
 
@@ -318,6 +320,16 @@ impl Origin {
     pub fn shared_places(&self) -> Option<NonZeroUsize> {
         self.max_in_flight
             .filter(|_| self.store == StoreKind::Redis)
+    }
+
+    /// Its back-off, if gateways that share the origin learn from each other; `None`: they do not.
+    #[must_use]
+    pub fn shared_backoff(&self) -> Option<&Backoff> {
+        let shared = self
+            .backoff
+            .as_ref()
+            .filter(|_| self.store == StoreKind::Redis);
+        shared.filter(|backoff| backoff.mode == BackoffMode::On)
     }
 
     /// Requests at the origin at once: `max_in_flight`, or what its servers take together if that is

@@ -24,6 +24,8 @@ pub struct Cut {
     pub bad: u64,
     /// It does not grow before. Only a cut of the rate keeps it there, and not each one.
     pub steady_until: Option<Moment>,
+    /// Whether another gateway has found it, by its own answers.
+    pub is_elsewhere: bool,
 }
 
 /// Why the number in flight is not cut, although answers are slow.
@@ -44,6 +46,8 @@ pub struct Lowered {
     pub max_in_flight: Option<Cut>,
     /// No departures before.
     pub paused_until: Option<Moment>,
+    /// Whether another gateway was asked for that pause.
+    pub is_paused_elsewhere: bool,
     /// The number in flight was lower, without making answers faster, and they are still slow.
     pub kept: Option<Kept>,
     /// The number in flight is lower, and grows, because answers come in time.
@@ -59,6 +63,7 @@ impl Cut {
             answers,
             bad,
             steady_until: None,
+            is_elsewhere: false,
         }
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::saved::SavedPlaces;
 use super::trial::{Ended, Trial, Verdict};
 use super::window::Closed;
-use super::{Cut, Kept, Moment};
+use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
 use crate::limit::Percent;
 
 /// One place, in the unit of a limit.
@@ -16,6 +16,9 @@ const MIN_PLACES: u64 = 2;
 /// is twice as long.
 const MIN_KEEP: Duration = Duration::from_secs(30);
 const MAX_KEEP: Duration = Duration::from_secs(300);
+
+/// A moment that is later by less is the same one, as another gateway has estimated it.
+const SAME: Duration = Duration::from_millis(300);
 
 /// How many requests may be at the origin at once.
 #[derive(Debug)]
@@ -48,6 +51,15 @@ struct LoweredLimit {
     /// When it has grown to so many places, it ends.
     until: u64,
     last_cut: Cut,
+}
+
+impl LoweredLimit {
+    /// The part of what it grows up to.
+    fn share(&self) -> Percent {
+        // A limit is in millionths of a place.
+        let share = (self.limit / self.until.max(1)).min(ONE);
+        Percent::from_millionths(u32::try_from(share).unwrap_or(u32::MAX))
+    }
 }
 
 impl InFlightLimit {
@@ -142,6 +154,109 @@ impl InFlightLimit {
     pub fn reset(&mut self) {
         self.lowered = None;
         (self.trial, self.keeping) = (Trial::default(), None);
+    }
+
+    /// What others have to know of it at `now`: parts of the file's number.
+    pub fn learned(&self, now: Moment) -> LearnedPlaces {
+        if self.file.is_none() {
+            return LearnedPlaces::ALL;
+        }
+        let given_back = self.keeping.as_ref().map(|keeping| GivenBack {
+            ago: now.since(keeping.kept.since),
+            kept: keeping.kept.until.since(now),
+            mean: keeping.mean,
+        });
+        let Some(lowered) = &self.lowered else {
+            return LearnedPlaces {
+                given_back,
+                ..LearnedPlaces::ALL
+            };
+        };
+        LearnedPlaces {
+            share: lowered.share(),
+            cut_ago: now.since(lowered.last_cut.at),
+            answers: lowered.last_cut.answers,
+            bad: lowered.last_cut.bad,
+            given_back,
+        }
+    }
+
+    /// A part after one more tick.
+    pub fn grown(part: Percent) -> Percent {
+        let part = part.millionths();
+        Percent::from_millionths(part.saturating_add(part / 100)).min(Percent::ALL)
+    }
+
+    /// Takes over what others have learned, where that is lower. `present`: the generation that ends
+    /// here with it, and its requests that have no answer.
+    ///
+    /// Places that they gave back come back here, too, if they were not cut since.
+    pub fn adopt(
+        &mut self,
+        learned: &LearnedPlaces,
+        now: Moment,
+        is_idle: bool,
+        present: (u64, u64),
+    ) {
+        let Some(file) = self.file else {
+            return;
+        };
+        self.may_grow |= is_idle;
+        let kept_since = self.keeping.as_ref().map(|keeping| keeping.kept.since);
+        if let Some(it) = learned.given_back {
+            let since = now.before(it.ago);
+            let is_newer = kept_since.is_none_or(|known| since > known + SAME);
+            let cut_at = self.lowered.as_ref().map(|lowered| lowered.last_cut.at);
+            if is_newer && cut_at.is_none_or(|at| at < since) && !it.kept.is_zero() {
+                self.lowered = None;
+                self.trial = Trial::default();
+                self.keeping = Some(Keeping {
+                    kept: Kept {
+                        since,
+                        until: now + it.kept.min(MAX_KEEP),
+                    },
+                    mean: it.mean,
+                    is_slow: true,
+                });
+            }
+        }
+        let cut_at = now.before(learned.cut_ago);
+        let own = self
+            .lowered
+            .as_ref()
+            .map_or(Percent::ALL, LoweredLimit::share);
+        let is_taken_back = kept_since.is_some_and(|since| cut_at < since);
+        if learned.share >= own || is_taken_back {
+            return;
+        }
+        let fewest = fewest(file, self.floor);
+        let limit = u128::from(file) * u128::from(learned.share.millionths());
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(fewest * ONE);
+        let is_cut = self
+            .lowered
+            .as_ref()
+            .is_none_or(|own| own.last_cut.at + SAME < cut_at);
+        if is_cut {
+            let (generation, in_flight) = present;
+            self.trial.ended(&Ended {
+                generation,
+                in_flight,
+                limit: self.lowered.as_ref().map_or(file * ONE, |it| it.limit),
+                is_lowest: limit <= fewest * ONE,
+                at: now,
+            });
+        }
+        let learned_cut = Cut {
+            is_elsewhere: true,
+            ..Cut::of(learned.bad, learned.answers, cut_at)
+        };
+        let own_cut = self.last_cut().filter(|_| !is_cut);
+        self.lowered = Some(LoweredLimit {
+            limit,
+            until: file,
+            last_cut: own_cut.unwrap_or(learned_cut),
+        });
+        self.end_growth();
     }
 
     /// Judges a window. Returns whether it is a cut, even if the limit cannot be lower.

@@ -8,11 +8,16 @@
 //! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
 //!   answers faster, it is given back, and not cut again for a time.
 //!
+//! Gateways that share an origin tell each other what they have learned ([`Learned`]): each judges its
+//! own answers, the lowest counts, and it grows by the same rules at all from the same moment on.
+//!
 //! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment
 //! first, so the outcome does not depend on how often [`Backoff::update`] is called.
 
 mod cut;
+mod exchange;
 mod in_flight_limit;
+mod learned;
 mod limits;
 mod outstanding;
 #[cfg(test)]
@@ -30,14 +35,17 @@ mod window;
 
 use std::time::Duration;
 
-use super::{Moment, Rate};
+use super::{Moment, Percent, Rate};
 use in_flight_limit::InFlightLimit;
+use learned::SharedCuts;
 use rate_share::RateShare;
 use tick::{TICK, tick_after};
 use traffic::Traffic;
 use window::Closed;
 
 pub use cut::{Cut, Cuts, Kept, Lowered};
+pub use exchange::{Ask, BackoffExchange, LearnedReply, Token};
+pub use learned::{GivenBack, Learned, LearnedPlaces, LearnedRate};
 pub use limits::BackoffLimits;
 pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
@@ -56,6 +64,10 @@ pub struct Backoff {
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     paused_until: Option<Moment>,
+    /// Whether another gateway was asked for the pause.
+    is_paused_elsewhere: bool,
+    /// What other gateways know of it; `None`: it is not shared.
+    shared_cuts: Option<Box<SharedCuts>>,
     traffic: Traffic,
     next_tick: Moment,
     changed: bool,
@@ -80,6 +92,8 @@ impl Backoff {
             rate_share: RateShare::new(now),
             in_flight_limit: InFlightLimit::new(max_in_flight, limits.floor),
             paused_until: None,
+            is_paused_elsewhere: false,
+            shared_cuts: None,
             traffic: Traffic::new(limits.slow, now),
             next_tick: tick_after(now),
             changed: false,
@@ -154,6 +168,7 @@ impl Backoff {
             rate: cut.map(|cut| (self.rate_share.share(), cut)),
             max_in_flight: self.in_flight_limit.last_cut(),
             paused_until: self.paused_until,
+            is_paused_elsewhere: self.paused_until.is_some() && self.is_paused_elsewhere,
             kept: self.in_flight_limit.kept(),
             grows: self.in_flight_limit.grows(),
             usual: None,
@@ -220,6 +235,12 @@ impl Backoff {
             }
             self.changed |= self.in_flight_limit.grow();
         }
+        if let Some(told) = &mut self.shared_cuts
+            && told.is_known_by(now)
+        {
+            // Others have sent as before up to now.
+            self.traffic.begin_generation(self.limits.slow, now);
+        }
         if let Some(closed) = self.traffic.close(now) {
             self.judge(&closed, now);
         }
@@ -230,7 +251,14 @@ impl Backoff {
         let resumes = self.paused_until.unwrap_or(now);
         if let Some(rate) = self.file_rate {
             let before = self.rate_share.share();
-            is_cut |= self.rate_share.judge(closed, rate, &self.limits, resumes);
+            let part = self
+                .shared_cuts
+                .as_ref()
+                .map_or(Percent::ALL, |told| told.part());
+            let judged = self
+                .rate_share
+                .judge(closed, (rate, part), &self.limits, resumes);
+            is_cut |= judged;
             if self.rate_share.share() < before {
                 self.cuts.trouble = true;
                 self.show_rate();
@@ -246,6 +274,9 @@ impl Backoff {
             self.changed |= after != before;
         }
         if is_cut {
+            if let Some(told) = &mut self.shared_cuts {
+                told.note_cut(now);
+            }
             self.traffic.begin_generation(self.limits.slow, now);
         } else if self.lowered() == Lowered::default() {
             self.usual = closed.window.mean().or(self.usual);
@@ -258,7 +289,7 @@ impl Backoff {
         let pause = window.retry_after.min(self.limits.max_pause);
         let is_cut = window.retries * 2 >= window.answers.max(1) && !pause.is_zero();
         if is_cut {
-            self.paused_until = Some(now + pause);
+            (self.paused_until, self.is_paused_elsewhere) = (Some(now + pause), false);
             (self.cuts.retry_after, self.changed) = (true, true);
         }
         is_cut

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::tick::TICK;
 use super::window::Closed;
-use super::{BackoffLimits, Cut, SavedBackoff};
+use super::{BackoffLimits, Cut, LearnedRate, SavedBackoff};
 use crate::limit::{Moment, Percent, Rate};
 
 /// All of the file's rate, in millionths.
@@ -83,13 +83,74 @@ impl RateShare {
         self.last_cut = Some(Cut::of(saved.bad, saved.answers, at));
     }
 
+    /// What others have to know of it at `now`.
+    pub fn learned(&self, now: Moment) -> LearnedRate {
+        let cut = self.last_cut();
+        let part = |part: u64| Percent::from_millionths(u32::try_from(part).unwrap_or(u32::MAX));
+        LearnedRate {
+            share: self.share(),
+            steady: self.steady_until.since(now),
+            steady_time: self.steady,
+            trouble_at: self.trouble_at.map(part),
+            answers: cut.map_or(0, |cut| cut.answers),
+            bad: cut.map_or(0, |cut| cut.bad),
+        }
+    }
+
+    /// One as it was learned at `at`, which grows.
+    pub fn learned_at(learned: &LearnedRate, at: Moment) -> Self {
+        let cut = Cut {
+            is_elsewhere: true,
+            ..Cut::of(learned.bad, learned.answers, at)
+        };
+        Self {
+            now: u64::from(learned.share.millionths()).min(ALL),
+            trouble_at: learned.trouble_at.map(|at| at.millionths().into()),
+            steady: learned.steady_time.clamp(MIN_STEADY, MAX_STEADY),
+            // A pause may come before it.
+            steady_until: at + learned.steady,
+            may_grow: true,
+            last_cut: Some(cut),
+            ..Self::new(at)
+        }
+    }
+
+    /// When it grows.
+    pub fn steady_until(&self) -> Moment {
+        self.steady_until
+    }
+
+    /// Takes over what another one has learned, where that is lower. Returns whether it is.
+    ///
+    /// `is_cut`: whether it has been cut there; else it only has not grown so far. `is_idle`:
+    /// whether nothing can be in trouble here.
+    pub fn adopt(&mut self, learned: &Self, is_cut: bool, is_idle: bool) -> bool {
+        if is_cut && learned.now < ALL {
+            (self.trouble_at, self.steady) = (learned.trouble_at, learned.steady);
+            self.has_grown = learned.has_grown;
+            self.steady_until = self.steady_until.max(learned.steady_until);
+        }
+        self.may_grow |= is_idle;
+        if learned.now >= self.now {
+            return false;
+        }
+        self.now = learned.now;
+        self.steady_until = self.steady_until.max(learned.steady_until);
+        self.below_all_at = learned.below_all_at;
+        if is_cut || self.last_cut().is_none() {
+            self.last_cut = learned.last_cut;
+        }
+        true
+    }
+
     /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.
     ///
+    /// `rate`: that of the file, and which part of the origin's answers come by this gateway.
     /// `resumes` is when departures go on: later than the window's end in a pause.
     pub fn judge(
         &mut self,
         closed: &Closed,
-        rate: Rate,
+        (rate, part): (Rate, Percent),
         limits: &BackoffLimits,
         resumes: Moment,
     ) -> bool {
@@ -105,7 +166,7 @@ impl RateShare {
             return false;
         }
         let lower = if trouble * ALL >= trip {
-            let good = good(closed, rate);
+            let good = good(closed, rate, part);
             self.stay_steady(good, resumes);
             (self.now * 9 / 10).min((good * 95 / 100).max(self.now / 2))
         } else if was_near_trip {
@@ -163,9 +224,12 @@ impl RateShare {
 }
 
 /// The cost a second of answers without trouble, in millionths of the rate, but at most all.
-fn good(closed: &Closed, rate: Rate) -> u64 {
+///
+/// Only a part of them is counted here.
+fn good(closed: &Closed, rate: Rate, part: Percent) -> u64 {
     let at_rate = rate.time_for(closed.window.cost).as_nanos();
     let good = at_rate * u128::from(ALL) / closed.span();
+    let good = good.saturating_mul(u128::from(ALL)) / u128::from(part.millionths().max(1));
     u64::try_from(good).unwrap_or(ALL).min(ALL)
 }
 

@@ -118,6 +118,7 @@ const RETRY_AFTER: Cuts = Cuts {
     ..NONE
 };
 
+mod gateways;
 mod in_flight;
 mod rate;
 mod window;

@@ -133,6 +133,11 @@ impl Traffic {
         })
     }
 
+    /// The present generation, and how many requests have no answer.
+    pub fn at_origin(&self) -> (u64, u64) {
+        (self.generation, self.unanswered)
+    }
+
     /// Judges only what is sent from now on.
     pub fn begin_generation(&mut self, slow: Option<Duration>, now: Moment) {
         self.slow = slow;

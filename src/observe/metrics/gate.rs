@@ -12,6 +12,7 @@ use crate::limit::Cuts;
 const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
 const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
 const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
+const ORIGIN_ADOPTED_BACKOFFS: &str = "drip_origin_adopted_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 
 /// Registers the help texts.
@@ -32,6 +33,10 @@ pub(super) fn describe() {
     describe_counter!(
         ORIGIN_BACKOFFS,
         "How often the origin's gate cut its rate or places or paused, by reason."
+    );
+    describe_counter!(
+        ORIGIN_ADOPTED_BACKOFFS,
+        "How often the origin's gate took over a cut that another gateway made, by reason."
     );
     describe_counter!(
         ORIGIN_LOST_SLOTS,
@@ -112,6 +117,8 @@ impl BackoffReason {
 pub struct GateMetrics {
     rejections: [Tally; GateRejected::ALL.len()],
     backoffs: [Tally; BackoffReason::ALL.len()],
+    /// Cuts that other gateways made.
+    adopted: [Tally; BackoffReason::ALL.len()],
     lost_slots: Tally,
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
@@ -135,11 +142,8 @@ impl GateMetrics {
                 ];
                 Tally::into_series(counter!(ORIGIN_REJECTIONS, &labels))
             }),
-            backoffs: BackoffReason::ALL.map(|reason| {
-                let reason = reason.label().to_owned();
-                let labels = [("origin", origin.clone()), ("reason", reason)];
-                Tally::into_series(counter!(ORIGIN_BACKOFFS, &labels))
-            }),
+            backoffs: by_reason(ORIGIN_BACKOFFS, &origin),
+            adopted: by_reason(ORIGIN_ADOPTED_BACKOFFS, &origin),
             lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
             wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin.clone()),
             waits: AtomicHistogram::default(),
@@ -175,10 +179,12 @@ impl GateMetrics {
 
     /// Counts what was cut.
     pub fn count_backoffs(&self, cuts: Cuts) {
-        let cut = [cuts.trouble, cuts.slow, cuts.retry_after];
-        for (tally, is_cut) in self.backoffs.iter().zip(cut) {
-            tally.add(u64::from(is_cut));
-        }
+        count(&self.backoffs, cuts);
+    }
+
+    /// Counts what was cut because another gateway did so.
+    pub fn count_adopted(&self, cuts: Cuts) {
+        count(&self.adopted, cuts);
     }
 
     /// Counts a slot that was given to a request whose client had gone.
@@ -212,9 +218,25 @@ impl GateMetrics {
     /// Reports the counts to Prometheus.
     pub fn show(&self) {
         let tallies = self.rejections.iter().chain(&self.backoffs);
+        let tallies = tallies.chain(&self.adopted);
         tallies.for_each(Tally::show);
         self.lost_slots.show();
         self.classes.all().iter().for_each(|class| class.show());
+    }
+}
+
+fn by_reason(name: &'static str, origin: &str) -> [Tally; BackoffReason::ALL.len()] {
+    BackoffReason::ALL.map(|reason| {
+        let reason = reason.label().to_owned();
+        let labels = [("origin", origin.to_owned()), ("reason", reason)];
+        Tally::into_series(counter!(name, &labels))
+    })
+}
+
+fn count(tallies: &[Tally; BackoffReason::ALL.len()], cuts: Cuts) {
+    let cut = [cuts.trouble, cuts.slow, cuts.retry_after];
+    for (tally, is_cut) in tallies.iter().zip(cut) {
+        tally.add(u64::from(is_cut));
     }
 }
 

@@ -10,7 +10,7 @@ use mlua::{Error, FromLua, Lua, MultiValue, Value};
 enum Item {
     Whole(usize),
     Double,
-    Eight,
+    Fixed(usize),
     Text,
 }
 
@@ -25,7 +25,8 @@ fn items(format: &str) -> mlua::Result<Vec<Item>> {
             ("I4", Item::Whole(4)),
             ("I7", Item::Whole(7)),
             ("d", Item::Double),
-            ("c8", Item::Eight),
+            ("c8", Item::Fixed(8)),
+            ("c12", Item::Fixed(12)),
             ("c0", Item::Text),
         ];
         let found = known
@@ -46,9 +47,9 @@ pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
         let value = values.next().ok_or_else(missing)?;
         match (item, value) {
             (Item::Text, Value::String(text)) => packed.extend_from_slice(&text.as_bytes()),
-            (Item::Eight, Value::String(text)) => {
+            (Item::Fixed(size), Value::String(text)) => {
                 let text = text.as_bytes();
-                packed.extend_from_slice(text.get(..8).ok_or_else(missing)?);
+                packed.extend_from_slice(text.get(..size).ok_or_else(missing)?);
             }
             (Item::Double, value) => packed.extend_from_slice(&double(&value)?.to_le_bytes()),
             (Item::Whole(size), value) => {
@@ -56,7 +57,7 @@ pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
                 let whole = double(&value)? as u64;
                 packed.extend_from_slice(&whole.to_le_bytes()[..size]);
             }
-            (Item::Eight | Item::Text, _) => return Err(missing()),
+            (Item::Fixed(_) | Item::Text, _) => return Err(missing()),
         }
     }
     Ok(packed)
@@ -88,7 +89,7 @@ pub(super) fn unpack(
                 bytes.copy_from_slice(take(8)?);
                 Value::Number(f64::from_le_bytes(bytes))
             }
-            Item::Eight => Value::String(lua.create_string(take(8)?)?),
+            Item::Fixed(size) => Value::String(lua.create_string(take(size)?)?),
             Item::Text => {
                 let length = values.pop().unwrap_or(Value::Nil);
                 let length = usize::from_lua(length, lua)?;

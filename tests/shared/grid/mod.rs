@@ -1,5 +1,6 @@
 //! Origins whose rate gateways share: one even stream, shared fairly, whatever happens to Redis or a gateway.
 
+mod backing_off;
 mod cluster;
 mod failures;
 mod fairness;

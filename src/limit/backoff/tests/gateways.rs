@@ -1,0 +1,252 @@
+//! Gateways that share an origin: what one learns counts at all.
+
+mod fleet;
+mod histories;
+
+use super::*;
+use fleet::{Fleet, Gateway, Store};
+
+/// One gateway's answers are trouble for so long that it is cut once. Returns what is left.
+fn cut_one(fleet: &mut Fleet) -> f64 {
+    fleet.gateways[0].trouble = 100;
+    while fleet.gateways[0].share() > 0.99 {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "it is never cut");
+    }
+    fleet.gateways[0].trouble = 0;
+    fleet.gateways[0].share()
+}
+
+#[test]
+fn a_cut_at_one_gateway_is_one_at_all_within_a_second() {
+    let mut fleet = Fleet::of(3);
+    fleet.run(3000);
+    let left = cut_one(&mut fleet);
+    fleet.run(300);
+    assert_eq!(fleet.shares(), [left; 3]);
+    let counts: Vec<_> = fleet
+        .gateways
+        .iter()
+        .map(|it| (it.cuts, it.adopted))
+        .collect();
+    assert_eq!(counts, [(1, 0), (0, 1), (0, 1)]);
+    let elsewhere = |gateway: &Gateway| gateway.backoff.lowered().rate.unwrap().1.is_elsewhere;
+    let elsewhere: Vec<_> = fleet.gateways.iter().map(elsewhere).collect();
+    assert_eq!(elsewhere, [false, true, true]);
+}
+
+/// Ten gateways do not grow ten times as fast as one, and not more slowly either.
+#[test]
+fn all_grow_as_one_alone() {
+    let back = |count: u64| {
+        let mut fleet = Fleet::of(count);
+        // Without any good answer, no point of trouble is known that growth is careful at.
+        fleet.gateways[0].trouble = 100;
+        while fleet.gateways[0].share() > 0.1 {
+            fleet.run(1);
+        }
+        fleet.gateways[0].trouble = 0;
+        let began = fleet.millis;
+        let mut half = 0;
+        while fleet.shares().iter().any(|share| *share < 1.0) {
+            fleet.run(50);
+            let shares = fleet.shares();
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            let least = shares.iter().copied().fold(1.0, f64::min);
+            assert!(
+                most - least < 0.03 || fleet.millis < began + 400,
+                "{shares:?}"
+            );
+            if half == 0 && least >= 0.75 {
+                half = fleet.millis - began;
+            }
+            assert!(fleet.millis < began + 120_000, "nobody stays cut for ever");
+        }
+        (half, fleet.millis - began)
+    };
+    let (alone, ten) = (back(1), back(10));
+    println!("one: {alone:?} ms, ten: {ten:?} ms");
+    let is_alike = |ten: u64, alone: u64| ten + 1000 >= alone && ten <= alone + 2000;
+    assert!(
+        is_alike(ten.0, alone.0) && is_alike(ten.1, alone.1),
+        "{alone:?} {ten:?}"
+    );
+}
+
+/// All see the trouble of one moment, up to the moment at which the last one knows of the cut.
+#[test]
+fn trouble_that_all_see_cuts_once() {
+    let mut fleet = Fleet::of(5);
+    for gateway in &mut fleet.gateways {
+        (gateway.every, gateway.takes) = (0, 150);
+    }
+    // Their windows begin at different moments.
+    for nth in 0..5 {
+        fleet.gateways[nth].every = 20;
+        fleet.run(290);
+    }
+    fleet.run(2000);
+    for gateway in &mut fleet.gateways {
+        gateway.trouble = 100;
+    }
+    while fleet.shares().iter().any(|share| *share > 0.99) {
+        fleet.run(1);
+    }
+    let left = fleet.shares().into_iter().fold(1.0, f64::min);
+    assert_eq!(fleet.shares(), [left; 5]);
+    // What is under way is answered with trouble yet; what is sent later is not.
+    fleet.run(150);
+    for gateway in &mut fleet.gateways {
+        gateway.trouble = 0;
+    }
+    fleet.run(4000);
+    assert_eq!(fleet.shares(), [left; 5]);
+}
+
+#[test]
+fn a_pause_holds_at_all() {
+    let mut fleet = Fleet::of(3);
+    fleet.retry_after = Some(secs(7));
+    fleet.run(3000);
+    fleet.gateways[0].trouble = 100;
+    while fleet.gateways[0].backoff.paused_until().is_none() {
+        fleet.run(1);
+    }
+    fleet.run(300);
+    fleet.gateways[0].trouble = 0;
+    let until: Vec<_> = fleet
+        .gateways
+        .iter()
+        .map(|it| it.backoff.paused_until())
+        .collect();
+    let first = until[0].unwrap();
+    for until in until {
+        let apart = first.since(until.unwrap()).max(until.unwrap().since(first));
+        assert!(apart < ms(20), "{apart:?}");
+    }
+    fleet.retry_after = None;
+    fleet.run(7000);
+    assert!(
+        fleet
+            .gateways
+            .iter()
+            .all(|it| it.backoff.paused_until().is_none())
+    );
+}
+
+#[test]
+fn a_cut_of_places_is_one_at_all_and_grows_at_all() {
+    let mut fleet = Fleet::with(3, slow(100));
+    fleet.run(3000);
+    fleet.gateways[0].takes = 150;
+    while fleet.places()[0] == 40 {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "it is never cut");
+    }
+    fleet.gateways[0].takes = 10;
+    fleet.run(300);
+    let places = fleet.places();
+    assert!(
+        places.iter().all(|it| *it == places[0] && *it <= 32),
+        "{places:?}"
+    );
+    fleet.run(60_000);
+    assert_eq!(fleet.places(), [40; 3]);
+}
+
+/// Where one still finds nearly too much trouble to grow, nobody grows.
+#[test]
+fn the_lowest_counts() {
+    let mut fleet = Fleet::of(2);
+    fleet.run(3000);
+    cut_one(&mut fleet);
+    fleet.gateways[1].every = 5;
+    fleet.run(7000);
+    // Between a half of `trip` and all of it, once: it does not grow, and is not cut.
+    let before = fleet.shares();
+    fleet.gateways[1].trouble = 100;
+    fleet.run(2500);
+    let after = fleet.shares();
+    assert!(
+        after[0] < before[0] && after[1] < before[1],
+        "{before:?} {after:?}"
+    );
+}
+
+#[test]
+fn what_a_store_forgets_is_told_again_and_one_that_starts_learns_it() {
+    let mut fleet = Fleet::of(3);
+    fleet.run(3000);
+    let left = cut_one(&mut fleet);
+    fleet.run(300);
+    fleet.store = Store::default();
+    fleet.run(300);
+    fleet.gateways[2] = Gateway::start(99 << 32, limits(), fleet.millis);
+    fleet.run(300);
+    assert_eq!(fleet.shares(), [left; 3]);
+}
+
+#[test]
+fn one_that_was_cut_off_goes_on_alone_and_then_learns() {
+    let mut fleet = Fleet::of(3);
+    fleet.run(3000);
+    fleet.gateways[2].is_cut_off = true;
+    let left = cut_one(&mut fleet);
+    fleet.run(1000);
+    assert_eq!(fleet.shares(), [left, left, 1.0]);
+    fleet.gateways[2].is_cut_off = false;
+    fleet.run(800);
+    assert_eq!(fleet.shares(), [left; 3]);
+    // It does not grow earlier than the others.
+    fleet.gateways[2].is_cut_off = true;
+    fleet.run(2500);
+    assert_eq!(fleet.shares(), [left; 3]);
+}
+
+/// A store whose clock is set back by an hour keeps nobody cut.
+#[test]
+fn a_clock_that_is_set_back_keeps_nobody_cut() {
+    let mut fleet = Fleet::of(3);
+    fleet.store.ahead = 3_600_000;
+    fleet.run(3000);
+    cut_one(&mut fleet);
+    fleet.run(300);
+    fleet.store.ahead = 0;
+    fleet.run(60_000);
+    assert_eq!(fleet.shares(), [1.0; 3]);
+    fleet.gateways[1] = Gateway::start(99 << 32, limits(), fleet.millis);
+    fleet.run(1000);
+    assert_eq!(fleet.shares(), [1.0; 3]);
+}
+
+#[test]
+fn one_part_of_the_answers_stands_for_all() {
+    let mut fleet = Fleet::of(4);
+    // 50 a second each: 200 good ones in all, of which half are trouble then.
+    fleet.run(6000);
+    for gateway in &mut fleet.gateways {
+        gateway.trouble = 30;
+    }
+    while fleet.shares().iter().all(|share| *share > 0.99) {
+        fleet.run(1);
+    }
+    // 0.95 of 140 good ones, of 200; a quarter of them would have been cut by half.
+    let share = fleet.shares().into_iter().fold(1.0, f64::min);
+    assert!((0.6..0.75).contains(&share), "{share}");
+}
+
+#[test]
+fn nothing_is_asked_while_nothing_runs() {
+    let mut fleet = Fleet::of(2);
+    fleet.run(3000);
+    cut_one(&mut fleet);
+    fleet.run(300);
+    for gateway in &mut fleet.gateways {
+        gateway.every = 0;
+    }
+    fleet.run(12_000);
+    let known = fleet.store.counted;
+    fleet.run(60_000);
+    assert_eq!(fleet.store.counted, known);
+    assert_eq!(fleet.shares(), [1.0; 2], "it grows all the same");
+}

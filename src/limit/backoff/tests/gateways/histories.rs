@@ -1,0 +1,114 @@
+use proptest::prelude::*;
+
+use super::super::*;
+use super::fleet::{Fleet, Gateway, Store};
+use crate::limit::Percent;
+use crate::testing::config;
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Trouble(usize, u64),
+    Slow(usize, u64),
+    RetryAfter(u64),
+    CutOff(usize, bool),
+    Restart(usize),
+    Load(usize, u64),
+    Forget,
+    Lose,
+    Jump(i64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let nth = 0..4_usize;
+    prop_oneof![
+        4 => (nth.clone(), prop_oneof![Just(0), Just(7), Just(100)]).prop_map(|(nth, it)| Event::Trouble(nth, it)),
+        2 => (nth.clone(), prop_oneof![Just(10_u64), Just(150)]).prop_map(|(nth, it)| Event::Slow(nth, it)),
+        1 => (0..4_u64).prop_map(Event::RetryAfter),
+        3 => (nth.clone(), any::<bool>()).prop_map(|(nth, it)| Event::CutOff(nth, it)),
+        1 => nth.clone().prop_map(Event::Restart),
+        2 => (nth, prop_oneof![Just(0_u64), Just(5), Just(20), Just(300)]).prop_map(|(nth, it)| Event::Load(nth, it)),
+        1 => Just(Event::Forget),
+        1 => Just(Event::Lose),
+        1 => (-3000..3000_i64).prop_map(Event::Jump),
+    ]
+}
+
+/// Whether two gateways can have what the other has by now.
+fn talk(fleet: &Fleet, nth: usize) -> bool {
+    let gateway = &fleet.gateways[nth];
+    !gateway.is_cut_off && gateway.every > 0 && gateway.every <= 20
+}
+
+proptest! {
+    // Each case is minutes of several gateways.
+    #![proptest_config(ProptestConfig { cases: config().cases.min(48), ..config() })]
+
+    /// Whatever happens: those that reach the store are at most as far apart as a second of growth; nobody
+    /// grows faster than the rule; and in the end nobody is cut.
+    #[test]
+    fn any_history_keeps_the_rules(
+        events in prop::collection::vec((event(), 1..2500_u64), 1..25),
+    ) {
+        let mut fleet = Fleet::with(4, slow(100));
+        let mut kept = Store::default();
+        // When all was as it is now.
+        let mut since = 0;
+        for (event, millis) in events {
+            since = fleet.millis;
+            match event {
+                Event::Trouble(nth, trouble) => fleet.gateways[nth].trouble = trouble,
+                Event::Slow(nth, takes) => fleet.gateways[nth].takes = takes,
+                Event::RetryAfter(it) => fleet.retry_after = (it > 0).then(|| secs(it)),
+                Event::CutOff(nth, it) => fleet.gateways[nth].is_cut_off = it,
+                Event::Restart(nth) => {
+                    let anew = Gateway::start(fleet.millis << 8 | nth as u64, slow(100), fleet.millis);
+                    fleet.gateways[nth] = anew;
+                }
+                Event::Load(nth, every) => fleet.gateways[nth].every = every,
+                Event::Forget => fleet.store = Store { ahead: fleet.store.ahead, ..Store::default() },
+                Event::Lose => {
+                    let ahead = fleet.store.ahead;
+                    fleet.store = Store { ahead, ..kept.clone() };
+                }
+                Event::Jump(by) => fleet.store.ahead += by,
+            }
+            kept = fleet.store.clone();
+            let end = fleet.millis + millis;
+            let mut before: Vec<(f64, f64)> = Vec::new();
+            while fleet.millis < end {
+                fleet.run(100);
+                let now: Vec<_> = fleet.gateways.iter()
+                    .map(|it| (it.share(), it.backoff.in_flight_limit.learned(at(0)).share.millionths().into()))
+                    .collect();
+                for (nth, (now, before)) in now.iter().zip(&before).enumerate() {
+                    prop_assert!(now.0 <= before.0 + 0.0061, "{nth} grows from {before:?} to {now:?}");
+                    let is_given_back = fleet.gateways[nth].backoff.lowered().kept.is_some();
+                    prop_assert!(is_given_back || now.1 <= before.1 * 1.0101 + 30_000.0, "{nth}: places from {before:?} to {now:?}");
+                }
+                before = now;
+                if fleet.millis > since + 1000 {
+                    let talking: Vec<_> = (0..4).filter(|nth| talk(&fleet, *nth)).collect();
+                    let shares: Vec<_> = talking.iter().map(|nth| fleet.gateways[*nth].share()).collect();
+                    let least = shares.iter().copied().fold(1.0, f64::min);
+                    let most = shares.iter().copied().fold(0.0, f64::max);
+                    // A cut of the last quarter of a second may not be known yet.
+                    let is_fresh = fleet.gateways.iter().any(|it| {
+                        it.backoff.lowered().rate.is_some_and(|(_, cut)| at(fleet.millis).since(cut.at) < ms(700))
+                    });
+                    prop_assert!(is_fresh || shares.is_empty() || most - least < 0.06, "{shares:?} of {talking:?}");
+                }
+            }
+        }
+        let _ = since;
+        fleet.retry_after = None;
+        for gateway in &mut fleet.gateways {
+            (gateway.trouble, gateway.is_cut_off, gateway.every) = (0, false, 20);
+            gateway.takes = 10;
+        }
+        fleet.run(200_000);
+        prop_assert_eq!(fleet.shares(), [1.0; 4]);
+        prop_assert_eq!(fleet.places(), [40; 4]);
+        let least = Percent::ALL;
+        prop_assert!(fleet.gateways.iter().all(|it| it.backoff.learned(at(fleet.millis)).rate.share == least));
+    }
+}

@@ -1,0 +1,188 @@
+//! What gateways have learned of an origin is stored as one who reads the script's description would do it.
+
+use std::time::Duration;
+
+use drip::limit::{Ask, Learned, LearnedPlaces, LearnedRate, LearnedReply, Percent, Token};
+use drip::store::{BackoffCall, Error};
+
+use super::at;
+use super::server::{Server, run};
+use crate::support::rng::Rng;
+
+fn learned(share: u32, cut: u64) -> Learned {
+    Learned {
+        cut,
+        cut_ago: Duration::from_millis(cut % 1000),
+        paused: Duration::from_millis(cut % 77),
+        rate: LearnedRate {
+            share: Percent::from_millionths(share),
+            steady: Duration::from_secs(5),
+            steady_time: Duration::from_secs(10),
+            trouble_at: cut
+                .is_multiple_of(2)
+                .then(|| Percent::from_millionths(share / 2)),
+            answers: 20,
+            bad: 7,
+        },
+        places: LearnedPlaces {
+            share: Percent::ALL,
+            cut_ago: Duration::ZERO,
+            answers: 0,
+            bad: 0,
+            given_back: None,
+        },
+    }
+}
+
+fn token(number: u64) -> Token {
+    let mut token = Token::default();
+    token[..8].copy_from_slice(&number.to_le_bytes());
+    token
+}
+
+/// The naive model: what is there, when it was stored, and all answers with their times.
+#[derive(Default)]
+struct Model {
+    there: Option<(Token, Learned, u64)>,
+    answers: Vec<(u64, u64)>,
+    since: Option<u64>,
+}
+
+impl Model {
+    fn ask(&mut self, ask: &Ask, millis: u64) -> LearnedReply {
+        let name =
+            |there: &Option<(Token, Learned, u64)>| there.map_or(Token::default(), |it| it.0);
+        self.answers.push((millis, ask.answers));
+        let since = *self.since.get_or_insert(millis);
+        if let (Some((token, learned)), true) = (ask.tell, name(&self.there) == ask.known) {
+            self.there = Some((token, learned, millis));
+        }
+        let token = name(&self.there);
+        let knows = token == ask.known || ask.tell.is_some_and(|tell| tell.0 == token);
+        #[allow(clippy::cast_precision_loss)]
+        let part =
+            |(at, count): &(u64, u64)| *count as f64 * (-((millis - at) as f64) / 3000.0).exp();
+        let stored = self.there.map_or(self.since.unwrap_or(millis), |it| it.2);
+        LearnedReply {
+            token,
+            learned: self.there.filter(|_| !knows).map(|it| it.1),
+            ago: Some(Duration::from_millis(millis - stored)),
+            now: at(millis),
+            answers: self.answers.iter().map(part).sum(),
+            counted_since: at(since),
+        }
+    }
+}
+
+#[test]
+fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let mut stored = 0;
+        for seed in 0..60 {
+            let (key, mut random) = (server.key(), Rng::of(seed, 1));
+            let (mut model, mut millis) = (Model::default(), 0);
+            // What each of three gateways knows.
+            let mut known = [Token::default(); 3];
+            for number in 1..60_u64 {
+                millis += random.within(0, 700);
+                let gateway = usize::try_from(random.within(0, 3)).unwrap();
+                let tell = (random.within(0, 3) == 0).then(|| {
+                    let share = u32::try_from(random.within(0, 1_000_000)).unwrap() + 1;
+                    (token(number), learned(share, random.within(0, 1 << 60)))
+                });
+                let ask = Ask {
+                    known: known[gateway],
+                    tell,
+                    answers: random.within(0, 30),
+                };
+                let call = BackoffCall {
+                    key: &key,
+                    ask: &ask,
+                    at: Some(at(millis)),
+                };
+                let told = store.exchange_backoff(&call).await.unwrap();
+                let expected = model.ask(&ask, millis);
+                assert!(
+                    (told.answers - expected.answers).abs() < 1e-6,
+                    "{told:?} {expected:?}"
+                );
+                if expected.token == Token::default() {
+                    // When nothing was stored does not matter.
+                    assert_eq!((told.token, &told.learned), (expected.token, &None));
+                } else {
+                    let answers = expected.answers;
+                    assert_eq!(
+                        LearnedReply {
+                            answers,
+                            ..told.clone()
+                        },
+                        expected,
+                        "{ask:?}"
+                    );
+                }
+                stored += u64::from(ask.tell.is_some_and(|tell| tell.0 == told.token));
+                // A reply may be lost.
+                if random.within(0, 5) > 0 {
+                    known[gateway] = told.token;
+                }
+            }
+        }
+        assert!(stored > 100, "{stored}");
+    });
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_told_and_another_content_is_refused() {
+    let server = Server::start();
+    let key = server.key();
+    run(async {
+        let store = server.store();
+        let tell = Some((token(1), learned(500_000, 7)));
+        let ask = Ask {
+            known: Token::default(),
+            tell,
+            answers: 3,
+        };
+        let call = |ask, millis| BackoffCall {
+            key: &key,
+            ask,
+            at: Some(at(millis)),
+        };
+        store.exchange_backoff(&call(&ask, 60_000)).await.unwrap();
+        let nothing = Ask {
+            tell: None,
+            ..ask.clone()
+        };
+        let told = store
+            .exchange_backoff(&call(&nothing, 58_000))
+            .await
+            .unwrap();
+        assert_eq!((told.ago, told.token), (None, token(1)));
+        let told = store
+            .exchange_backoff(&call(&nothing, 61_000))
+            .await
+            .unwrap();
+        assert_eq!(told.ago, Some(Duration::from_secs(1)));
+        assert_eq!(told.learned, Some(learned(500_000, 7)));
+    });
+    let other = server.key();
+    let name = String::from_utf8_lossy(&other);
+    let _: String = server.ask(&format!("SET drip:{name} else"), &[]);
+    run(async {
+        let store = server.store();
+        let ask = Ask {
+            known: Token::default(),
+            tell: None,
+            answers: 0,
+        };
+        let call = BackoffCall {
+            key: &other,
+            ask: &ask,
+            at: None,
+        };
+        let refused = store.exchange_backoff(&call).await;
+        assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    });
+}
