@@ -168,6 +168,12 @@ pub(super) fn go(
             }
         };
         invariants.passes(&request, &gateway);
+        let shed = scenario.crowd.shed.filter(|shed| {
+            let during = shed.from..shed.until;
+            shed.gateway == gateway.number && during.contains(&world.now())
+        });
+        let status = shed.map_or(passage.status, |_| 503);
+        let passage = Passage { status, ..passage };
         visit_origin(&world, &invariants, &request, &passage, place).await;
     });
 }

@@ -91,6 +91,12 @@ impl Gateway {
         self.gate(index)?.sharing()
     }
 
+    /// Which part of an origin's rate its gate lets through; `None`: it has not started.
+    pub(super) fn lets_through(&self, index: usize) -> Option<f64> {
+        let rate = self.gate(index)?.state(0).rate?;
+        Some(rate.per_second() / self.scenario.origins[index].rate.per_second())
+    }
+
     /// The file is saved with another rate for an origin.
     pub(super) fn retune_origin(self: &Rc<Self>, world: &Rc<World>, index: usize, rate: Rate) {
         let its = Rc::clone(self);

@@ -29,8 +29,8 @@ pub(super) struct Outcome {
     /// How many of them departed at once, by a lease.
     pub(super) leased: u64,
     /// How many passed shared gates in slots of the grid, how many by gateways that were alone, and
-    /// how often fairness could be checked.
-    pub(super) at_gates: [u64; 3],
+    /// how often fairness, and gates that back off, could be checked.
+    pub(super) at_gates: [u64; 4],
     /// What was wrong, and the last steps; `None` if nothing was.
     pub(super) failure: Option<String>,
 }
@@ -55,6 +55,11 @@ pub(super) fn run(seed: u64, change: Change) -> Outcome {
 /// Runs a seed with shared gates.
 pub(super) fn run_gates(seed: u64, change: Change) -> Outcome {
     run_of(seed, change, "gates", Scenario::of_gates)
+}
+
+/// Runs a seed with shared gates that back off.
+pub(super) fn run_backoff(seed: u64, change: Change) -> Outcome {
+    run_of(seed, change, "backoff", Scenario::of_backoff)
 }
 
 /// Runs a seed with shared zones and gates: those of a gateway share its link to the store.
@@ -138,6 +143,10 @@ impl Simulation {
                 suffer(&simulation, fault).await;
             });
         }
+        if self.scenario.crowd.shed.is_some() {
+            self.world
+                .spawn(HostId::FIRST, Rc::clone(&self).watch_backoffs());
+        }
         if !self.scenario.is_calm() {
             self.world.spawn(HostId::FIRST, Rc::clone(&self).watch());
         }
@@ -167,11 +176,28 @@ impl Simulation {
         }
     }
 
+    /// Looks what gates let through, until all is over.
+    async fn watch_backoffs(self: Rc<Self>) {
+        while !self.is_over.get() {
+            for gateway in self.gateways.borrow().iter() {
+                let (invariants, its) = (Rc::clone(&self.invariants), Rc::clone(gateway));
+                // By the gateway's own clock.
+                self.world.spawn(gateway.host, async move {
+                    invariants.look_at_backoffs(&its, false);
+                });
+            }
+            self.world.sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// Checks that all gateways reach the store again, and that keys are forgotten.
     async fn expect_nothing_left(&self) {
         // After five seconds, a gateway that has died does not count any more at shared gates.
         let seconds = if self.scenario.origins.is_empty() {
             3
+        } else if self.scenario.crowd.shed.is_some() {
+            // All have grown back.
+            100
         } else {
             7
         };
@@ -179,6 +205,11 @@ impl Simulation {
         self.world.sleep_until(back).await;
         self.is_over.set(true);
         let gateways = self.gateways.borrow().clone();
+        if self.scenario.crowd.shed.is_some() {
+            for gateway in &gateways {
+                self.invariants.look_at_backoffs(gateway, true);
+            }
+        }
         self.invariants.over(&gateways);
         for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
             self.invariants

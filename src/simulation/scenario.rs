@@ -30,6 +30,16 @@ pub(super) struct Crowd {
     pub(super) takes: u64,
     /// How many of a hundred requests wait only for so long.
     pub(super) hurried: u64,
+    /// The gateway that gets 503 from all origins in a span of time, if there is one.
+    pub(super) shed: Option<Shed>,
+}
+
+/// An origin answers 503 to requests of this gateway from a moment up to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shed {
+    pub(super) gateway: usize,
+    pub(super) from: Duration,
+    pub(super) until: Duration,
 }
 
 impl Crowd {
@@ -49,6 +59,7 @@ impl Crowd {
             costly: some(random, if is_full { 10 } else { 30 }, 60),
             takes: random.number(1..60),
             hurried: some(random, 30, 60),
+            shed: None,
         }
     }
 }
@@ -166,6 +177,44 @@ impl Scenario {
             hot: None,
             moods,
             faults,
+        }
+    }
+
+    /// One with shared gates that back off, because the origin sheds what comes by one of them.
+    pub(super) fn of_backoff(random: &mut Random) -> Self {
+        let gateways = random.number(2..5);
+        let gates = Self::of_gates(random);
+        let plan = OriginPlan::that_backs_off(gateways, random);
+        let lasts = random.millis(8000..14_000);
+        let from = random.millis(500..4000);
+        let clocks = clocks(gateways, random);
+        let shed = Shed {
+            gateway: random.index(clocks.len()),
+            from,
+            until: from + random.millis(1500..5000),
+        };
+        let mut faults = Fault::plan_for_gates(random, clocks.len(), 1, lasts);
+        // Then a part of the rate would be another one.
+        faults.retain(|(_, fault)| !matches!(fault, Fault::RetuneOrigin { .. }));
+        if random.chance(30) {
+            faults.clear();
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let pause = gateways as f64 / (plan.rate.per_second() * 0.9);
+        Self {
+            clocks,
+            origins: vec![plan],
+            crowd: Crowd {
+                takes: 20,
+                shed: Some(shed),
+                ..Crowd::default()
+            },
+            timeout: Duration::from_millis(100),
+            lasts,
+            pause: Duration::from_secs_f64(pause),
+            moods: [0; 4],
+            faults,
+            ..gates
         }
     }
 

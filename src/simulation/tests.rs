@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::clock::Skew;
 use super::random::Random;
 use super::redis::Change;
-use super::run::{Outcome, run, run_both, run_gates, run_scenario};
+use super::run::{Outcome, run, run_backoff, run_both, run_gates, run_scenario};
 use super::scenario::{Crowd, Fault, OriginPlan, Scenario, ZonePlan};
 
 /// How many seeds run if nobody says how many.
@@ -82,6 +82,16 @@ fn every_seed_keeps_the_invariants_of_zones_and_gates_that_share_a_link() {
     assert!(alone > seeds * 5, "only {alone} left alone");
     assert!(came > in_slots + alone + seeds * 50, "too few joined zones");
     println!("{seeds} seeds: {came} requests, {in_slots} left in slots and {alone} alone");
+}
+
+#[test]
+fn every_seed_keeps_the_invariants_of_gates_that_back_off_together() {
+    let Some((seeds, outcomes)) = run_seeds(run_backoff) else {
+        return;
+    };
+    let compared: u64 = outcomes.iter().map(|outcome| outcome.at_gates[3]).sum();
+    assert!(compared > seeds * 20, "compared only {compared} times");
+    println!("{seeds} seeds: gates were compared {compared} times with others that were cut");
 }
 
 /// Runs all seeds; `None` if one was asked for.

@@ -194,6 +194,21 @@ impl Invariants {
         }
     }
 
+    /// Somebody looks which part of the rate is in force at the gates of a gateway.
+    pub(super) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
+        for origin in 0..gateway.scenario.origins.len() {
+            let Some(share) = gateway.lets_through(origin) else {
+                return;
+            };
+            let (gate, now) = ((gateway.number, origin), self.world.now());
+            let mut gates = self.gates.borrow_mut();
+            self.check(gates.lets_through(gate, gateway.host, share, now));
+            if is_over && share < 0.999 {
+                self.stays(&format!("a cut at gateway {}", gateway.number));
+            }
+        }
+    }
+
     /// A gateway has got the answer to a claim, which it began to send at `sent`.
     pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
         let now = self.world.now();
@@ -342,8 +357,8 @@ impl Invariants {
     }
 
     /// How many requests have passed shared gates in slots of the grid, how many while their gateway
-    /// was alone, and how often fairness could be checked.
-    pub(super) fn gate_counts(&self) -> [u64; 3] {
+    /// was alone, and how often fairness, and gates that back off, could be checked.
+    pub(super) fn gate_counts(&self) -> [u64; 4] {
         self.gates.borrow().counts()
     }
 

@@ -71,6 +71,20 @@ impl OriginPlan {
         self.queue_timeout = Duration::from_mins(1);
     }
 
+    /// One that backs off, and whose requests wait as long as that takes.
+    pub(super) fn that_backs_off(gateways: u64, random: &mut Random) -> Self {
+        let rates = ["40r/s", "60r/s", "100r/s"];
+        Self {
+            rate: random.pick(&rates).parse().expect("a rate"),
+            queue: 1000,
+            max_queue: 2000,
+            max_in_flight: None,
+            queue_timeout: Duration::from_mins(1),
+            backs_off: true,
+            ..Self::new(0, gateways, random)
+        }
+    }
+
     /// How many requests of a key in a class leave in a while, if all keys wait at so many gateways.
     pub(in crate::simulation) fn enough(&self, key: usize, class: usize, gateways: usize) -> u64 {
         let part = |all: &[(&str, u32)], nth: usize| {

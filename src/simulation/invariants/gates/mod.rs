@@ -4,6 +4,7 @@ mod alone;
 mod answers;
 mod fairness;
 mod grid;
+mod learning;
 mod order;
 mod slots;
 mod told_keys;
@@ -26,6 +27,7 @@ use alone::Alone;
 use answers::Answers;
 use fairness::Fairness;
 use grid::Grid;
+use learning::Learning;
 use order::Order;
 pub(in crate::simulation) use slots::ClaimId;
 use slots::{Departed, Slots};
@@ -62,6 +64,7 @@ pub(super) struct Gates {
     turns: Turns,
     work: Work,
     fairness: Fairness,
+    learning: Learning,
     dead: BTreeSet<HostId>,
 }
 
@@ -77,6 +80,7 @@ impl Gates {
             turns: Turns::default(),
             work: Work::new(scenario),
             fairness: Fairness::new(scenario),
+            learning: Learning::new(scenario),
             dead: BTreeSet::new(),
         }
     }
@@ -115,6 +119,7 @@ impl Gates {
         now: Duration,
     ) -> Checked {
         let gate = (request.gateway, request.origin);
+        self.learning.passes(gate, now);
         self.answers.answered(request, now)?;
         self.order.passes(request, now)?;
         let mode = self.alone.note(gate, sharing, now)?;
@@ -167,6 +172,20 @@ impl Gates {
         }
     }
 
+    /// Which part of the rate is in force at a gate, as seen by someone who looks now and then.
+    pub(super) fn lets_through(
+        &mut self,
+        gate: GateId,
+        host: HostId,
+        share: f64,
+        now: Duration,
+    ) -> Checked {
+        if self.dead.contains(&host) {
+            return Ok(());
+        }
+        self.learning.seen(gate, host, share, now)
+    }
+
     /// A gateway has claimed slots.
     pub(super) fn claimed(
         &mut self,
@@ -207,6 +226,7 @@ impl Gates {
         self.order.died(host);
         self.slots.died(gateway);
         self.alone.died(gateway);
+        self.learning.died(gateway);
     }
 
     /// All faults are over, and no more requests come.
@@ -229,9 +249,14 @@ impl Gates {
 
     /// How many went on in slots of the grid, and how many alone; and how often fairness could be
     /// checked.
-    pub(super) fn counts(&self) -> [u64; 3] {
+    pub(super) fn counts(&self) -> [u64; 4] {
         let (in_slots, alone) = self.slots.counts();
-        [in_slots, alone, self.fairness.checks()]
+        [
+            in_slots,
+            alone,
+            self.fairness.checks(),
+            self.learning.checks(),
+        ]
     }
 }
 

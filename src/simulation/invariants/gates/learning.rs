@@ -1,0 +1,132 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Checked, GateId};
+use crate::simulation::scenario::Scenario;
+use crate::simulation::world::HostId;
+
+/// All that reach the store know of a cut after this time.
+const KNOWN_AFTER: Duration = Duration::from_secs(1);
+/// After a fault, a gateway that tries again knows the store so late.
+const RECOVERED_AFTER: Duration = Duration::from_secs(2);
+/// A request that left in this span before had its gateway ask since.
+const ASKED: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(650));
+/// How fast the rate grows, as a part of it a second.
+const GROWTH: f64 = 0.05;
+/// Ticks are a tenth of a second, and gateways that grow alike may be two of them apart.
+const APART: f64 = 0.02;
+
+/// What one gateway's back-off learns counts at all that reach the store, and all grow as one.
+pub(super) struct Learning {
+    scenario: Rc<Scenario>,
+    gates: BTreeMap<GateId, Gate>,
+    checks: u64,
+}
+
+struct Gate {
+    host: HostId,
+    began: Duration,
+    /// The parts of the rate in force in the last seconds.
+    shares: VecDeque<(Duration, f64)>,
+    /// When requests left.
+    left: VecDeque<Duration>,
+}
+
+impl Learning {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        Self {
+            scenario: Rc::clone(scenario),
+            gates: BTreeMap::new(),
+            checks: 0,
+        }
+    }
+
+    /// A request leaves.
+    pub(super) fn passes(&mut self, gate: GateId, now: Duration) {
+        if let Some(gate) = self.gates.get_mut(&gate) {
+            gate.left.push_back(now);
+            if gate.left.len() > 1000 {
+                gate.left.pop_front();
+            }
+        }
+    }
+
+    /// Somebody looks which part of the rate is in force at a gate.
+    pub(super) fn seen(
+        &mut self,
+        gate: GateId,
+        host: HostId,
+        share: f64,
+        now: Duration,
+    ) -> Checked {
+        let new = || Gate {
+            host,
+            began: now,
+            shares: VecDeque::new(),
+            left: VecDeque::new(),
+        };
+        let known = self.gates.entry(gate).or_insert_with(new);
+        if known.host != host {
+            *known = new();
+        }
+        if let Some((at, before)) = known.shares.back() {
+            let passed = now.saturating_sub(*at).as_secs_f64();
+            let most = before + GROWTH * (passed + 0.1) + 1e-6;
+            if share > most {
+                return Err(format!(
+                    "the rate of gateway {} grows from {before} to {share} in {passed} s",
+                    gate.0
+                ));
+            }
+        }
+        known.shares.push_back((now, share));
+        if known.shares.len() > 30 {
+            known.shares.pop_front();
+        }
+        self.check_known(gate, share, now)
+    }
+
+    /// Whether a gate is at or below what others had a second ago.
+    fn check_known(&mut self, gate: GateId, share: f64, now: Duration) -> Checked {
+        let Some(then) = now.checked_sub(KNOWN_AFTER) else {
+            return Ok(());
+        };
+        let is_failing = self
+            .scenario
+            .faults
+            .iter()
+            .any(|(at, fault)| *at <= now && then < *at + fault.lasts() + RECOVERED_AFTER);
+        let known = &self.gates[&gate];
+        let (last, first) = (now.saturating_sub(ASKED.0), now.saturating_sub(ASKED.1));
+        let has_asked = known.left.iter().any(|at| (first..last).contains(at));
+        if is_failing || !has_asked || known.began + 2 * KNOWN_AFTER > now {
+            return Ok(());
+        }
+        let of_origin = self.gates.iter().filter(|(id, _)| id.1 == gate.1);
+        let lowest = of_origin.filter_map(|(_, other)| {
+            let before = other.shares.iter().rev().find(|(at, _)| *at <= then);
+            before.map(|(_, share)| *share)
+        });
+        let lowest = lowest.fold(1.0, f64::min);
+        self.checks += u64::from(lowest < 0.9);
+        let most = lowest + GROWTH * 1.3 + APART;
+        if share > most {
+            return Err(format!(
+                "gateway {} lets {share} of the rate through, where {lowest} was known a second ago",
+                gate.0
+            ));
+        }
+        Ok(())
+    }
+
+    /// A gateway has died: what it learned counts at the others.
+    pub(super) fn died(&mut self, gateway: usize) {
+        self.gates.retain(|(of, _), _| *of != gateway);
+    }
+
+    /// How often a gate was compared with others that were cut.
+    pub(super) fn checks(&self) -> u64 {
+        self.checks
+    }
+}
