@@ -269,21 +269,25 @@ impl OriginGate {
     /// Gives back each place of the pool that is not in use, and waits until the pool knows.
     pub(crate) async fn give_back_places(&self) {
         const LOOKS: Duration = Duration::from_millis(5);
-        loop {
-            let mut state = self.lock();
-            let now = clock::now();
-            let needs = state.place_needs(now);
-            let Some(places) = &mut state.places else {
-                return;
-            };
-            places.borrower.leave();
-            if places.borrower.is_gone(needs) || places.borrower.is_out() {
-                return;
-            }
-            places.wake.notify_one();
-            drop(state);
+        while self.still_leaves() {
             tokio::time::sleep(LOOKS).await;
         }
+    }
+
+    /// Gives back each place of the pool that is not in use. Returns whether the pool is still to
+    /// know.
+    fn still_leaves(&self) -> bool {
+        let mut state = self.lock();
+        let needs = state.place_needs(clock::now());
+        let Some(places) = &mut state.places else {
+            return false;
+        };
+        places.borrower.leave();
+        let is_over = places.borrower.is_gone(needs) || places.borrower.is_out();
+        if !is_over {
+            places.wake.notify_one();
+        }
+        !is_over
     }
 
     /// How it shares its places now.

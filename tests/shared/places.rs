@@ -8,12 +8,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::support::redis::Redis;
-use crate::support::{Client, Done, Gateway, Origin, best_of_three, eventually, fetch, half_alone};
+use crate::support::{
+    Client, Done, Gateway, Origin, best_of_three, eventually, fetch, half_alone, now,
+};
 
 /// A file whose origin has these places in Redis.
 fn file(origin: SocketAddr, url: &str, gate: &str) -> String {
@@ -91,13 +93,13 @@ impl Counting {
     /// The mean of what is here over a span, while it is looked at each millisecond.
     #[allow(clippy::cast_precision_loss)]
     fn mean(&self, span: Duration) -> f64 {
-        let (began, mut sum, mut looks) = (Instant::now(), 0, 0);
+        let (began, mut sum, mut looks) = (now(), 0, 0_u32);
         while began.elapsed() < span {
             sum += self.here();
             looks += 1;
             thread::sleep(Duration::from_millis(1));
         }
-        sum as f64 / looks as f64
+        sum as f64 / f64::from(looks)
     }
 }
 
@@ -192,9 +194,9 @@ fn places_go_round_between_more_gateways_than_there_are() {
         let longest = thread::scope(|scope| {
             let ask = |address| {
                 let (mut client, mut longest, began) =
-                    (Client::connect(address), Duration::ZERO, Instant::now());
+                    (Client::connect(address), Duration::ZERO, now());
                 while !stop.load(Ordering::SeqCst) {
-                    let sent = Instant::now();
+                    let sent = now();
                     client.get("/200");
                     assert_eq!(client.answer().status, 200);
                     // At first it is found out who holds what.
@@ -236,7 +238,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
         let name = "drip_store_operations_total";
         gateway.metrics().value(name, &labels).expect("a counter")
     };
-    let before = (calls(), Instant::now());
+    let before = (calls(), now());
     let asked = 200;
     for _ in 0..asked {
         assert_eq!(fetch(gateway.address(), "/0").status, 200);
@@ -248,7 +250,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
         more <= took.as_secs_f64() * 5.0 + 3.0,
         "{more} calls in {took:?}"
     );
-    let before = (calls(), app.all(), Instant::now());
+    let before = (calls(), app.all(), now());
     busy(&[(&gateway, 30)], "/10", || pass(2000));
     let (more, requests, took) = (calls() - before.0, app.all() - before.1, before.2.elapsed());
     println!("{requests} requests of 30 clients, {more} calls in {took:?}");

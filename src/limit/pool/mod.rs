@@ -65,6 +65,15 @@ pub enum Borrowing {
     Alone(usize),
 }
 
+/// What the pool last said of those who want its places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Demand {
+    /// Whether another gateway waits.
+    others_wait: bool,
+    /// Whether few places are free.
+    is_scarce: bool,
+}
+
 /// What a gateway has borrowed from a pool, and when it calls.
 ///
 /// Calls are in sequence: the next one is made after the answer to the last one, or its failure.
@@ -84,8 +93,7 @@ pub struct Borrower {
     keeps: usize,
     /// When the lease ends, by this gateway's clock.
     until: Moment,
-    others_wait: bool,
-    is_scarce: bool,
+    demand: Demand,
     is_alone: bool,
     number: u64,
     /// When the call that is under way was sent.
@@ -124,8 +132,7 @@ impl Borrower {
             told_held: 0,
             keeps: usize::MAX,
             until: Moment::default(),
-            others_wait: false,
-            is_scarce: false,
+            demand: Demand::default(),
             is_alone: false,
             number: 0,
             under_way: None,
@@ -245,7 +252,7 @@ impl Borrower {
     }
 
     fn pause(&self, needs: PlaceNeeds) -> Duration {
-        let usable = self.usable(needs);
+        let usable = needs.usable();
         if self.has_failed {
             return RETRY;
         }
@@ -263,13 +270,13 @@ impl Borrower {
             };
         }
         if self.told_held > self.held || self.held > self.keeps.max(needs.in_use) {
-            return if self.others_wait {
+            return if self.demand.others_wait {
                 MIN_INTERVAL
             } else {
                 POLL_SCARCE
             };
         }
-        if self.others_wait {
+        if self.demand.others_wait {
             return POLL_SCARCE;
         }
         let wish = self.wish(needs);
@@ -277,19 +284,14 @@ impl Borrower {
             return POLL_SCARCE;
         }
         match self.held > needs.in_use {
-            true if self.is_scarce => POLL_SCARCE,
+            true if self.demand.is_scarce => POLL_SCARCE,
             true => POLL_IDLE,
             false => RENEWED,
         }
     }
 
-    fn usable(&self, needs: PlaceNeeds) -> usize {
-        let most = needs.most.max(needs.in_use);
-        needs.in_use.saturating_add(needs.waiting).min(most)
-    }
-
     fn wish(&self, needs: PlaceNeeds) -> usize {
-        let usable = self.usable(needs);
+        let usable = needs.usable();
         if self.is_leaving {
             return usable;
         }
@@ -305,7 +307,7 @@ impl Borrower {
             self.peaks = [needs.in_use, self.peaks[0]];
             self.peak_since = now;
         }
-        let (usable, wish) = (self.usable(needs), self.wish(needs));
+        let (usable, wish) = (needs.usable(), self.wish(needs));
         let keeps = wish.min(self.keeps).max(needs.in_use);
         self.held = self.held.min(keeps);
         let is_member = now < self.until || (self.held > 0 && now < self.until + self.orphan);
@@ -339,12 +341,15 @@ impl Borrower {
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));
-        (self.others_wait, self.is_scarce) = (reply.others_wait, reply.is_scarce);
+        self.demand = Demand {
+            others_wait: reply.others_wait,
+            is_scarce: reply.is_scarce,
+        };
         (self.members, self.counts) = (reply.members, Some(reply.counts));
         (self.has_failed, self.is_alone) = (false, false);
         if reply.is_recovering {
             // It tells the pool at short intervals, and is lent something as soon as it can be.
-            self.is_scarce = true;
+            self.demand.is_scarce = true;
         }
     }
 

@@ -13,6 +13,14 @@ pub struct PlaceNeeds {
     pub weight: u64,
 }
 
+impl PlaceNeeds {
+    /// Places that could be used at once, with those in use.
+    pub(super) fn usable(&self) -> usize {
+        let most = self.most.max(self.in_use);
+        self.in_use.saturating_add(self.waiting).min(most)
+    }
+}
+
 /// What a gateway tells the pool. It names no change, so a repeated call changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCall {

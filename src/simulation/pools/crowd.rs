@@ -63,9 +63,8 @@ impl Pool {
                 let waited = self.origin.goes_on(id);
                 self.note_wait(gateway, waited);
                 match turn {
-                    None => return,
                     Some(Ok(place)) => place,
-                    Some(Err(_)) => return,
+                    None | Some(Err(_)) => return,
                 }
             }
         };

@@ -143,7 +143,7 @@ impl CountingOrigin {
                 used += self.in_use().min(self.most.get()) as f64;
                 free += self.most.get() as f64;
             }
-            if now - since >= JUDGED {
+            if now >= since + JUDGED {
                 self.judged.set(self.judged.get() + 1);
                 self.world
                     .note(format_args!("{:.3} of the places are used", used / free));

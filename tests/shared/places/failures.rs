@@ -1,4 +1,4 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -21,7 +21,7 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
             pass(300);
             other.signal(Signal::KILL);
         });
-        let killed = Instant::now();
+        let killed = now();
         eventually("they are withheld", || {
             told(&one, "withheld").is_some_and(|it| it >= 3)
         });
