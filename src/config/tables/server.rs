@@ -30,7 +30,7 @@ table! {
         /// In lower case.
         admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
             "Names by which the admin port may be asked, besides those of the host.";
-        /// At most [`MAX_PEERS`].
+        /// At most 32.
         peers: Vec<AdminAddress> = ADMIN_PORTS.or("[]"), Now,
             "Admin ports of the other gateways, such as [\"http://a:9090\"], that the live page shows beside this one; at most 32.";
         metrics: MetricsAccess = word().or("\"open\""), Now,
