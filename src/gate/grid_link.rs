@@ -1,57 +1,40 @@
-use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
-
+use super::store_key::{StoreKey, new_gateway};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
-use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::ClaimMetrics;
-use crate::store::{Claim, Error, GRID_FORM, Link, Pace, StoreClock};
-use crate::time::clock;
+use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
 use crate::zone::{StoreHealth, StoreRefusal, store_result};
 
-/// How often a refusal of the grid's key is logged.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// What the log says of a refusal.
+const REFUSED: &str = "gate, which goes on alone with its part of the rate";
 
 /// A gate's way to the grid that gateways share before its origin.
 ///
 /// One task of one worker has it, and uses the link of that worker.
 pub(super) struct GridLink {
-    store_health: Arc<StoreHealth>,
-    link: Rc<Link>,
+    /// The grid.
+    key: StoreKey,
     clock: Rc<StoreClock>,
-    origin: String,
-    /// The grid's name in the store.
-    grid: Vec<u8>,
     /// What tells this gateway from others.
     gateway: [u8; 8],
     /// How long answers to claims take to arrive, most of them; zero before the first one.
     lead: Duration,
     claims: ClaimMetrics,
-    /// Why the last claim was not answered, if the store is out.
-    error: Option<Error>,
-    /// When a refusal of the grid's key was last logged.
-    refused: Option<Moment>,
 }
 
 impl GridLink {
     /// The way of the gate of this origin, from this thread. Does not connect.
     pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
-        let link = Link::here(store_health);
-        let seed = (clock::wall().as_nanos(), std::process::id(), origin);
+        let key = StoreKey::new(store_health, origin, format!("gate:{origin}.{GRID_FORM}"));
         Self {
-            store_health: Arc::clone(store_health),
-            clock: link.clock(),
-            link,
-            origin: origin.to_owned(),
-            grid: format!("gate:{origin}.{GRID_FORM}").into_bytes(),
-            gateway: RandomState::default().hash_one(seed).to_le_bytes(),
+            clock: key.link.clock(),
+            key,
+            gateway: new_gateway(origin).to_le_bytes(),
             lead: Duration::ZERO,
             claims: ClaimMetrics::of(origin),
-            error: None,
-            refused: None,
         }
     }
 
@@ -70,7 +53,7 @@ impl GridLink {
         part: f64,
         (rate, since): (Rate, Moment),
     ) -> Result<GridAnswer, StoreRefusal> {
-        self.error = None;
+        self.key.begin();
         let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
         // The file is refused with such a rate.
         let pace = pace.map_err(|error| StoreRefusal {
@@ -79,7 +62,7 @@ impl GridLink {
             remedy: "",
         })?;
         let claim = Claim {
-            grid: &self.grid,
+            grid: &self.key.name,
             gateway: self.gateway,
             pace: &pace,
             slots: demand.slots,
@@ -89,9 +72,9 @@ impl GridLink {
             keys: Some(&demand.keys),
             at: None,
         };
-        let (granted, trip) = self.link.run(self.link.store().claim(&claim)).await;
+        let (granted, trip) = self.key.link.run(self.key.link.store().claim(&claim)).await;
         self.claims.count(store_result(granted.as_ref().err()));
-        let granted = granted.map_err(|error| self.note(&error))?;
+        let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
         self.clock.note(trip, granted.now);
         let own = |told: Moment| self.clock.own(told);
         // Up at once, and down slowly: an answer that takes longer brings slots that have passed.
@@ -110,32 +93,10 @@ impl GridLink {
         })
     }
 
-    fn note(&mut self, error: &Error) -> StoreRefusal {
-        if error.is_outage() {
-            self.error = Some(error.clone());
-            return error.into();
-        }
-        let now = clock::now();
-        if self
-            .refused
-            .is_none_or(|told| now.since(told) >= TELL_EVERY)
-        {
-            self.refused = Some(now);
-            let redis = self.store_health.settings();
-            let key = [redis.prefix.as_bytes(), &self.grid].concat();
-            let remedy = error.remedy();
-            tracing::error!(store = %redis.url, origin = self.origin, key = cut_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; {remedy}");
-        }
-        error.into()
-    }
-
     /// Waits until the store is worth another try. Returns whether it takes writes then.
     ///
     /// It is out from now on, if that is why the last claim was not answered.
     pub(super) async fn is_back(&mut self) -> bool {
-        if let Some(error) = self.error.take() {
-            self.link.lose(&error);
-        }
-        self.link.is_back().await
+        self.key.is_back().await
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::OriginGate;
 use super::alarms::Alarms;
 use super::learning_link::LearningLink;
+use super::store_key::new_gateway;
 use crate::config;
 use crate::limit::{Ask, Backoff, BackoffExchange, LearnedReply, Moment};
 use crate::time::clock;
@@ -103,7 +104,7 @@ impl OriginGate {
             return None;
         }
         let wake = Arc::new(Notify::new());
-        let author = LearningLink::author(&origin.name);
+        let author = new_gateway(&origin.name);
         backing_off.share_as(Some(author));
         let before = backing_off.shared.replace(SharedBackoff {
             exchange: BackoffExchange::new(author),

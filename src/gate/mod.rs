@@ -21,6 +21,7 @@ mod places;
 mod room;
 mod state;
 mod status;
+mod store_key;
 mod waiting;
 
 use std::sync::atomic::AtomicU64;
