@@ -170,6 +170,7 @@ fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
     let mut gateway = site.start();
     // Keeps the process from ending.
     let held = Client::ask(at, "/held");
+    eventually("it is held", || origin.targets() == ["/held"]);
     let inside = Visitor::walk_in(at);
     let mut called = Visitor::draw(at);
     super::wait_until_called(&gateway);

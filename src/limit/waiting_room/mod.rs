@@ -142,7 +142,7 @@ impl WaitingRoom {
             self.called = number;
             self.counts.walked_in += 1;
             self.sessions.begin(number, now, self.limits.idle);
-            self.next_call = self.next_call.max(now) + self.limits.interval();
+            self.space_next_call(now);
             self.is_idle = true;
             return Drawn::Inside(number);
         }
@@ -349,9 +349,20 @@ impl WaitingRoom {
         } else {
             now.before(MAX_CATCH_UP)
         };
-        self.next_call = self.next_call.max(earliest) + self.limits.interval();
+        self.space_next_call(earliest);
         self.is_idle = false;
         true
+    }
+
+    /// Keeps the next call an interval of `admit` after one that was due at `earliest`.
+    ///
+    /// Without `admit`, only places bound the calls. The moment must not then: workers read the
+    /// clock each for itself, so the next visitor's may be microseconds before this one's.
+    fn space_next_call(&mut self, earliest: Moment) {
+        let interval = self.limits.interval();
+        if !interval.is_zero() {
+            self.next_call = self.next_call.max(earliest) + interval;
+        }
     }
 
     /// The place in line of a number.

@@ -46,6 +46,13 @@ fn position(polled: Polled) -> Option<u64> {
 }
 
 #[test]
+fn a_free_place_is_taken_by_a_visitor_whose_worker_read_the_clock_earlier() {
+    let mut room = WaitingRoom::new(limits(2, "none"), at(0.0));
+    assert_eq!(room.draw(KEYS, at(0.000_02)), Drawn::Inside(1));
+    assert_eq!(room.draw(KEYS, at(0.000_01)), Drawn::Inside(2));
+}
+
+#[test]
 fn a_session_ends_once_its_visitor_has_asked_nothing_for_idle() {
     let mut room = filled(2, 2);
     assert!(room.touch(1, KEYS, at(50.0)));
