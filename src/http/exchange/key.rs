@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::io::Write;
 use std::net::IpAddr;
 
 use super::cookies;
@@ -82,7 +83,7 @@ fn filled<T>(
     bytes.clear();
     template.fill_into(&mut bytes, |variable, key| {
         match (variable, info.client.address) {
-            (Variable::RemoteAddr, Some(address)) => write(key, cut(address)),
+            (Variable::RemoteAddr, Some(address)) => write_address(key, cut(address)),
             (variable, _) => add(key, variable, info, route),
         }
     });
@@ -112,7 +113,7 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
 pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &Route) {
     match variable {
         Variable::RemoteAddr => match info.client.address {
-            Some(address) => write(key, address),
+            Some(address) => write_address(key, address),
             // All clients of a unix socket count as one client, as in nginx.
             None => key.extend_from_slice(b"unix:"),
         },
@@ -126,7 +127,7 @@ pub(super) fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, ro
             key.extend_from_slice(info.head.method());
         }
         Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
-        Variable::ServerPort => write(key, info.peer.local_port),
+        Variable::ServerPort => write_number(key, info.peer.local_port),
         Variable::SslClientVerify if info.peer.secure => {
             let is_shown = info.peer.certificate().is_some();
             key.extend_from_slice(if is_shown { b"SUCCESS" } else { b"NONE" });
@@ -189,10 +190,27 @@ fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
     value
 }
 
-fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
-    use std::io::Write;
-    // A write to memory does not fail.
-    let _written = write!(key, "{value}");
+/// Appends an address as text. Most keys are one: the formatter of the standard library costs more
+/// than the lookup of the key.
+fn write_address(key: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, rest @ ..] = address.octets();
+            write_number(key, first);
+            for octet in rest {
+                key.push(b'.');
+                write_number(key, octet);
+            }
+        }
+        IpAddr::V6(address) => {
+            // A write to memory does not fail.
+            let _written = write!(key, "{address}");
+        }
+    }
+}
+
+fn write_number(key: &mut Vec<u8>, number: impl itoa::Integer) {
+    key.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]
@@ -240,6 +258,22 @@ mod tests {
         fields.retain(|(other, _)| *other != name);
         fields.push((name, value));
         of(&fields)
+    }
+
+    #[test]
+    fn an_address_is_written_as_the_standard_library_does() {
+        let addresses = [
+            "0.0.0.0",
+            "9.10.99.100",
+            "255.255.255.255",
+            "::",
+            "::ffff:1.2.3.4",
+        ];
+        for text in addresses {
+            let mut key = b"a".to_vec();
+            write_address(&mut key, text.parse().unwrap());
+            assert_eq!(String::from_utf8(key).unwrap(), format!("a{text}"));
+        }
     }
 
     #[test]

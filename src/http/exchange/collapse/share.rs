@@ -59,7 +59,9 @@ pub(in super::super) fn share<'w, 'a: 'w>(
             let leading = Leading { before, leader };
             Ok(Ok(Onward::Leads(Box::new(leading))))
         }
-        Share::Follow(follower) => Err(Box::pin(follow(worker, info, follower, before, record))),
+        Share::Follow(follower) => Err(Box::pin(follow(
+            worker, info, follower, before, record, now,
+        ))),
         Share::Alone => alone(worker, before, record, None),
     }
 }
@@ -123,16 +125,16 @@ pub(super) fn answered<'a>(
     Reply::shared(answer, wanted, now)
 }
 
-/// Waits for the answer of another request.
+/// Waits for the answer of another request, since `began`.
 async fn follow<'a>(
     worker: &Worker,
     info: &RequestInfo<'a>,
     mut follower: Follower,
     mut before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
+    began: Moment,
 ) -> Decision<'a> {
     record.shared = SharedOutcome::Follower;
-    let began = worker.pacer.now();
     let metrics = record.gateway.collapse_metrics(before.origin);
     let waiting = metrics.map(CollapseMetrics::wait);
     let told = told_in_time(&mut follower, &before).await;
