@@ -101,7 +101,8 @@ fn alone<'w, 'a: 'w>(
         joined
     };
     Err(Box::pin(async move {
-        let passed = pass_gate(worker, route, origin, gate, turns, record, join).await;
+        let passing = pass_gate(worker, route, origin, gate, turns, &mut *record, join);
+        let passed = passing.await;
         if passed.is_ok() {
             record.count_shared(SharedOutcome::Alone, origin);
         }
@@ -126,48 +127,52 @@ pub(super) fn answered<'a>(
 }
 
 /// Waits for the answer of another request, since `began`.
-async fn follow<'a>(
-    worker: &Worker,
-    info: &RequestInfo<'a>,
+///
+/// Not an `async fn`, whose arguments would be kept twice while it waits.
+fn follow<'w, 'a: 'w>(
+    worker: &'w Worker,
+    info: &'a RequestInfo<'a>,
     mut follower: Follower,
     mut before: BeforeGate<'a>,
-    record: &mut RequestRecord<'a>,
+    record: &'w mut RequestRecord<'a>,
     began: Moment,
-) -> Decision<'a> {
+) -> impl Future<Output = Decision<'a>> + 'w {
     record.shared = SharedOutcome::Follower;
-    let metrics = record.gateway.collapse_metrics(before.origin);
-    let waiting = metrics.map(CollapseMetrics::wait);
-    let told = told_in_time(&mut follower, &before).await;
-    let (now, departed) = (worker.pacer.now(), follower.departed());
-    drop((follower, waiting));
-    if let Some(metrics) = metrics {
-        metrics.waited(now.since(began));
-    }
-    match told {
-        Ok(Some(Followed::Answer(answer))) => {
-            let (follower, wanted) = (SharedOutcome::Follower, preconditions(info));
-            Err(answered(follower, answer, before, &wanted, record, now))
+    async move {
+        let metrics = record.gateway.collapse_metrics(before.origin);
+        let waiting = metrics.map(CollapseMetrics::wait);
+        let told = told_in_time(&mut follower, &before).await;
+        let (now, departed) = (worker.pacer.now(), follower.departed());
+        drop((follower, waiting));
+        if let Some(metrics) = metrics {
+            metrics.waited(now.since(began));
         }
-        Ok(Some(Followed::Stale(answer))) => {
-            let (stale, wanted) = (SharedOutcome::Stale, preconditions(info));
-            Err(answered(stale, answer, before, &wanted, record, now))
+        match told {
+            Ok(Some(Followed::Answer(answer))) => {
+                let (follower, wanted) = (SharedOutcome::Follower, preconditions(info));
+                Err(answered(follower, answer, before, &wanted, record, now))
+            }
+            Ok(Some(Followed::Stale(answer))) => {
+                let (stale, wanted) = (SharedOutcome::Stale, preconditions(info));
+                Err(answered(stale, answer, before, &wanted, record, now))
+            }
+            Ok(Some(Followed::Lead(leader))) => {
+                note_followed(&mut before, now.since(began), departed.is_none());
+                record.shared = SharedOutcome::Leader;
+                let leader = *leader;
+                Ok(Onward::Leads(Box::new(Leading { before, leader })))
+            }
+            Ok(Some(Followed::Alone(release))) => {
+                note_followed(&mut before, now.since(began), departed.is_none());
+                let passing = match alone(worker, before, record, Some(release)) {
+                    Ok(decision) => return decision,
+                    Err(passing) => passing,
+                };
+                passing.await
+            }
+            Ok(None) => Err(Reply::of_status(503)),
+            Err(GaveUp) => Err(gave_up(now.since(began), before, record)),
         }
-        Ok(Some(Followed::Lead(leader))) => {
-            note_followed(&mut before, now.since(began), departed.is_none());
-            record.shared = SharedOutcome::Leader;
-            let leader = *leader;
-            Ok(Onward::Leads(Box::new(Leading { before, leader })))
-        }
-        Ok(Some(Followed::Alone(release))) => {
-            note_followed(&mut before, now.since(began), departed.is_none());
-            let passing = match alone(worker, before, record, Some(release)) {
-                Ok(decision) => return decision,
-                Err(passing) => passing,
-            };
-            passing.await
-        }
-        Ok(None) => Err(Reply::of_status(503)),
-        Err(GaveUp) => Err(gave_up(now.since(began), before, record)),
     }
 }
 
