@@ -153,6 +153,21 @@ impl<W, C> ExternalSchedule<W, C> {
         })
     }
 
+    /// The waiters that are due by this moment.
+    pub fn due_by(&self, moment: Moment) -> impl Iterator<Item = &W> {
+        self.lanes.iter().flat_map(move |lane| {
+            let due = lane.times.iter().take_while(move |(due, _)| *due <= moment);
+            let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
+            due.zip(waiters).map(|(_, waiter)| waiter)
+        })
+    }
+
+    /// All waiters, in no order.
+    pub fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
+        let lanes = self.lanes.iter_mut();
+        lanes.flat_map(|lane| lane.waiters.values_mut().map(|waiting| &mut waiting.waiter))
+    }
+
     /// All times, lane by lane: the lane's `delay`, the time and its charge.
     pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
         self.lanes.iter().flat_map(|lane| {

@@ -11,6 +11,7 @@
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
 //! - [`Places`] bounds how many requests of a key run at the same time, and keeps those that wait.
+//! - [`KeyPlaces`] are those that a gateway has where several share the places of a key.
 //! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
@@ -36,6 +37,7 @@ mod fair_queue;
 mod gate;
 mod growth;
 mod heavy_hitters;
+mod key_places;
 mod lease;
 mod meter;
 mod moment;
@@ -70,6 +72,7 @@ pub use gate::{
 };
 pub use growth::more_room;
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
+pub use key_places::{KEY_PLACES_LEASE, KeyPlaces, KeyPlacesCall, KeyPlacesReply, PlacesWanted};
 pub use lease::{FromLease, Lease, LeaseTerms, Leased};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};

@@ -107,10 +107,21 @@ impl<W> Places<W> {
     /// Takes the next waiter for which a place is free. The waiter does not run yet.
     pub fn take_next(&mut self) -> Option<W> {
         let running = self.running();
+        self.take_next_where(|in_flight| running < most(in_flight))
+    }
+
+    /// Takes the next waiter for whose `in_flight` a place is free. The waiter does not run yet.
+    pub fn take_next_where(&mut self, is_free: impl Fn(NonZeroU32) -> bool) -> Option<W> {
         self.first(|lane| {
             let (at, _) = lane.waiters.first_key_value()?;
-            (running < most(lane.terms.in_flight)).then_some(*at)
+            is_free(lane.terms.in_flight).then_some(*at)
         })
+    }
+
+    /// The `in_flight` of each lane, and how many wait there.
+    pub fn waiting(&self) -> impl Iterator<Item = (NonZeroU32, usize)> {
+        self.lanes()
+            .map(|lane| (lane.terms.in_flight, lane.waiters.len()))
     }
 
     /// Takes a waiter that has waited for its `max_wait` at `now`.

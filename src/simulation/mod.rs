@@ -24,6 +24,7 @@ mod clock;
 mod crowd;
 mod gateway;
 mod invariants;
+mod key_places;
 mod network;
 mod places_call;
 mod pools;

@@ -65,9 +65,9 @@ const TRY_EVERY: Duration = Duration::from_millis(250);
 const MAX_DOUBLINGS: u32 = 5;
 
 /// In Redis' own words where it tells.
-const TAKEN: &str = "WRONGTYPE: something else has this key";
+pub(super) const TAKEN: &str = "WRONGTYPE: something else has this key";
 /// Why a pool of places did nothing.
-const TOO_LATE: &str = "a later call came before, or the pool has too many gateways";
+pub(super) const TOO_LATE: &str = "a later call came before, or the pool has too many gateways";
 
 impl Store {
     /// The Redis at `url`. Does not connect.
@@ -93,6 +93,16 @@ impl Store {
 
     pub(super) fn is_cluster(&self) -> bool {
         self.url.is_cluster()
+    }
+
+    /// How many keys a call may have.
+    pub(super) fn most_keys(&self) -> usize {
+        self.most_keys.get()
+    }
+
+    /// What each key in Redis begins with.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
     }
 
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
@@ -288,7 +298,7 @@ impl Store {
     }
 
     /// Notes whether a script's reply was one.
-    fn note_validity(&self, is_valid: bool) {
+    pub(super) fn note_validity(&self, is_valid: bool) {
         if is_valid {
             self.foreign.set(0);
         } else {
@@ -365,7 +375,7 @@ impl Store {
     }
 
     /// Runs `count` commands in one round trip and within the timeout. Returns a reply for each.
-    async fn run(
+    pub(super) async fn run(
         &self,
         count: usize,
         command: impl Fn(usize, Option<&SentScripts>) -> Cmd,

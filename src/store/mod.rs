@@ -42,6 +42,9 @@
 //! **A pool of places** is one more key with a script of its own: gateways [borrow](PlacesCall) places
 //! at an origin under a lease, and those of a gateway that vanished stay withheld.
 //!
+//! **The running requests of a key** are counted in one more key, with a script of its own: a gateway
+//! tells how many places it has and wants ([`InFlightCalls`]).
+//!
 //! **What gateways have learned** of an origin that they share is one key, with a script of its own that
 //! stores what is told it unless it has something that the gateway does not know ([`BackoffCall`]).
 //!
@@ -62,6 +65,7 @@ mod client;
 mod clock;
 mod connection;
 mod grid;
+mod key_places;
 mod link;
 mod operation;
 mod pace;
@@ -83,11 +87,12 @@ pub use backoff::BackoffCall;
 pub use client::Store;
 pub use clock::{StoreClock, Trip};
 pub use grid::{Claim, Grant};
+pub use key_places::InFlightCalls;
 pub use link::{Link, LinkUser, StoreWatch};
 pub use pace::{Pace, UnsupportedRate};
 pub use places::PlacesCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
-pub use script::{BACKOFF_FORM, GRID_FORM, PLACES_FORM, form};
+pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PLACES_FORM, form};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

@@ -39,6 +39,9 @@ const PLACES: usize = 6;
 /// As [`GRID`], for what gateways have learned of an origin.
 const BACKOFF: usize = 7;
 
+/// As [`GRID`], for the places of keys.
+const IN_FLIGHT: usize = 8;
+
 /// Which of [`SOURCES`] decides by an algorithm.
 fn index_of(algorithm: Algorithm) -> usize {
     match algorithm {
@@ -49,7 +52,7 @@ fn index_of(algorithm: Algorithm) -> usize {
     }
 }
 
-static SOURCES: LazyLock<[Source; 8]> = LazyLock::new(|| {
+static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
@@ -62,6 +65,7 @@ static SOURCES: LazyLock<[Source; 8]> = LazyLock::new(|| {
         Source::new(include_str!("scripts/room.lua")),
         Source::new(include_str!("scripts/places.lua")),
         Source::new(include_str!("scripts/backoff.lua")),
+        Source::new(include_str!("scripts/in_flight.lua")),
     ]
 });
 
@@ -82,6 +86,9 @@ pub const GRID_FORM: u8 = 2;
 /// As [`form`], for a pool of places.
 pub const PLACES_FORM: u8 = 1;
 
+/// As [`form`], for the places of a key.
+pub const IN_FLIGHT_FORM: u8 = 1;
+
 /// As [`form`], for what gateways have learned of an origin.
 pub const BACKOFF_FORM: u8 = 1;
 
@@ -89,7 +96,7 @@ pub const BACKOFF_FORM: u8 = 1;
 ///
 /// A server does what comes over a connection in order, so it then knows their hashes.
 #[derive(Debug, Default)]
-pub(super) struct SentScripts([Cell<bool>; 8]);
+pub(super) struct SentScripts([Cell<bool>; 9]);
 
 /// The command that makes a claim; `sent` as for a [`command`].
 pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
@@ -123,6 +130,22 @@ pub(super) fn places(call: &PlacesCall<'_>, prefix: &[u8], sent: Option<&SentScr
     let mut command = called(PLACES, sent);
     command.arg(1).arg([prefix, call.pool].concat());
     command.arg(call.packed());
+    command
+}
+
+/// The command that a gateway calls for the places of keys with; `sent` as for a [`command`].
+pub(super) fn in_flight<'k>(
+    keys: impl ExactSizeIterator<Item = &'k [u8]>,
+    packed: &[u8],
+    prefix: &[u8],
+    sent: Option<&SentScripts>,
+) -> Cmd {
+    let mut command = called(IN_FLIGHT, sent);
+    command.arg(keys.len());
+    for key in keys {
+        command.arg([prefix, key].concat());
+    }
+    command.arg(packed);
     command
 }
 
