@@ -268,6 +268,8 @@ pub(super) struct Snapshot {
     pub(super) depth: Cell<usize>,
     /// Number of running requests of this key, of those that a limit bounds.
     pub(super) running: Cell<usize>,
+    /// Whether the store may count places of this key for this gateway.
+    pub(super) counts_in_store: Cell<bool>,
     /// What the waiters were charged together.
     pub(super) costs: Cell<u64>,
     pub(super) bucket: Cell<Bucket>,
@@ -284,6 +286,7 @@ impl Snapshot {
             pending: Cell::new(0),
             depth: Cell::new(0),
             running: Cell::new(0),
+            counts_in_store: Cell::new(false),
             costs: Cell::new(0),
             bucket: Cell::new(bucket),
             oldest: Cell::new(None),
@@ -305,7 +308,7 @@ impl Snapshot {
 
     /// Whether nothing waits or runs and no message is pending. The snapshot is then up to date.
     pub(super) fn is_quiet(&self) -> bool {
-        self.pending.get() == 0 && !self.is_busy()
+        self.pending.get() == 0 && !self.is_busy() && !self.counts_in_store.get()
     }
 
     /// Whether anything waits or runs.

@@ -7,6 +7,7 @@ mod failures;
 mod fleet;
 mod foreign;
 mod grid;
+mod in_flight;
 mod lease_accounts;
 mod leases;
 mod new_keys;

@@ -41,20 +41,20 @@ origin = "app"
 }
 
 /// An origin that counts what is there at once. A request for `/60` takes 60 ms.
-struct Counting {
-    origin: Origin,
-    counts: Arc<Counts>,
+pub(super) struct Counting {
+    pub(super) origin: Origin,
+    pub(super) counts: Arc<Counts>,
 }
 
 #[derive(Default)]
-struct Counts {
+pub(super) struct Counts {
     here: AtomicUsize,
-    most: AtomicUsize,
+    pub(super) most: AtomicUsize,
     all: AtomicUsize,
 }
 
 impl Counting {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let counts = Arc::<Counts>::default();
         let its = Arc::clone(&counts);
         let origin = Origin::answering(move |exchange| {
@@ -78,21 +78,21 @@ impl Counting {
     }
 
     /// The most at once so far.
-    fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         self.counts.most.load(Ordering::SeqCst)
     }
 
-    fn here(&self) -> usize {
+    pub(super) fn here(&self) -> usize {
         self.counts.here.load(Ordering::SeqCst)
     }
 
-    fn all(&self) -> usize {
+    pub(super) fn all(&self) -> usize {
         self.counts.all.load(Ordering::SeqCst)
     }
 
     /// The mean of what is here over a span, while it is looked at each millisecond.
     #[allow(clippy::cast_precision_loss)]
-    fn mean(&self, span: Duration) -> f64 {
+    pub(super) fn mean(&self, span: Duration) -> f64 {
         let (began, mut sum, mut looks) = (now(), 0, 0_u32);
         while began.elapsed() < span {
             sum += self.here();
@@ -105,7 +105,11 @@ impl Counting {
 
 /// Keeps so many clients busy at each gateway while `meanwhile` runs. Clients of a gateway that dies end, and `refused`
 /// statuses are no error.
-fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnce() -> T) -> T {
+pub(super) fn busy<T>(
+    crowds: &[(&Gateway, usize)],
+    target: &str,
+    meanwhile: impl FnOnce() -> T,
+) -> T {
     let stop = AtomicBool::default();
     let ask = |address: SocketAddr| {
         let Ok(mut client) = Client::try_connect(address) else {
@@ -138,7 +142,7 @@ fn told(gateway: &Gateway, count: &str) -> Option<u64> {
     origins["origins"][0]["places"][count].as_u64()
 }
 
-fn pass(millis: u64) {
+pub(super) fn pass(millis: u64) {
     thread::sleep(Duration::from_millis(millis));
 }
 

@@ -3,6 +3,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::{eventually, free_address};
@@ -66,6 +67,13 @@ impl Redis {
             process.kill().expect("it runs");
             process.wait().expect("it ends");
         }
+    }
+
+    /// Sends its process a signal.
+    pub fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("it runs");
+        let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.expect("a process"), signal).expect("the process is there");
     }
 
     /// Sends it a command whose words have no blanks; returns the first line of the reply.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::names::index;
 use super::prelude::*;
-use crate::config::{RouteLimit, StoreKind, Zone};
+use crate::config::{RouteLimit, Zone};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
@@ -123,10 +123,10 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         ));
     }
     if let (Some(zone), Some(node)) = (zone, in_flight_node)
-        && zone.store == StoreKind::Redis
+        && !zone.lease.is_zero()
     {
         node.wrong(&format!(
-            "zone {} is kept in Redis, but each gateway knows only what runs through itself; remove in_flight, or bound what runs by another zone that is kept in memory",
+            "zone {} has a lease, and requests that it lets in ask nobody whether a place is free; remove in_flight or lease",
             zone.name
         ));
     }

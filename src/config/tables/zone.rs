@@ -37,6 +37,9 @@ table! {
         /// Zero for a zone in memory.
         lease: Duration = LEASE.or("\"0\"").shown_at(1), Now,
             "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
+        /// It has no effect on a zone in memory.
+        orphan: Duration = TIMEOUT.or("\"75s\"").shown_at(1), Now,
+            "How long places of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
         max_keys: NonZeroUsize = whole::<_, 1, U32>().or("100000"), Now,
             "Remembered keys, over all workers.";
         /// `None`: all do.
@@ -299,12 +302,14 @@ fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
 fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
     match store {
         StoreKind::Memory => None,
-        StoreKind::Redis if rate.is_unlimited() => {
-            Some("without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\"".to_owned())
-        }
+        StoreKind::Redis if rate.is_unlimited() => Some(
+            "a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""
+                .to_owned(),
+        ),
         StoreKind::Redis => {
             let pace = Pace::new(rate, algorithm, Moment::default());
-            pace.err().map(|unkept| format!("{unkept}; found \"{rate}\""))
+            pace.err()
+                .map(|unkept| format!("{unkept}; found \"{rate}\""))
         }
     }
 }

@@ -136,6 +136,7 @@ impl ZonePlan {
             exempt: Vec::new(),
             store: config::StoreKind::Redis,
             lease: self.lease,
+            orphan: Duration::from_secs(5),
             on_store_failure: self.on_store_failure,
             plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
             new_keys: None,

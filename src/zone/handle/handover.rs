@@ -34,12 +34,13 @@ impl Zone {
         all_done(tell(self.shards.living(), |done| HandOver { done }))
     }
 
-    /// Gives back the places that were taken ahead from the store.
+    /// Gives back the places that were taken ahead from the store, and waits until it knows which
+    /// requests have ended.
     ///
     /// Once the result completes, the store has them, or does not answer.
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
         let living = self.shards.living();
-        let leasing = living.filter(|_| !self.settings.lease.is_zero());
+        let leasing = living.filter(|_| self.sharing.is_some());
         // One that has ended has given them back.
         all_done(tell(leasing, |done| GiveBackLeases { done }))
     }

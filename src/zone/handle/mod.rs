@@ -364,6 +364,7 @@ fn sharing(
         on_store_failure: zone.on_store_failure,
         mask_keys: zone.mask_keys,
         lease: zone.lease,
+        orphan: zone.orphan,
         divergence,
     })
 }

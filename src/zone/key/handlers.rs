@@ -53,7 +53,7 @@ impl Handler<FreePlace> for KeyActor {
 
     fn handle(&mut self, free: FreePlace, _: &mut Context<Self>) {
         self.message_handled();
-        self.at_now(|actor, _| actor.places.free(free.ticket));
+        self.at_now(|actor, _| actor.free_place(free.ticket));
     }
 }
 
@@ -84,10 +84,13 @@ impl Handler<ChangeInFlight> for KeyActor {
     fn handle(&mut self, ChangeInFlight(changes): ChangeInFlight, _: &mut Context<Self>) {
         self.message_handled();
         self.at_now(|actor, _| {
-            if let KeyQueue::Own(queue) = &mut actor.queue {
-                queue
+            match &mut actor.queue {
+                KeyQueue::Own(queue) => queue
                     .waiters_mut()
-                    .for_each(|it| it.change_in_flight(&changes));
+                    .for_each(|it| it.change_in_flight(&changes)),
+                KeyQueue::Shared(queue) => queue
+                    .waiters_mut()
+                    .for_each(|it| it.change_in_flight(&changes)),
             }
             actor.places.change(&changes);
         });

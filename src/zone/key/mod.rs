@@ -5,6 +5,7 @@ mod pause;
 mod places;
 mod queue;
 mod settle;
+mod shared_places;
 mod shared_queue;
 mod store_reply;
 mod to_come;
@@ -27,6 +28,7 @@ pub(super) use crash::CrashKey;
 use pause::Pause;
 use places::DueWaiter;
 use queue::KeyQueue;
+use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
 use waiter::Waiter;
 
@@ -35,6 +37,8 @@ pub(super) struct KeyActor {
     queue: KeyQueue,
     /// Those who run, and those whose time has come but who must wait until fewer run.
     places: Places<DueWaiter>,
+    /// Set while the store may count places of this key for this gateway.
+    shared_places: Option<Box<SharedPlaces>>,
     pause: Pause,
     shard: Rc<Shard>,
     snapshot: Rc<Snapshot>,
@@ -66,6 +70,7 @@ impl KeyActor {
         Self {
             queue,
             places: Places::default(),
+            shared_places: None,
             pause,
             shard,
             snapshot,
@@ -86,6 +91,7 @@ impl KeyActor {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
                 let zone = Rc::clone(queue.zone());
+                self.expect_place(join.ticket, join.limit, now, ctx);
                 return self.ask(&zone, join, ctx);
             }
         };
@@ -179,7 +185,7 @@ impl KeyActor {
         };
         if reply.send(Answer::Turn(grant)).is_err() {
             self.queue.refund(charge, now);
-            self.places.free(ticket);
+            self.free_place(ticket);
         }
     }
 
@@ -193,9 +199,11 @@ impl KeyActor {
         self.drain(now);
         event(self, now);
         self.drain(now);
+        let call_at = self.ask_for_places(now);
         if let Some(alarm) = &self.alarm {
             let next = self.queue.due().into_iter().chain(self.places.expires());
-            alarm.set(next.min().and_then(|next| clock.real(next)));
+            let next = next.min().and_then(|next| clock.real(next));
+            alarm.set(next.into_iter().chain(call_at).min());
         }
         self.publish(now);
     }
@@ -292,7 +300,7 @@ impl Supervised for KeyActor {
     /// Continues from the last published bucket, as if all waiters had left.
     ///
     /// They are answered when the old queue is dropped. Those who run go on.
-    fn restarting(&mut self, _: &mut Self::Context) {
+    fn restarting(&mut self, ctx: &mut Self::Context) {
         let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
         let paused_until = self.pause.until();
         let mut bucket = self.snapshot.bucket.get();
@@ -302,8 +310,12 @@ impl Supervised for KeyActor {
         *self = Self {
             rejects_all: self.rejects_all,
             places: std::mem::take(&mut self.places).without_waiters(),
+            shared_places: self.shared_places.take(),
             ..Self::new(rate, now, paused_until, shard, snapshot)
         };
+        if self.shared_places.is_some() {
+            self.ensure_alarm(ctx);
+        }
         self.publish(now);
     }
 }

@@ -26,7 +26,7 @@ impl KeyActor {
     ) {
         let limit = waiter.limit;
         if let Some(in_flight) = limit.in_flight
-            && !self.places.is_free(in_flight)
+            && !self.has_place(in_flight)
         {
             let max_wait = limit.max_wait;
             let terms = Terms {
@@ -61,7 +61,7 @@ impl KeyActor {
         if self.pause.clock.is_stopped() {
             return;
         }
-        while let Some(DueWaiter { waiter, charge }) = self.places.take_next() {
+        while let Some(DueWaiter { waiter, charge }) = self.next_with_place() {
             self.waited(waiter.since);
             self.grant(waiter, charge, Some(now), now);
         }
@@ -79,6 +79,9 @@ impl KeyActor {
         now: Moment,
     ) -> Option<Refusal> {
         let in_flight = limit.in_flight?;
+        if self.shard.is_shared() {
+            return self.refuses_shared_place(limit, dry_run, now);
+        }
         let mut bucket = self.queue.bucket();
         let (waits, excess) = match bucket.decide(self.queue.rate(), limit, now) {
             Verdict::Pass { excess } => (!self.places.is_free(in_flight), excess),
@@ -103,7 +106,7 @@ impl KeyActor {
     /// Whether a request would have to wait for a place.
     pub(super) fn lacks_place(&self, limit: Limit) -> bool {
         let in_flight = limit.in_flight;
-        in_flight.is_some_and(|in_flight| !self.places.is_free(in_flight))
+        in_flight.is_some_and(|in_flight| !self.has_place(in_flight))
     }
 
     /// Has an alarm from now on if anything waits for a place: it may wait only so long.
@@ -123,7 +126,8 @@ impl KeyActor {
             return outlook;
         };
         let room = most(in_flight) + most(limit.burst);
-        let room = room.saturating_sub(self.places.running() + self.depth());
+        let running = self.places.running() + self.running_elsewhere();
+        let room = room.saturating_sub(running + self.depth());
         let remaining = outlook
             .remaining
             .min(u32::try_from(room).unwrap_or(u32::MAX));
@@ -139,6 +143,6 @@ impl KeyActor {
     }
 }
 
-fn most(count: impl Into<u32>) -> usize {
+pub(super) fn most(count: impl Into<u32>) -> usize {
     usize::try_from(count.into()).unwrap_or(usize::MAX)
 }

@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -54,6 +55,16 @@ impl SharedQueue {
 
     pub(super) fn line(&self) -> &ExternalSchedule<Waiter, Charge> {
         &self.line
+    }
+
+    /// The `in_flight` of waiters that are due by this moment, of those that have one.
+    pub(super) fn due_by(&self, moment: Moment) -> impl Iterator<Item = NonZeroU32> {
+        let due = self.line.due_by(moment);
+        due.filter_map(|waiter| waiter.limit.in_flight)
+    }
+
+    pub(super) fn waiters_mut(&mut self) -> impl Iterator<Item = &mut Waiter> {
+        self.line.waiters_mut()
     }
 
     pub(super) fn bucket(&self) -> Bucket {

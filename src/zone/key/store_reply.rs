@@ -117,6 +117,7 @@ impl KeyActor {
         now: Moment,
         ctx: &mut Context<Self>,
     ) {
+        self.place_is_decided(join.ticket);
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
@@ -173,6 +174,11 @@ impl KeyActor {
                 }
                 queue.seat(delay, waiter, due.unwrap_or(now), charge);
                 self.ensure_alarm(ctx);
+            }
+            _ if dry_run => self.pass_in_dry_run(waiter, charge, due, now),
+            _ if limit.in_flight.is_some() => {
+                self.pass_or_judge(waiter, charge, due, now);
+                self.ensure_alarm_for_places(ctx);
             }
             _ => self.grant(waiter, charge, due, now),
         }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use actix::Recipient;
 use futures_util::FutureExt;
+use futures_util::future::join;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::ask::{Ask, Retuning};
 use super::carried::Carried;
+use super::key_places::{PlacesAsk, PlacesCalls};
 use super::refill::{LeasedDecision, Refilled};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::limit::Moment;
@@ -43,6 +45,7 @@ pub(super) struct Batcher {
     pacer: Rc<Pacer>,
     joins: RefCell<Vec<Ask>>,
     carried: Carried,
+    places: PlacesCalls,
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
@@ -63,6 +66,7 @@ impl Batcher {
             pacer: Rc::clone(pacer),
             joins: RefCell::default(),
             carried: Carried::default(),
+            places: PlacesCalls::new(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -87,6 +91,20 @@ impl Batcher {
         }
         self.joins.borrow_mut().push(ask);
         self.gather();
+    }
+
+    /// Makes a call for the places of a key. It travels with the joins of the same moment.
+    pub(super) fn call_for_places(self: &Rc<Self>, ask: PlacesAsk) {
+        let waiting = self.places.waiting();
+        if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
+            return ask.zone.count(StoreResult::Skipped);
+        }
+        waiting.borrow_mut().push(ask);
+        self.gather();
+    }
+
+    pub(super) fn places(&self) -> &PlacesCalls {
+        &self.places
     }
 
     /// Gives a charge back.
@@ -129,7 +147,8 @@ impl Batcher {
 
     /// Sends the next batch after all operations of this moment have arrived.
     fn gather(self: &Rc<Self>) {
-        if self.joins.borrow().is_empty() || self.gathering.replace(true) {
+        let is_idle = self.joins.borrow().is_empty() && self.places.waiting().borrow().is_empty();
+        if is_idle || self.gathering.replace(true) {
             return;
         }
         let batcher = Rc::clone(self);
@@ -141,7 +160,7 @@ impl Batcher {
             batcher.gathering.set(false);
             batcher.under_way.set(batcher.under_way.get() + 1);
             // The batches that follow are carried even if one of them makes this task panic.
-            let _panic = AssertUnwindSafe(batcher.carry_joins()).catch_unwind().await;
+            let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
             batcher.under_way.set(batcher.under_way.get() - 1);
             batcher.back.notify_one();
             batcher.carried.note_told();
@@ -149,14 +168,14 @@ impl Batcher {
         });
     }
 
-    async fn carry_joins(self: &Rc<Self>) {
+    async fn carry_batch(self: &Rc<Self>) {
         let places = |ask: &Ask| ask.places;
         let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
+        let places = some_of(self.places.waiting(), |_| 1);
         self.gather();
         // A join that has waited for places of a lease may be behind one that came later.
-        let Some(since) = batch.iter().map(|ask| ask.since).min() else {
-            return;
-        };
+        let since = batch.iter().map(|ask| ask.since).min();
+        let since = since.unwrap_or_else(|| self.now());
         self.carried.add(&batch);
         let (most, store) = (self.store_health.settings().timeout, self.link.store());
         let left = most.saturating_sub(self.now().since(since));
@@ -164,13 +183,21 @@ impl Batcher {
             .iter()
             .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
         let asked: Vec<_> = asked.collect();
-        let (answers, trip) = self.link.run(timeout(left, store.decide(&asked))).await;
-        let answers = answers.unwrap_or_else(|_| {
+        let both = join(store.decide(&asked), self.places.carry(store, &places));
+        let (answers, trip) = self.link.run(timeout(left, both)).await;
+        let (answers, of_places) = answers.unwrap_or_else(|_| {
             store.hang_up();
-            vec![Err(Error::Late); asked.len()]
+            let late = |count: usize| vec![Err(Error::Late); count];
+            (late(asked.len()), vec![Err(Error::Late); places.len()])
         });
-        let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let mut errors = errors.chain(of_places.iter().filter_map(|reply| reply.as_ref().err()));
         let outage = errors.find(|error| error.is_outage()).cloned();
+        // Before the decisions: then a request knows at once whether it has a place.
+        for (ask, reply) in places.into_iter().zip(of_places) {
+            self.count(&ask.zone, reply.as_ref().err());
+            ask.tell(reply.map_err(|_| NoReply));
+        }
         let mut rest = &answers[..];
         let of_asks = batch.iter().map(|ask| {
             let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
@@ -232,7 +259,7 @@ impl Batcher {
 
     /// Whether refunds or retunes are on their way to the store.
     pub(super) fn is_tidying(&self) -> bool {
-        self.tidying.get()
+        self.tidying.get() || self.places.are_waiting()
     }
 
     /// Sends refunds and retunes, one batch after another.
@@ -336,6 +363,8 @@ impl LinkUser for Batcher {
         // Those that expect an answer get none when they are dropped.
         let joins = self.joins.take().into_iter();
         joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
+        let places = self.places.waiting().take().into_iter();
+        places.for_each(|it| it.zone.count(StoreResult::Skipped));
         let refunds = self.refunds.take().into_iter();
         refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
         let retunes = self.retunes.take().into_iter();

@@ -294,6 +294,8 @@ impl StoreLink {
 
     /// Completes when the store has all that was given back, or does not answer.
     pub(in crate::zone) async fn all_given_back(&self) {
+        // Keys whose last request has just ended tell of it in a moment.
+        sleep(LOOK_EVERY).await;
         while self.batcher.is_tidying() {
             sleep(LOOK_EVERY).await;
         }

@@ -15,6 +15,7 @@ mod ask;
 mod batcher;
 mod carried;
 mod key_lease;
+mod key_places;
 mod leases;
 mod paces;
 mod pending_join;
@@ -40,6 +41,7 @@ use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
+pub(super) use key_places::PlacesAnswer;
 use leases::Leases;
 pub(super) use paces::Paces;
 use pending_join::PendingJoin;
@@ -60,6 +62,8 @@ pub(super) struct Sharing {
     pub(super) mask_keys: bool,
     /// How long places of busy keys are taken ahead.
     pub(super) lease: Duration,
+    /// How long places of requests that run stay withheld if this gateway vanishes.
+    pub(super) orphan: Duration,
     /// Whether the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
 }
@@ -72,11 +76,13 @@ impl PartialEq for Sharing {
                 self.on_store_failure,
                 self.mask_keys,
                 self.lease,
+                self.orphan,
             ) == (
                 &other.paces,
                 other.on_store_failure,
                 other.mask_keys,
                 other.lease,
+                other.orphan,
             )
     }
 }
@@ -166,11 +172,14 @@ pub(super) struct StoreLink {
     ///
     /// Each algorithm keeps another kind of state, and each version of the scripts may.
     name: Vec<u8>,
+    /// The same of the places of its keys.
+    places_name: Vec<u8>,
     algorithm: Algorithm,
     paces: Paces,
     pub(super) on_store_failure: OnStoreFailure,
     mask_keys: bool,
     lease: Duration,
+    orphan: Duration,
     leases: Rc<Leases>,
     /// Which settings of the zone these are: its leases are taken under the last ones.
     settings: u64,
@@ -199,11 +208,13 @@ impl StoreLink {
             batcher,
             zone: zone.to_owned(),
             name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
+            places_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
             on_store_failure: sharing.on_store_failure,
             mask_keys: sharing.mask_keys,
             lease: sharing.lease,
+            orphan: sharing.orphan,
             settings: leases.next_settings(),
             leases,
             watches_leases: Cell::default(),

@@ -108,6 +108,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         store: config::StoreKind::Memory,
         on_store_failure: config::OnStoreFailure::Local,
         lease: Duration::ZERO,
+        orphan: Duration::from_secs(75),
         plans: config::Plans::default(),
         new_keys: None,
         mask_keys: false,

@@ -86,6 +86,7 @@ fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs()
             on_store_failure: settings.on_store_failure,
             mask_keys: false,
             lease: settings.lease,
+            orphan: settings.orphan,
             divergence: Arc::default(),
         };
         let sharing = Some(sharing);

@@ -161,7 +161,7 @@ const CASES: &[Case] = &[
     ("", "redis.host = \"a\"\n",
      r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix"#),
     ("\"10r/s\"", "\"1r/s\"\nburst = 5",
-     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, lease, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, mask_keys, plans"#),
+     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, lease, orphan, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, mask_keys, plans"#),
     // [[routes]]
     ("path   = \"/\"\n", "",
      r#"8:1: this route has no path; add one such as path = "/""#),

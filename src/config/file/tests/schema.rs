@@ -160,6 +160,7 @@ const UNSEEN: &[&str] = &[
     "at most 107 bytes",
     "expected at most 1h",
     "such as \"app.internal\"; found \"a b\"",
+    "ask nobody whether a place is free",
     "this is not the URL of a Redis",
     "a cluster has only one database",
     "cannot count at this rate in this store",

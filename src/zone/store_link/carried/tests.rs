@@ -57,6 +57,7 @@ fn link() -> Rc<StoreLink> {
         on_store_failure: zone.on_store_failure,
         mask_keys: false,
         lease: zone.lease,
+        orphan: zone.orphan,
         divergence: Arc::default(),
     };
     let (metrics, pacer) = (Arc::new(ZoneMetrics::of("z")), Pacer::standing_at(START));
