@@ -7,6 +7,7 @@ mod grid_keys;
 mod learned;
 mod leases;
 mod live;
+mod places;
 mod replay;
 mod room;
 mod schedule;
