@@ -106,9 +106,13 @@ impl SharedPlaces {
     }
 
     /// A request has ended. Returns how many may be there from now on, if that has changed.
-    pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) -> Option<usize> {
+    pub(super) fn ended<W>(
+        &mut self,
+        gate: &limit::Gate<KeyAtGate, W>,
+        now: Moment,
+    ) -> Option<usize> {
         let before = self.borrower.held();
-        self.borrower.ended(gate.in_flight());
+        self.borrower.ended(gate.in_flight(), now);
         let after = self.borrower.held();
         (after < before).then_some(after)
     }
@@ -336,7 +340,7 @@ impl OriginGate {
         places.is_calling = false;
         let was_out = places.borrower.is_out();
         match answer {
-            Ok(reply) => places.borrower.answered(reply, in_use),
+            Ok(reply) => places.borrower.answered(reply, in_use, now),
             Err(_) => places.borrower.failed(),
         }
         places.why_out = answer.as_ref().err().cloned();

@@ -11,12 +11,14 @@ mod properties;
 mod said;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Moment;
 pub use said::{KnownMembers, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
+use turn::{RoundTrip, Turn};
 
 /// How long a lease lasts in the pool.
 #[cfg(test)]
@@ -28,7 +30,7 @@ const RENEWED: Duration = Duration::from_millis(800);
 /// Time between two calls of a gateway whose requests wait and that has no place at all.
 const POLL_STARVED: Duration = Duration::from_millis(10);
 /// The same for one that gets the next place that comes free.
-const POLL_NEXT: Duration = Duration::from_millis(2);
+const POLL_NEXT: Duration = Duration::from_millis(1);
 /// Time between two calls while places are scarce, here or at others.
 const POLL_SCARCE: Duration = Duration::from_millis(25);
 /// Time between two calls of a gateway that has places that it does not use.
@@ -112,6 +114,9 @@ pub struct Borrower {
     is_leaving: bool,
     /// Since when it holds nothing and gets the next place that comes free.
     next_since: Option<Moment>,
+    /// Its turn, if it has one place and had none before.
+    turn: Option<Turn>,
+    round_trip: RoundTrip,
 }
 
 impl Borrower {
@@ -145,6 +150,8 @@ impl Borrower {
             counts: None,
             is_leaving: false,
             next_since: None,
+            turn: None,
+            round_trip: RoundTrip::default(),
         }
     }
 
@@ -219,10 +226,22 @@ impl Borrower {
     }
 
     /// Notes that a request has ended. Its place is given back if the gateway may not keep it.
-    pub fn ended(&mut self, in_use: usize) {
-        if self.held > self.keeps {
-            self.held = self.held.min(self.keeps.max(in_use));
+    pub fn ended(&mut self, in_use: usize, now: Moment) {
+        if in_use == 0
+            && let Some(turn) = &mut self.turn
+        {
+            turn.ended(now);
         }
+        self.held = self.held.min(self.may_keep(in_use, now));
+    }
+
+    /// How many of its places it may keep: one of which others wait for until its turn ends.
+    fn may_keep(&self, in_use: usize, now: Moment) -> usize {
+        let keeps = self.keeps.max(in_use);
+        if keeps == 0 && self.turn.is_some_and(|turn| now < turn.ends()) {
+            return 1;
+        }
+        keeps
     }
 
     /// When the next call is due; `None` while one is under way.
@@ -237,7 +256,12 @@ impl Borrower {
         if self.is_leaving && self.is_done(needs) {
             return (self.told_held > 0).then(|| self.last + MIN_INTERVAL);
         }
-        Some(self.last + self.pause(needs))
+        let due = self.last + self.pause(needs);
+        let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
+        match self.turn.filter(|_| is_idle) {
+            Some(turn) => Some(due.min(turn.ends()).max(self.last + MIN_INTERVAL)),
+            None => Some(due),
+        }
     }
 
     fn is_done(&self, needs: PlaceNeeds) -> bool {
@@ -256,6 +280,9 @@ impl Borrower {
         if self.has_failed {
             return RETRY;
         }
+        if self.demand.others_wait && self.told_held > self.held {
+            return MIN_INTERVAL;
+        }
         if usable > self.held {
             // The first one that waits is not kept waiting.
             return if self.told.0 <= self.held {
@@ -269,12 +296,12 @@ impl Borrower {
                 POLL_SCARCE
             };
         }
+        let has_turn = self.turn.is_some() && self.held == 1;
+        if self.held > self.keeps.max(needs.in_use) && !has_turn && self.demand.others_wait {
+            return MIN_INTERVAL;
+        }
         if self.told_held > self.held || self.held > self.keeps.max(needs.in_use) {
-            return if self.demand.others_wait {
-                MIN_INTERVAL
-            } else {
-                POLL_SCARCE
-            };
+            return POLL_SCARCE;
         }
         if self.demand.others_wait {
             return POLL_SCARCE;
@@ -286,8 +313,16 @@ impl Borrower {
         match self.held > needs.in_use {
             true if self.demand.is_scarce => POLL_SCARCE,
             true => POLL_IDLE,
+            false if needs.in_use > 0 && self.is_contended() => POLL_SCARCE,
+            false if needs.in_use > 0 && self.demand.is_scarce => POLL_IDLE,
             false => RENEWED,
         }
+    }
+
+    /// Whether there are more gateways than places: any of them may come to wait for this one.
+    fn is_contended(&self) -> bool {
+        let more = |it: PoolCounts| usize::try_from(it.gateways).is_ok_and(|all| all > it.of);
+        self.counts.is_some_and(more)
     }
 
     fn wish(&self, needs: PlaceNeeds) -> usize {
@@ -308,7 +343,7 @@ impl Borrower {
             self.peak_since = now;
         }
         let (usable, wish) = (needs.usable(), self.wish(needs));
-        let keeps = wish.min(self.keeps).max(needs.in_use);
+        let keeps = wish.min(self.may_keep(needs.in_use, now)).max(needs.in_use);
         self.held = self.held.min(keeps);
         let is_member = now < self.until || (self.held > 0 && now < self.until + self.orphan);
         self.number += 1;
@@ -331,13 +366,19 @@ impl Borrower {
     }
 
     /// The pool answered the call that is under way. So many requests are at the origin now.
-    pub fn answered(&mut self, reply: &PoolReply, in_use: usize) {
+    pub fn answered(&mut self, reply: &PoolReply, in_use: usize, now: Moment) {
         let Some(sent) = self.under_way.take() else {
             return;
         };
+        self.round_trip.note(now.since(sent));
+        if reply.lent != 1 {
+            self.turn = None;
+        } else if self.told_held == 0 {
+            self.turn = Some(Turn::new(now, self.round_trip.get()));
+        }
         (self.told_held, self.keeps) = (reply.lent, reply.keeps);
         // What others want, or is lent twice, is not used once more.
-        self.held = reply.lent.min(reply.keeps.max(in_use));
+        self.held = reply.lent.min(self.may_keep(in_use, now));
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));

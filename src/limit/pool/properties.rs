@@ -129,7 +129,7 @@ proptest! {
                 Step::Ends if gateways[nth].in_use > 0 => {
                     let gateway = &mut gateways[nth];
                     gateway.in_use -= 1;
-                    gateway.borrower.ended(gateway.in_use);
+                    gateway.borrower.ended(gateway.in_use, now);
                     prop_assert!(gateway.borrower.held() >= gateway.in_use);
                 }
                 Step::Calls => {
@@ -145,7 +145,7 @@ proptest! {
                     let reply = arrives(&mut gateways, nth);
                     gateways[nth].call = None;
                     let in_use = gateways[nth].in_use;
-                    gateways[nth].borrower.answered(&reply, in_use);
+                    gateways[nth].borrower.answered(&reply, in_use, now);
                 }
                 Step::Lost if gateways[nth].call.is_some() => {
                     arrives(&mut gateways, nth);

@@ -6,6 +6,7 @@
 
 mod crowd;
 mod gateway;
+mod judge;
 mod origin;
 mod plan;
 mod run;

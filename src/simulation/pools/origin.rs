@@ -8,10 +8,6 @@ use std::time::Duration;
 use super::plan::PoolPlan;
 use crate::simulation::world::World;
 
-/// How often the use of places is looked at.
-const LOOKS: Duration = Duration::from_millis(2);
-/// Use is judged over spans of this length in which requests wait all the time.
-const JUDGED: Duration = Duration::from_secs(2);
 /// Longest time after which a lower maximum is in force everywhere, before what runs has ended.
 const SPREADS: Duration = Duration::from_millis(2500);
 
@@ -29,7 +25,8 @@ pub(super) struct CountingOrigin {
     waits: RefCell<BTreeMap<u64, (usize, Duration)>>,
     next: Cell<u64>,
     started: Cell<u64>,
-    judged: Cell<u64>,
+    /// When each gateway last started a request.
+    last_start: RefCell<BTreeMap<usize, Duration>>,
 }
 
 impl CountingOrigin {
@@ -44,7 +41,7 @@ impl CountingOrigin {
             waits: RefCell::default(),
             next: Cell::new(0),
             started: Cell::new(0),
-            judged: Cell::new(0),
+            last_start: RefCell::default(),
         })
     }
 
@@ -81,7 +78,9 @@ impl CountingOrigin {
     /// A request comes, and is here for so long, whatever becomes of its gateway.
     pub(super) fn starts(&self, gateway: usize, takes: Duration) {
         self.started.set(self.started.get() + 1);
-        self.ends.borrow_mut().push(self.world.now() + takes);
+        let now = self.world.now();
+        self.last_start.borrow_mut().insert(gateway, now);
+        self.ends.borrow_mut().push(now + takes);
         let (here, allowed) = (self.in_use(), self.allowed());
         self.world.note(format_args!(
             "gateway {gateway} starts a request that takes {takes:?}: {here} of {allowed}"
@@ -124,37 +123,15 @@ impl CountingOrigin {
         self.started.get()
     }
 
-    pub(super) fn judged(&self) -> u64 {
-        self.judged.get()
-    }
-
-    /// Fails if less than this part of the places is used while requests wait.
-    pub(super) async fn watch(self: Rc<Self>, until: Duration, least: f64) {
-        let (mut used, mut free, mut since) = (0.0, 0.0, self.world.now());
-        while self.world.now() < until {
-            self.world.sleep(LOOKS).await;
-            let now = self.world.now();
-            if self.waiting() == 0 {
-                (used, free, since) = (0.0, 0.0, now);
-                continue;
-            }
-            #[allow(clippy::cast_precision_loss)]
-            {
-                used += self.in_use().min(self.most.get()) as f64;
-                free += self.most.get() as f64;
-            }
-            if now >= since + JUDGED {
-                self.judged.set(self.judged.get() + 1);
-                self.world
-                    .note(format_args!("{:.3} of the places are used", used / free));
-                if used < least * free {
-                    self.world.fail(format_args!(
-                        "requests wait, and only {:.3} of the places are used",
-                        used / free
-                    ));
-                }
-                (used, free, since) = (0.0, 0.0, now);
-            }
-        }
+    /// The gateway that has waited longest since its last start, or since then.
+    pub(super) fn longest_without_start(&self, since: Duration) -> Option<(usize, Duration)> {
+        let (now, last) = (self.world.now(), self.last_start.borrow());
+        let waits = self.waits.borrow();
+        let each = waits.values().map(|(gateway, waits_since)| {
+            let last = last.get(gateway).copied().unwrap_or_default();
+            let from = last.max(*waits_since).max(since);
+            (*gateway, now.saturating_sub(from))
+        });
+        each.max_by_key(|(_, waits)| *waits)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct PoolPlan {
     pub(super) rests: u64,
     /// How many of a hundred leave while they wait.
     pub(super) leave: u64,
+    /// No request may wait longer; `None`: that is not judged.
+    pub(super) longest: Option<Duration>,
     pub(super) faults: Vec<(Duration, PoolFault)>,
 }
 
@@ -109,6 +111,7 @@ impl PoolPlan {
             } else {
                 0
             },
+            longest: None,
             faults: Vec::new(),
         };
         if !calm {
@@ -133,6 +136,7 @@ impl PoolPlan {
             long: 0,
             rests: 0,
             leave: 0,
+            longest: None,
             faults: Vec::new(),
         }
     }
@@ -189,17 +193,6 @@ impl PoolPlan {
     /// Whether nothing fails.
     pub(super) fn is_calm(&self) -> bool {
         self.faults.is_empty()
-    }
-
-    /// Which part of the places must be in use while requests wait.
-    ///
-    /// A gateway with a single client has nobody else to use a place for the millisecond in which that
-    /// one thinks.
-    pub(super) fn least_use(&self) -> f64 {
-        let is_lone = self.clients.iter().any(|clients| *clients <= 2);
-        #[allow(clippy::cast_precision_loss)]
-        let thinks = 2.0 / (self.takes.0 + self.takes.1) as f64;
-        0.95 - if is_lone { thinks } else { 0.0 }
     }
 
     /// As a gateway's file has it, with this maximum.

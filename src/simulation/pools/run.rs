@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::gateway::PoolGateway;
+use super::judge::UseTotals;
 use super::origin::CountingOrigin;
 use super::plan::{PoolFault, PoolPlan};
 use crate::simulation::clock::Skew;
@@ -27,9 +28,11 @@ pub(super) struct Outcome {
     pub(super) started: u64,
     /// How often the use of places could be judged.
     pub(super) judged: u64,
+    /// The part of the places that was used while requests waited and nothing failed.
+    pub(super) used: f64,
     /// The longest wait at each gateway.
     pub(super) waits: Vec<Duration>,
-    /// How many calls the store has had.
+    /// Why it failed; `None`: it did not.
     pub(super) failure: Option<String>,
 }
 
@@ -41,7 +44,8 @@ pub(super) struct Pool {
     pub(super) gateways: RefCell<Vec<Rc<PoolGateway>>>,
     store: Rc<StoreServer>,
     network: Rc<Network>,
-    most: Cell<usize>,
+    pub(super) most: Cell<usize>,
+    pub(super) judged: UseTotals,
     waits: RefCell<Vec<Duration>>,
 }
 
@@ -74,6 +78,7 @@ pub(super) fn run_plan(plan: PoolPlan, mut random: Random, change: Change) -> Ou
             store,
             network,
             most: Cell::new(its.most),
+            judged: UseTotals::default(),
             waits: RefCell::new(vec![Duration::ZERO; its.clocks.len()]),
             plan: its,
         });
@@ -89,7 +94,8 @@ pub(super) fn run_plan(plan: PoolPlan, mut random: Random, change: Change) -> Ou
     Outcome {
         digest: world.trace().digest(),
         started: pool.map_or(0, |pool| pool.origin.started()),
-        judged: pool.map_or(0, |pool| pool.origin.judged()),
+        judged: pool.map_or(0, |pool| pool.judged.spans.get()),
+        used: pool.map_or(1.0, |pool| pool.judged.all.get().part()),
         waits: pool.map_or_else(Vec::new, |pool| pool.waits.borrow().clone()),
         failure,
     }
@@ -127,16 +133,8 @@ impl Pool {
                 pool.suffer(fault).await;
             });
         }
-        if self.plan.is_calm() && self.plan.takes.1 <= 400 {
-            // Before that, it is found out who holds what.
-            let (origin, until) = (Rc::clone(&self.origin), self.plan.lasts);
-            let least = self.plan.least_use();
-            let world = Rc::clone(&self.world);
-            self.world.spawn(HostId::FIRST, async move {
-                world.sleep(Duration::from_millis(3500)).await;
-                origin.watch(until, least).await;
-            });
-        }
+        self.world
+            .spawn(HostId::FIRST, Rc::clone(&self).judge_use());
         let longest = self
             .plan
             .faults
@@ -181,6 +179,9 @@ impl Pool {
         }
         let longest = &mut self.waits.borrow_mut()[gateway];
         *longest = waited.max(*longest);
+        if self.plan.longest.is_some_and(|most| waited > most) {
+            (self.world).fail(format_args!("a request waited at {gateway} for {waited:?}"));
+        }
     }
 
     /// At the end nothing is withheld, and gateways that leave give all back.

@@ -25,7 +25,9 @@
 --
 -- Who gets how many: first what can be used now, in proportion to weights. If that is more than there is, what is left
 -- of a division goes round: each gateway has a credit, the integral of its due less what it has, since it last got its
--- only place or lost it. Then what they would like to hold.
+-- only place or lost it. Who has a place or two for certain has one more for a while. Who has only such a place keeps
+-- none: it uses it for one turn, which it ends itself, and it goes to the one with the highest credit. Then comes what
+-- they would like to hold.
 --
 -- Lost writes: another replication ID, or no state, means that grants may be unknown here. Then nothing is lent for one
 -- LEASE, and each gateway's word on what it holds is taken. Each also tells how many registrations it was told of last,
@@ -38,7 +40,7 @@
 -- I2 c0 replication ID; I2 gateways: c8 id, d call, d lent, d in use, d could use, d would like, d weight, d orphan,
 -- d end of the lease, d due, d credit, d registrations that it was told of, d its own, d when, B came back
 local FORM = 1
-local LEASE, SILENT, TURN, PROBATION = 2400000, 200000, 100000, 1000000
+local LEASE, SILENT, TURN, FORGET, PROBATION = 2400000, 200000, 500000, 200000, 1000000
 local MOST_CREDIT, MOST_GATEWAYS = 60000000, 1024
 local floor, max, min = math.floor, math.max, math.min
 local read, pack, concat, call = struct.unpack, struct.pack, table.concat, redis.call
@@ -187,9 +189,9 @@ for nth, g in ipairs(living) do
     -- As it was since the last call. Whoever has its due is soon owed nothing; a moment is no reason.
     g.credit = max(min(g.credit + passed * (g.due - g.lent), MOST_CREDIT), -MOST_CREDIT)
     if g.lent >= g.wants and (not scarce or g.lent <= g.due) then
-        g.credit = g.credit * max(1 - passed / (2 * TURN), 0)
+        g.credit = g.credit * max(1 - passed / FORGET, 0)
     end
-    by_need[nth] = g
+    by_need[nth], g.order = g, g.credit
 end
 table.sort(by_need, function(one, other)
     return one.wants * other.weight < other.wants * one.weight
@@ -210,18 +212,30 @@ for _, g in ipairs(by_need) do
 end
 rest = floor(rest + 1e-6)
 for _, g in ipairs(round) do
-    local turn = g.keeps > 0 and 5 * TURN or TURN
-    g.order = g.credit + (g.lent > g.keeps and turn or 0)
+    g.whole = g.keeps
+    g.order = g.credit + (g.whole > 0 and g.lent > g.whole and TURN or 0)
 end
 table.sort(round, function(one, other)
     return one.order > other.order or (one.order == other.order and one.birth < other.birth)
 end)
+local nexts = 0
 for nth = 1, min(rest, #round) do
-    round[nth].keeps = round[nth].keeps + 1
+    local g = round[nth]
+    g.keeps = g.whole + 1
+    nexts = nexts + (g.whole == 0 and g.lent == 0 and 1 or 0)
+end
+-- Each only place goes on as soon as its turn ends: which one ends first is not known.
+local starving = 0
+for _, g in ipairs(round) do
+    if g.whole == 0 and g.lent == 0 then
+        starving = starving + 1
+    elseif g.whole == 0 and nexts > most - locked - lent then
+        g.keeps = 0
+    end
 end
 local waits = false
 for _, g in ipairs(living) do
-    g.due = scarce and g.share or g.lent
+    g.due = scarce and g.share or max(g.lent, g.wants)
     waits = waits or (g ~= own and g.lent < g.keeps)
 end
 
@@ -251,17 +265,23 @@ for _, g in ipairs(others) do
     end
 end
 local free = max(most - locked - lent, 0)
-if not recovering and knows_all then
-    -- Those who have waited longer without any come first.
-    local ahead = 0
-    for _, g in ipairs(round) do
-        if g ~= own and g.lent == 0 and g.keeps > 0 and g.order > (own.order or 0) then
-            ahead = ahead + 1
+if not recovering and knows_all and own.order then
+    -- Those who wait without any come before what is only liked, and before those who have waited less.
+    local waiting, ahead = 0, 0
+    for _, g in ipairs(living) do
+        if g ~= own and g.lent == 0 and g.wants > 0 and g.keeps > 0 then
+            waiting, ahead = waiting + 1, ahead + (g.order > own.order and 1 or 0)
         end
     end
-    local more = max(min(own.keeps - own.lent, free - ahead), 0)
+    local needed = max(min(own.keeps, own.wants) - own.lent, 0)
+    local more = max(min(needed, free - ahead), 0)
+    more = more + max(min(own.keeps - own.lent - needed, free - more - waiting), 0)
     if more > 0 and own.lent == 0 then
         own.credit = 0
+        if own.whole == 0 and starving > 1 then
+            -- It has the place for one turn.
+            own.keeps, waits = 0, true
+        end
     end
     own.lent, lent, free = own.lent + more, lent + more, free - more
 end

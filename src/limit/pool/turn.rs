@@ -1,0 +1,64 @@
+//! The turn of a gateway that has one place for which others wait.
+
+use std::time::Duration;
+
+use super::Moment;
+
+/// Requests start on a place for so long at least, if others wait for it. A shorter turn would be
+/// spent on the way from one gateway to the next.
+const MIN_TURN: Duration = Duration::from_millis(40);
+/// And at most, however long the way is.
+const MAX_TURN: Duration = Duration::from_secs(1);
+/// A turn is so many times as long as a round trip to the pool, so that a place is on its way for
+/// less than a twentieth of the time.
+const ROUND_TRIPS: u32 = 40;
+/// How long a place waits during a turn for the next request of a client that has just got its
+/// answer.
+const LINGER: Duration = Duration::from_millis(2);
+
+/// A place that a gateway has got while others wait: for one request, or for a while if requests
+/// are short.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// Until when another request may start on the place.
+    until: Moment,
+    /// Since when it is not in use.
+    free_since: Moment,
+}
+
+impl Turn {
+    /// One that begins now. `round_trip`: how long the pool takes to answer.
+    pub(super) fn new(now: Moment, round_trip: Duration) -> Self {
+        let lasts = (round_trip * ROUND_TRIPS).clamp(MIN_TURN, MAX_TURN);
+        Self {
+            until: now + lasts,
+            free_since: now,
+        }
+    }
+
+    /// The request on the place has ended.
+    pub(super) fn ended(&mut self, now: Moment) {
+        self.free_since = now;
+    }
+
+    /// When the place goes back if nobody takes it.
+    pub(super) fn ends(&self) -> Moment {
+        self.until.min(self.free_since + LINGER)
+    }
+}
+
+/// The time that the pool takes to answer: the shortest of late, as a busy machine adds to the
+/// others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrip(Option<Duration>);
+
+impl RoundTrip {
+    pub(super) fn note(&mut self, took: Duration) {
+        let known = self.0.map_or(took, |known| known + known / 16);
+        self.0 = Some(took.min(known));
+    }
+
+    pub(super) fn get(self) -> Duration {
+        self.0.unwrap_or_default()
+    }
+}

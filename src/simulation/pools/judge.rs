@@ -1,0 +1,152 @@
+//! What is promised of the use of places while nothing fails: nearly all are used while requests
+//! wait, and no gateway waits for too long.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::run::Pool;
+
+/// How often it looks.
+const LOOKS: Duration = Duration::from_millis(2);
+/// Use is judged over spans of this length in which requests wait all the time.
+const JUDGED: Duration = Duration::from_secs(2);
+/// Time after a fault in which nothing is promised: leases end, it is found out who holds what, and
+/// the others are told of a new gateway.
+const RECOVERS: Duration = Duration::from_secs(6);
+/// The longest turn of a gateway with short requests, at the delays of the simulation.
+const MAX_TURN: Duration = Duration::from_millis(400);
+
+/// Places in use and places that could be, summed up over looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Use {
+    used: f64,
+    free: f64,
+}
+
+impl Use {
+    fn add(&mut self, used: usize, free: usize) {
+        #[allow(clippy::cast_precision_loss)]
+        {
+            self.used += used.min(free) as f64;
+            self.free += free as f64;
+        }
+    }
+
+    /// The part that is used; 1 if nothing could be.
+    pub(super) fn part(self) -> f64 {
+        if self.free > 0.0 {
+            self.used / self.free
+        } else {
+            1.0
+        }
+    }
+}
+
+/// What was judged so far.
+#[derive(Debug, Default)]
+pub(super) struct UseTotals {
+    /// Spans whose use was judged.
+    pub(super) spans: Cell<u64>,
+    /// All looks at which requests waited and nothing failed.
+    pub(super) all: Cell<Use>,
+}
+
+impl Pool {
+    /// Whether nothing fails at this time, nor has of late.
+    fn is_quiet(&self, at: Duration) -> bool {
+        // At first it is found out who holds what.
+        let has_begun = at >= Duration::from_millis(3500);
+        let mut faults = self.plan.faults.iter();
+        has_begun && !faults.any(|(from, it)| (*from..*from + it.lasts() + RECOVERS).contains(&at))
+    }
+
+    /// Places that are not withheld, as a gateway was last told.
+    fn free_places(&self) -> usize {
+        let gateways = self.gateways.borrow();
+        let told = gateways.iter().filter_map(|it| it.sharing()?.pool);
+        let withheld = told.map(|pool| pool.withheld).max();
+        self.most.get().saturating_sub(withheld.unwrap_or_default())
+    }
+
+    /// Which part of the places must be in use while requests wait.
+    ///
+    /// A gateway with a client or two has nobody else to use a place while they think. Where places
+    /// go round, one is then on its way again after each request: nobody can use it for two round
+    /// trips and a half.
+    fn least_use(&self) -> f64 {
+        let mut clients = self.plan.clients.iter().filter(|clients| **clients > 0);
+        let all: u64 = clients.clone().sum();
+        if self.plan.rests == 0 && clients.all(|clients| *clients > 2) {
+            return 0.95;
+        }
+        let (least, most) = self.plan.delay;
+        let travels = if all > self.free_places() as u64 {
+            (least + most).as_secs_f64() * 2500.0
+        } else {
+            0.0
+        };
+        #[allow(clippy::cast_precision_loss)]
+        let takes = (self.plan.takes.0 + self.plan.takes.1) as f64 / 2.0;
+        0.95 * takes / (takes + 1.0 + travels)
+    }
+
+    /// How long a gateway may wait without a start: twice what is fair, as each of all clients has
+    /// the same part.
+    fn longest_wait(&self) -> Duration {
+        let takes = Duration::from_millis(self.plan.takes.1).max(MAX_TURN);
+        let takes = if self.plan.long > 0 {
+            takes.max(self.plan.orphan)
+        } else {
+            takes
+        };
+        let clients: u64 = self.plan.clients.iter().sum();
+        let rounds = clients.div_ceil(self.free_places().max(1) as u64);
+        takes * 2 * u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
+
+    /// Fails if too few of the places are used while requests wait, or a gateway starts none.
+    pub(super) async fn judge_use(self: Rc<Self>) {
+        let (mut span, mut since) = (Use::default(), self.world.now());
+        let mut quiet_since = since;
+        while self.world.now() < self.plan.lasts {
+            self.world.sleep(LOOKS).await;
+            let now = self.world.now();
+            if !self.is_quiet(now) {
+                quiet_since = now;
+            }
+            if quiet_since == now || self.origin.waiting() == 0 {
+                (span, since) = (Use::default(), now);
+                continue;
+            }
+            let (used, free) = (self.origin.in_use(), self.free_places());
+            let mut all = self.judged.all.get();
+            all.add(used, free);
+            self.judged.all.set(all);
+            span.add(used, free);
+            if now >= since + JUDGED {
+                self.judge_span(span.part());
+                (span, since) = (Use::default(), now);
+            }
+            if let Some((gateway, waits)) = self.origin.longest_without_start(quiet_since)
+                && waits > self.longest_wait()
+            {
+                let most = self.longest_wait();
+                return (self.world).fail(format_args!(
+                    "gateway {gateway} starts nothing for {waits:?}, and at most {most:?} is fair"
+                ));
+            }
+        }
+    }
+
+    fn judge_span(&self, part: f64) {
+        self.judged.spans.set(self.judged.spans.get() + 1);
+        self.world
+            .note(format_args!("{part:.3} of the places are used"));
+        if part < self.least_use() {
+            self.world.fail(format_args!(
+                "requests wait, and only {part:.3} of the places are used"
+            ));
+        }
+    }
+}
