@@ -10,6 +10,7 @@ use super::api::maintenance::place as place_of;
 use super::api::rooms::place as place_of_room;
 use crate::config::{ChangedBy, History};
 use crate::http::gateway::Gateway;
+use crate::status::gates::place as place_of_gate;
 use crate::status::overridden::place;
 use crate::time::clock;
 
@@ -22,6 +23,7 @@ pub(super) async fn run(admin: Data<Admin>) {
         sleep(EVERY).await;
         if let Some(gateway) = admin.gateway() {
             end_expired(&gateway, &admin.history);
+            end_at_gates(&gateway, &admin.history);
             end_in_rooms(&gateway, &admin.history);
             end_maintenance(&gateway, &admin).await;
         }
@@ -40,6 +42,19 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
         tracing::info!(place, "maintenance expired");
         let text = format!("{place}: maintenance expired");
         admin.history.add(now, ChangedBy::Expiry, vec![text]);
+    }
+}
+
+fn end_at_gates(gateway: &Gateway, history: &History) {
+    let now = clock::now();
+    for origin in gateway.origins() {
+        let expired = origin.gate().and_then(|gate| gate.take_expired(now));
+        if expired.is_some() {
+            let place = place_of_gate(&origin.settings().name);
+            tracing::info!(place, "override expired");
+            let text = format!("{place}: override expired");
+            history.add(now, ChangedBy::Expiry, vec![text]);
+        }
     }
 }
 

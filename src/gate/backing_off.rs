@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::learning::SharedBackoff;
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
-use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Rate, SavedBackoff, Sent};
+use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, SavedBackoff, Sent};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// How often a gate with waiters looks whether the back-off has changed something.
@@ -15,7 +15,7 @@ const CHANGES: Duration = Duration::from_millis(100);
 pub(super) struct BackingOff {
     settings: config::Backoff,
     backoff: Backoff,
-    /// As in the file.
+    /// What the gate lets through while nothing is lowered.
     limits: GateLimits,
     /// When the places that the log told of last were given back.
     told_kept: Moment,
@@ -54,11 +54,13 @@ impl BackingOff {
         }
     }
 
-    /// Follows another rate, as if it were that of the file.
-    pub(super) fn set_rate(&mut self, rate: Rate, now: Moment) {
-        self.limits.rate = Some(rate);
-        let (limits, most) = (self.settings.limits(), self.limits.max_in_flight);
-        self.backoff.set_limits(limits, Some(rate), most, now);
+    /// Follows other limits, as if they were those of the file: what is lowered stays at its share
+    /// of them.
+    pub(super) fn set_whole(&mut self, whole: &GateLimits, now: Moment) {
+        self.limits = *whole;
+        let (rate, most) = (whole.rate, whole.max_in_flight);
+        self.backoff
+            .set_limits(self.settings.limits(), rate, most, now);
     }
 
     /// What has to be kept of it for the next process.

@@ -95,7 +95,7 @@ impl State {
     /// Which part of its turns the gate may take: less than all while it backs off.
     fn part_of_turns(&self) -> f64 {
         let now = self.gate.limits().rate;
-        let whole = self.whole_rate.or(now);
+        let whole = self.whole().rate.or(now);
         match (now, whole) {
             (Some(now), Some(whole)) => {
                 (now.per_second() / whole.per_second()).clamp(f64::MIN_POSITIVE, 1.0)

@@ -1,6 +1,7 @@
 //! What a gate leaves to the next process, and takes from the one before.
 
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::OriginGate;
@@ -35,8 +36,9 @@ impl OriginGate {
     /// Accepts only requests that have waited in a zone from now on. Those that wait here leave.
     ///
     /// Returns its state at `at`, a moment not long ago. `to_come` are those that still wait in a
-    /// zone.
-    pub fn hand_over(&self, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
+    /// zone. An override ends: the next process follows the file.
+    pub fn hand_over(self: &Arc<Self>, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
+        self.set_override(None);
         let mut state = self.lock();
         state.is_handed_over = true;
         state.leave_pool(clock::now());

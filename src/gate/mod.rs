@@ -16,9 +16,11 @@ mod learning;
 mod learning_link;
 mod line;
 mod outage;
+mod overrides;
 mod place;
 mod places;
 mod room;
+mod settings;
 mod state;
 mod status;
 mod store_key;
@@ -31,7 +33,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::limit::{self, Cost, Full, GateLimits, GatePosition, Moment, Onward, Release, Share};
+use crate::limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Share};
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
@@ -45,6 +47,7 @@ pub use key::KeyAtGate;
 pub use line::{Line, Reserved};
 pub(crate) use outage::Begun;
 pub use outage::GateOutage;
+pub use overrides::{GateOverride, Unfit};
 pub use place::Place;
 use place::Unreported;
 use places::NO_LEASE;
@@ -112,7 +115,8 @@ impl OriginGate {
                 room,
                 grid: None,
                 places: None,
-                whole_rate: limits.rate,
+                file: limits,
+                overridden: None,
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
@@ -127,30 +131,6 @@ impl OriginGate {
             onward: handover::next_onward(),
             lease_end: AtomicU64::new(NO_LEASE),
         }))
-    }
-
-    /// Takes over new settings. Requests that wait get new times, and none is lost.
-    ///
-    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
-    /// ends, and requests that know only the settings before do not begin another one.
-    pub(crate) fn reload(
-        self: &Arc<Self>,
-        origin: &config::Origin,
-        room: Option<Room>,
-        keeps_outage: bool,
-    ) {
-        let limits = origin.gate().unwrap_or(GateLimits::NONE);
-        let mut state = self.lock();
-        let now = clock::now();
-        let mut released = state.release(&self.metrics, now);
-        let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
-        state.set_room(room, now);
-        state.reload(backoff, limits, classes, keeps_outage, now);
-        self.show_outage(&state);
-        released.extend(state.release(&self.metrics, now));
-        drop(state);
-        self.grant(released);
-        self.changes.send_replace(());
     }
 
     /// Rejects all waiters and all later requests.

@@ -6,14 +6,12 @@ use tokio::sync::oneshot;
 use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
+use super::overrides::GateOverride;
 use super::place::Unreported;
 use super::places::SharedPlaces;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
-use crate::config;
-use crate::limit::{
-    self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Rate, Release, Sent, Share,
-};
+use crate::limit::{self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Sent, Share};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// How far ahead of time slots are given out.
@@ -36,8 +34,10 @@ pub(super) struct State {
     pub(super) grid: Option<SharedGrid>,
     /// How it shares its places with other gateways; `None`: it does not.
     pub(super) places: Option<Box<SharedPlaces>>,
-    /// The rate while nothing is lowered.
-    pub(super) whole_rate: Option<Rate>,
+    /// What it lets through while nothing is lowered or overridden.
+    pub(super) file: GateLimits,
+    /// What is not as in the file for a while.
+    pub(super) overridden: Option<Box<GateOverride>>,
     pub(super) blocked: Blocked,
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
@@ -124,29 +124,6 @@ impl State {
         self.room = room;
     }
 
-    pub(super) fn reload(
-        &mut self,
-        backoff: Option<&config::Backoff>,
-        limits: GateLimits,
-        classes: &[Class],
-        keeps_outage: bool,
-        now: Moment,
-    ) {
-        if !keeps_outage {
-            self.version += 1;
-            self.gate.end_outage(now);
-        }
-        self.gate.set_classes(classes);
-        let known = self.backing_off.take();
-        self.gate.set_limits(limits, now);
-        self.whole_rate = limits.rate;
-        self.gate.resume(now);
-        self.backing_off = backoff.map(|backoff| match known {
-            Some(known) => known.reload(backoff, &limits, now),
-            None => BackingOff::new(backoff, &limits, now),
-        });
-    }
-
     /// The limits to show, which in shadow mode are not in force, and what is lowered.
     pub(super) fn shown(&self) -> (GateLimits, Lowered) {
         let limits = *self.gate.limits();
@@ -170,27 +147,6 @@ impl State {
             grid.note(&self.gate, now);
         }
         self.note_places(now);
-    }
-
-    /// Follows the rate in force where gateways share it. `own`: that of this gateway's file.
-    pub(super) fn follow_rate(&mut self, origin: &str, rate: Rate, own: Rate, now: Moment) {
-        if self.whole_rate == Some(rate) {
-            return;
-        }
-        let limits = GateLimits {
-            rate: Some(rate),
-            ..*self.gate.limits()
-        };
-        if let Some(backing_off) = &mut self.backing_off {
-            backing_off.set_rate(rate, now);
-        }
-        self.whole_rate = Some(rate);
-        self.gate.set_limits(limits, now);
-        if rate == own {
-            tracing::info!(origin, in_force = %rate, "all gateways that share the origin have the same rate again");
-        } else {
-            tracing::warn!(origin, %own, in_force = %rate, "another gateway that shares the origin has another rate, from a newer file: that rate is in force here too");
-        }
     }
 
     /// Lets a request pass (`None`) or wait. `since`: when it began to wait, perhaps elsewhere.

@@ -1,6 +1,8 @@
 //! What a gate says of itself.
 
-use super::{BlockedTimes, GateOutage, GateSharing, KeyAtGate, OriginGate, PlaceSharing};
+use super::{
+    BlockedTimes, GateOutage, GateOverride, GateSharing, KeyAtGate, OriginGate, PlaceSharing,
+};
 use crate::limit::{Class, Lowered, Rate};
 use crate::time::clock;
 
@@ -21,6 +23,8 @@ pub struct GateState {
     pub places: Option<PlaceSharing>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
+    /// What is not as in the file for a while.
+    pub overridden: Option<GateOverride>,
     /// What is lower than in the file, and why.
     pub lowered: Lowered,
     /// How long requests have waited for each cause.
@@ -44,6 +48,7 @@ impl OriginGate {
         let (limits, lowered) = state.shown();
         let sharing = state.sharing();
         let places = state.place_sharing();
+        let overridden = state.overridden.as_deref().cloned();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
         let departures = state.gate.departures();
@@ -59,6 +64,7 @@ impl OriginGate {
             sharing,
             places,
             max_in_flight: limits.max_in_flight,
+            overridden,
             lowered,
             blocked,
             outage: self.outage.borrow().clone(),

@@ -160,6 +160,10 @@ impl Origin {
         for server in &self.servers {
             server.retire();
         }
+        // What is not in the file has nothing to differ from.
+        if let Some(gate) = &self.gate {
+            gate.set_override(None);
+        }
     }
 
     /// Returns its gate, if it has one.

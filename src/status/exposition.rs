@@ -112,8 +112,23 @@ fn write_gates(out: &mut String, gateway: &Gateway) {
         "drip_origin_blocked_seconds_total",
         "How long any request waited at the origin's gate, by what the first one waited for.",
     );
+    let mut overrides = Family::gauge(
+        "drip_origin_override",
+        "1 while the origin's gate is not as in the file, by kind: rate, max_in_flight, pause.",
+    );
     for (origin, gate) in &gates {
         let name = ("origin", origin.name.as_str());
+        let other = gate.overridden.as_ref();
+        for (kind, is_on) in [
+            ("rate", other.is_some_and(|it| it.rate.is_some())),
+            (
+                "max_in_flight",
+                other.is_some_and(|it| it.max_in_flight.is_some()),
+            ),
+            ("pause", other.is_some_and(|it| it.is_paused)),
+        ] {
+            overrides.add(&[name, ("kind", kind)], u8::from(is_on));
+        }
         depths.add(&[name], gate.depth);
         for (class, depth) in &gate.classes {
             classes.add(&[name, ("class", &class.name)], depth);
@@ -134,6 +149,7 @@ fn write_gates(out: &mut String, gateway: &Gateway) {
         Some(rates),
         Some(places),
         Some(blocked),
+        Some(overrides),
     ];
     for family in families.into_iter().flatten() {
         out.push_str(&family.text);

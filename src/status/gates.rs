@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::timestamp::timestamp;
 use super::views::{self, FileAndNow, Plain};
 use crate::config::{self, BackoffMode};
-use crate::gate::{BlockedBy, BlockedTimes, GateOutage, GateState, KeyAtGate, OriginGate};
+use crate::gate::{
+    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
+};
 use crate::http::gateway::Gateway;
 use crate::limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 use crate::observe::key_names::KeyNames;
@@ -44,6 +47,24 @@ pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileA
         file: origin.places().map(|most| most.get() as u64),
         now: state.max_in_flight.map(|most| most as u64),
     }
+}
+
+/// The view of an override.
+pub(crate) fn overridden(it: &GateOverride) -> views::GateOverride {
+    views::GateOverride {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        max_in_flight: it.max_in_flight.map(|most| most.get() as u64),
+        pause: it.is_paused,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+        owner: it.owner.as_deref().map(Plain::new),
+    }
+}
+
+/// The gate of an origin, as the log and the history of changes name it.
+pub(crate) fn place(origin: &str) -> String {
+    format!("origins.{origin}")
 }
 
 /// The name of a key at a gate. The empty one is shared by requests whose key there is empty.

@@ -19,6 +19,7 @@ mod fields;
 mod fleet;
 mod gate;
 mod gate_api;
+mod gate_overrides;
 mod handover;
 mod heads;
 mod health;

@@ -4,6 +4,7 @@ mod acting;
 mod cors;
 mod fleet;
 mod gate;
+mod gate_override;
 mod layout;
 mod plans;
 mod room;

@@ -163,6 +163,45 @@ fn a_zone_is_paused_and_resumed_and_gets_another_rate_for_a_while() {
 }
 
 #[test]
+fn an_origin_is_paused_and_gets_other_values_for_a_while() {
+    let gateway = Gateway::start();
+    let file = gateway.folder.path().join("gateway.toml");
+    let (zone, gate) = (
+        "[zones.per_client]",
+        "rate = \"200r/s\"\nmax_in_flight = 24\n",
+    );
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace(zone, &format!("{gate}{zone}"))).unwrap();
+    let address = format!("127.0.0.1:{}", gateway.ports[1]);
+    let mut pty = Pty::top(&address, (160, 48));
+    pty.wait_for(&["connected", "> per_client", "rate 200r/s"]);
+    pty.press("m");
+    pty.wait_for(&["select an origin first"]);
+    pty.press("\t\t\tp\r");
+    pty.wait_for(&["origin app", "No request of app leaves for 10m"]);
+    pty.press("y");
+    pty.wait_for(&["Pause: done", "not as in the file: paused"]);
+    pty.press("py");
+    pty.wait_for(&["Resume: done"]);
+    pty.press("r250r/s 1h\r");
+    pty.wait_for(&["The gate of app gets 250r/s for 1h."]);
+    pty.press("y");
+    pty.wait_for(&[
+        "Set the rate: done",
+        "rate 250r/s",
+        "not as in the file: 250r/s",
+    ]);
+    pty.press("m30\ry");
+    pty.wait_for(&["Set the places: done", "30 (file: 24)", "30 places"]);
+    pty.press("d");
+    pty.wait_for(&["a gate has no dry run"]);
+    pty.press("uy");
+    pty.wait_for(&["Undo: done"]);
+    pty.press("q");
+    assert!(pty.ended().success());
+}
+
+#[test]
 fn a_key_is_forgotten_with_who_waits() {
     let gateway = Gateway::start();
     let address = format!("127.0.0.1:{}", gateway.ports[1]);

@@ -2,6 +2,7 @@
 
 pub(super) mod config;
 mod fleet;
+mod gates;
 mod headline;
 mod keys;
 pub(super) mod maintenance;
@@ -43,6 +44,10 @@ pub(super) fn routes(app: &mut ServiceConfig) {
             .route(web::delete().to(maintenance::end))
             .default_service(web::to(async || reply::not_allowed("PUT, DELETE")))
     };
+    let of_gate = web::resource("/api/origins/{origin}/override")
+        .route(web::put().to(gates::set))
+        .route(web::delete().to(gates::end))
+        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
     let of_room = web::resource("/api/rooms/{origin}/override")
         .route(web::put().to(rooms::set))
         .route(web::delete().to(rooms::end))
@@ -70,6 +75,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(maintained("/api/maintenance"))
         .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
+        .service(of_gate)
         .service(of_room)
         .service(word)
         .service(call)

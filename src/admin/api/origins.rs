@@ -159,6 +159,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
         classes: gates::classes(&state.classes),
         rejections: gates::rejections(gate),
         blocked_seconds: gates::blocked_seconds(&state.blocked),
+        overridden: state.overridden.as_ref().map(gates::overridden),
         backing_off: gates::backing_off(settings, &state.lowered, now),
         outage: gates::outage(settings, state.outage.as_ref(), now),
         deepest: deepest.collect(),

@@ -111,6 +111,13 @@ export function actOnRoutes(name, maintenance) {
   else open(`Route ${visible(name)}`, { route: name, maintenance });
 }
 
+/** Opens the dialog for the gate of an origin. */
+export function actOnGate(origin, first) {
+  const { rate, max_in_flight } = known.origins.find(({ name }) => name === origin)?.gate ?? {};
+  const { override } = last()?.gates.get(origin) ?? {};
+  open(`Gate of ${visible(origin)}`, { gate: origin, rate: rate?.file, places: max_in_flight?.file, override }, first, override?.rate ?? rate?.file ?? "");
+}
+
 /** Opens the dialog for the waiting room of an origin. */
 export function actOnRoom(origin, first) {
   const { override, word } = last()?.origin.get(origin)?.room ?? {};

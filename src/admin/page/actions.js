@@ -94,6 +94,49 @@ function maintenances(path, who, maintenance) {
   return maintenance ? [undo, set] : [set];
 }
 
+/** Acts at the gate of an origin: `who` is the origin. */
+function gateActs(path, who, rate, places, override) {
+  const put = (body) => (fields) => ({ method: "PUT", path, body: { ...body(fields), for: fields.span } });
+  const instead = (file) => (file ? ` instead of ${visible(String(file))}` : "");
+  const acts = [
+    {
+      id: "rate",
+      label: "Temporary rate",
+      verb: "Set the rate",
+      hasRate: true,
+      isTimed: true,
+      will: ({ rate: to, words }) => `The gate of ${who} lets ${to || "the rate above"} through${instead(rate)} for ${words}. ${BACK}`,
+      request: put((fields) => ({ rate: fields.rate })),
+    },
+    {
+      id: "places",
+      label: "Temporary max_in_flight",
+      verb: "Set the places",
+      field: { label: "Requests at once", value: String(places ?? "") },
+      isTimed: true,
+      will: ({ text, words }) => `At most ${text || "so many"} requests are at ${who} at once${instead(places)} for ${words}. ${BACK}`,
+      request: put(({ text }) => ({ max_in_flight: Number(text) })),
+    },
+    {
+      id: "pause",
+      label: "Pause",
+      verb: "Pause",
+      isHarsh: true,
+      isTimed: true,
+      will: ({ words }) => `No request leaves to ${who} for ${words}: requests wait at its gate, and are rejected where the queue is full or the wait too long. ${BACK}`,
+      request: put(() => ({ pause: true })),
+    },
+  ];
+  const undo = {
+    id: "undo",
+    label: override?.pause ? "Resume: follow the file again" : "Undo: follow the file again",
+    verb: override?.pause ? "Resume" : "Undo",
+    will: () => `What differs from the file at the gate of ${who} ends now.`,
+    request: () => ({ method: "DELETE", path }),
+  };
+  return override ? [undo, ...acts] : acts;
+}
+
 /** Acts in the waiting room of an origin: `who` is the origin. */
 function roomActs(path, who, { override, word }) {
   const put = (body) => (fields) => ({ method: "PUT", path: `${path}/override`, body: { ...body(fields), for: fields.span } });
@@ -179,13 +222,14 @@ const RELOAD = {
 };
 
 /**
- * The actions for `{gateway}`, `{routes}`, `{route}`, `{room}`, `{zone}` or `{zone, key}`, each
+ * The actions for `{gateway}`, `{routes}`, `{route}`, `{gate}`, `{room}`, `{zone}` or `{zone, key}`, each
  * {id, label, verb, will(fields), request(fields)}.
  */
-export function actionsOf({ gateway, routes, route, maintenance, room, word, zone, key, rate, override }) {
+export function actionsOf({ gateway, routes, route, maintenance, gate, places, room, word, zone, key, rate, override }) {
   if (gateway) return [RELOAD];
   if (routes) return maintenances("api/maintenance", "all routes", maintenance);
   if (route !== undefined) return maintenances(`api/routes/${encodeURIComponent(route)}/maintenance`, visible(route), maintenance);
+  if (gate !== undefined) return gateActs(`api/origins/${encodeURIComponent(gate)}/override`, visible(gate), rate, places, override);
   if (room !== undefined) return roomActs(`api/rooms/${encodeURIComponent(room)}`, visible(room), { override, word });
   const path = `api/zones/${encodeURIComponent(zone)}`;
   if (key === undefined) {

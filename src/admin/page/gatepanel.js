@@ -1,6 +1,8 @@
 // The panel of an origin's gate: what waits there, and why.
 
+import { actOnGate } from "./act.js";
 import { gateSettings, partOf, placesOf, rateOf, whyLess } from "./gates.js";
+import { overrideLine, showGateOverride } from "./overrides.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
 import { axisSeconds, clone, code, count, make, pace, percent, planMark, say, seconds, setText, showPlan, stats, visible, whole } from "./text.js";
@@ -51,6 +53,9 @@ export class GatePanel {
     const part = (what) => this.root.querySelector(what);
     [this.less, this.settings, this.rejected, this.keys, this.history] = [".less", ".settings", ".rejected", ".shares", "details"].map(part);
     this.stats = stats(part(".stats"), ["waiting", "wait p99", "sent", "rejected"]);
+    this.override = overrideLine(() => actOnGate(name, "undo"));
+    this.settings.before(this.override);
+    part(".act").addEventListener("click", () => actOnGate(name));
     this.plots = plotsOf(name);
     part(".plots").append(...this.plots.map((plot) => plot.root));
     this.history.open = (last()?.gates.size ?? 0) <= FEW && innerWidth >= 620;
@@ -66,6 +71,7 @@ export class GatePanel {
     this.less.hidden = !(gate.outage || gate.backing_off);
     if (gate.outage) say(this.less, { bold: "The origin is down" }, `: ${waitFor(gate.depth)} for it, up to ${gate.outage.hold} (${gate.outage.error})`);
     else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All places are back" : gate.backing_off.grows ? "Growing back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
+    showGateOverride(this.override, gate.override, settings);
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
     this.rejected.hidden = reasons.length === 0;
     say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));

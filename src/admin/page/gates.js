@@ -34,6 +34,10 @@ const fileRate = (gate) => gateSettings(gate.name)?.rate.file ?? pace(gate.rate.
 /** The rate now, and that of the file if it is another; null without one. */
 export function rateOf(gate) {
   if (gate.rate.now === null) return null;
+  if (gate.override?.rate) {
+    const whole = { bold: gate.override.rate };
+    return gate.backing_off && !gate.backing_off.shadow ? [{ bold: pace(gate.rate.now) }, " of ", whole] : [whole];
+  }
   if (gate.backing_off?.shadow) return [{ bold: fileRate(gate) }];
   const file = { bold: fileRate(gate) };
   return gate.rate.file !== null && gate.rate.now < gate.rate.file ? [{ bold: pace(gate.rate.now) }, " of ", file] : [file];

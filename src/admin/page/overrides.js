@@ -1,7 +1,7 @@
-// What differs from the file for a zone, a key or a waiting room, and until when.
+// What differs from the file for a zone, a key, a gate or a waiting room, and until when.
 
 import { last } from "./state.js";
-import { clock, make, say, seconds, visible } from "./text.js";
+import { clock, count, make, say, seconds, visible } from "./text.js";
 
 /** What an override changes, such as `rate 20r/s instead of 10r/s`. */
 function whatDiffers(override, fileRate) {
@@ -40,6 +40,20 @@ function whatDiffersInRoom(override, { sessions, admit }) {
   ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
 }
 
+/** What an override of a gate changes, such as `rate 20r/s instead of 10r/s`. */
+function whatDiffersAtGate(override, settings) {
+  const instead = (file) => (file ? ` instead of ${visible(String(file))}` : "");
+  return [
+    override.pause && ["paused: no request leaves"],
+    override.rate !== null && ["rate ", { bold: override.rate }, instead(settings?.rate.file)],
+    override.max_in_flight !== null && ["max_in_flight ", { bold: count(override.max_in_flight) }, instead(settings?.max_in_flight.file)],
+  ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
+}
+
+export function showGateOverride(line, override, settings) {
+  showLine(line, override, () => whatDiffersAtGate(override, settings));
+}
+
 export function showRoomOverride(line, override, room) {
   showLine(line, override, () => whatDiffersInRoom(override, room));
 }
@@ -54,5 +68,6 @@ function showLine(line, override, what) {
   const until = Date.parse(override.until) / 1000;
   const left = Math.max(0, until - (last()?.time ?? until));
   const end = `, until ${clock(until)} (${left >= 90 ? `${Math.round(left / 60)} min` : seconds(Math.round(left))} left), by `;
-  say(line.firstElementChild, { bold: "Not as in the file" }, ": ", ...what(), end, { code: override.by }, ".");
+  const owner = override.owner ? `, renewed by ${visible(override.owner)}` : "";
+  say(line.firstElementChild, { bold: "Not as in the file" }, ": ", ...what(), end, { code: override.by }, `${owner}.`);
 }

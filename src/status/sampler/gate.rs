@@ -57,6 +57,7 @@ impl Gates {
             wait_p99: waits.quantile(0.99).map(seconds),
             left,
             left_after,
+            overridden: state.overridden.as_ref().map(gates::overridden),
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
             refused: state.sharing.as_ref().and_then(|sharing| {

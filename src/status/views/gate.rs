@@ -29,6 +29,9 @@ pub struct Gate {
     pub rejections: BTreeMap<Plain, u64>,
     /// How long any request has waited, by what the first one waited for.
     pub blocked_seconds: BTreeMap<Plain, f64>,
+    /// What is not as in the file for a while.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<GateOverride>,
     /// Why it lets less through than the file says; `None` if it does not.
     pub backing_off: Option<BackingOff>,
     /// The present outage; `None` if the origin can be reached, or nobody waits for it.
@@ -52,6 +55,26 @@ pub struct Sharing {
     pub reason: Option<Plain>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Plain>,
+}
+
+/// Values of a gate in place of those of the file, until they expire or the gateway restarts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateOverride {
+    /// `None`: the rate of the file.
+    pub rate: Option<Plain>,
+    /// `None`: as in the file.
+    pub max_in_flight: Option<u64>,
+    /// No request leaves.
+    pub pause: bool,
+    /// When it was set, and when it ends; in UTC.
+    pub since: Plain,
+    pub until: Plain,
+    /// Who set it: the name of a token, or the address of the admin port's client.
+    pub by: Plain,
+    /// Who renews it; left out if nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Plain>,
 }
 
 /// The store answers, but refuses what a gate asks for: the gate goes on alone.
@@ -153,6 +176,9 @@ pub struct GateSample {
     pub left: u64,
     /// How long half of these had waited at most, in seconds.
     pub left_after: Option<f64>,
+    /// What is not as in the file for a while.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<GateOverride>,
     pub backing_off: Option<BackingOff>,
     pub outage: Option<GateOutage>,
     /// What the store refuses it; left out if nothing.

@@ -2,6 +2,8 @@
 //!
 //! The words are those of the live page.
 
+use std::num::NonZeroU32;
+
 use awc::http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
@@ -14,7 +16,12 @@ use crate::status::views::Plain;
 pub(super) enum Target {
     Gateway,
     Zone(Plain),
-    Key { zone: Plain, key: Plain },
+    Key {
+        zone: Plain,
+        key: Plain,
+    },
+    /// The gate of an origin.
+    Origin(Plain),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +45,8 @@ pub(super) enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Override {
     Rate(Rate),
+    /// `max_in_flight` of an origin.
+    Places(NonZeroU32),
     Pause,
     DryRun(bool),
 }
@@ -58,6 +67,7 @@ impl Target {
             Self::Gateway => "the gateway".to_owned(),
             Self::Zone(zone) => format!("zone {zone}"),
             Self::Key { zone, key } => format!("key {key} in {zone}"),
+            Self::Origin(origin) => format!("origin {origin}"),
         }
     }
 
@@ -65,7 +75,7 @@ impl Target {
     fn all(&self) -> String {
         match self {
             Self::Gateway => self.name(),
-            Self::Zone(zone) => zone.to_string(),
+            Self::Zone(name) | Self::Origin(name) => name.to_string(),
             Self::Key { .. } => "this key".to_owned(),
         }
     }
@@ -76,6 +86,7 @@ impl Target {
             Self::Gateway => "/api".to_owned(),
             Self::Zone(zone) => format!("/api/zones/{}", part(zone)),
             Self::Key { zone, key } => format!("/api/zones/{}/keys/{}", part(zone), part(key)),
+            Self::Origin(origin) => format!("/api/origins/{}", part(origin)),
         }
     }
 }
@@ -86,6 +97,7 @@ impl Change {
         match self {
             Self::Override { what, .. } => match what {
                 Override::Rate(_) => "Set the rate",
+                Override::Places(_) => "Set the places",
                 Override::Pause => "Pause",
                 Override::DryRun(true) => "Start the dry run",
                 Override::DryRun(false) => "End the dry run",
@@ -107,9 +119,13 @@ impl Change {
                     Override::Rate(rate) => {
                         let each = match target {
                             Target::Key { .. } => "This key".to_owned(),
+                            Target::Origin(origin) => format!("The gate of {origin}"),
                             _ => format!("Each key of {all}"),
                         };
                         format!("{each} gets {rate} for {span}.")
+                    }
+                    Override::Places(most) => {
+                        format!("At most {most} requests are at {all} at once for {span}.")
                     }
                     Override::Pause => format!(
                         "No request of {all} leaves for {span}: requests wait, and are rejected where a queue is full."
@@ -144,6 +160,7 @@ impl Change {
             Self::Override { what, span } => {
                 let body = match what {
                     Override::Rate(rate) => json!({"rate": rate.to_string(), "for": span}),
+                    Override::Places(most) => json!({"max_in_flight": most.get(), "for": span}),
                     Override::Pause => json!({"pause": true, "for": span}),
                     Override::DryRun(on) => json!({"dry_run": on, "for": span}),
                 };
@@ -209,6 +226,20 @@ mod tests {
                 Change::Forget { rejecting: true },
                 "DELETE",
                 "/api/zones/z/keys/2001%3Adb8%3A%3A1%2F48?drop=true",
+                None,
+            ),
+            (
+                Target::Origin(Plain::new("my app")),
+                timed(Override::Places(NonZeroU32::MIN)),
+                "PUT",
+                "/api/origins/my%20app/override",
+                Some(r#"{"for":"10m","max_in_flight":1}"#),
+            ),
+            (
+                Target::Origin(Plain::new("my app")),
+                Change::Undo { paused: false },
+                "DELETE",
+                "/api/origins/my%20app/override",
                 None,
             ),
             (Target::Gateway, Change::Reload, "POST", "/api/reload", None),

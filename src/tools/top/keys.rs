@@ -15,6 +15,7 @@ pub(super) enum Action {
     /// Pause the selected zone or key, or end its pause.
     Pause,
     Rate,
+    Places,
     DryRun,
     Enforce,
     Undo,
@@ -25,7 +26,7 @@ pub(super) enum Action {
 }
 
 /// Keys and their descriptions, in the order that the help shows them.
-pub(super) const HELP: [(&str, &str); 14] = [
+pub(super) const HELP: [(&str, &str); 15] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("↑ ↓, k j", "select a zone, or scroll keys and origins"),
     ("Tab, Shift-Tab", "the next panel, the one before"),
@@ -33,9 +34,10 @@ pub(super) const HELP: [(&str, &str); 14] = [
     ("Space", "keep what is shown; the gateway goes on"),
     (
         "p",
-        "pause the zone, or the key in the panel of keys; resume",
+        "pause the zone, or the first key or origin listed; resume",
     ),
     ("r", "give it another rate for a while"),
+    ("m", "give the origin another max_in_flight for a while"),
     ("d, D", "dry run on, off, for a while"),
     ("u", "undo what is not as in the file"),
     ("f", "forget the key"),
@@ -62,6 +64,7 @@ pub(super) fn action(key: KeyEvent) -> Option<Action> {
         KeyCode::Char(' ') => Action::Freeze,
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('r') => Action::Rate,
+        KeyCode::Char('m') => Action::Places,
         KeyCode::Char('d') => Action::DryRun,
         KeyCode::Char('D') => Action::Enforce,
         KeyCode::Char('u') => Action::Undo,
@@ -91,6 +94,7 @@ mod tests {
             (KeyCode::Char(' '), Some(Action::Freeze)),
             (KeyCode::Char('p'), Some(Action::Pause)),
             (KeyCode::Char('r'), Some(Action::Rate)),
+            (KeyCode::Char('m'), Some(Action::Places)),
             (KeyCode::Char('R'), Some(Action::Reload)),
             (KeyCode::Char('d'), Some(Action::DryRun)),
             (KeyCode::Char('D'), Some(Action::Enforce)),

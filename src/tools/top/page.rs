@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::change::{Change, Override, Request, Target};
 use super::keys::Action;
-use super::model::{Model, Sort};
+use super::model::{Model, OriginLine, Sort};
 use super::question::{Next, Question, Wants};
 use crate::status::views::Plain;
 use crate::status::views::Zone;
@@ -83,6 +83,7 @@ impl Page {
             }
             Action::Pause
             | Action::Rate
+            | Action::Places
             | Action::DryRun
             | Action::Enforce
             | Action::Undo
@@ -101,12 +102,20 @@ impl Page {
         let typing = |what| Question::typing(target.clone(), Wants::Span(what));
         let asking = |change| Question::asking(target.clone(), change);
         let is_key = matches!(target, Target::Key { .. });
+        let is_origin = matches!(target, Target::Origin(_));
         Ok(match action {
-            Action::Pause if self.is_paused_zone(&target, model) => {
+            Action::DryRun | Action::Enforce if is_origin => {
+                return Err("a gate has no dry run");
+            }
+            Action::Places if !is_origin => {
+                return Err("select an origin first: Tab to the panel of origins");
+            }
+            Action::Pause if self.is_paused(&target, model) => {
                 asking(Change::Undo { paused: true })
             }
             Action::Pause => typing(Override::Pause),
             Action::Rate => Question::typing(target.clone(), Wants::Rate),
+            Action::Places => Question::typing(target.clone(), Wants::Places),
             Action::DryRun => typing(Override::DryRun(true)),
             Action::Enforce => typing(Override::DryRun(false)),
             Action::Forget | Action::ForgetAndReject if !is_key => {
@@ -118,9 +127,12 @@ impl Page {
         })
     }
 
-    /// What is selected: in the panel of keys its first line, elsewhere the zone.
+    /// What is selected: in the panels of keys and of origins their first line, elsewhere the zone.
     fn target(&self, model: &Model) -> Result<Target, &'static str> {
         let shown = self.shown(model);
+        if self.panel == Panel::Origins {
+            return self.origin(shown);
+        }
         if self.panel != Panel::Keys {
             let zones = shown.zones();
             let zone = zones.get(self.selected(zones)).ok_or("there is no zone")?;
@@ -137,13 +149,38 @@ impl Page {
         Ok(Target::Key { zone, key })
     }
 
-    fn is_paused_zone(&self, target: &Target, model: &Model) -> bool {
-        let Target::Zone(zone) = target else {
+    /// The origin that the first line of the panel is about.
+    fn origin(&self, shown: &Model) -> Result<Target, &'static str> {
+        let lines = shown.origin_lines();
+        let first = self.scroll.min(lines.len().saturating_sub(1));
+        let mut above = lines.iter().take(first + 1).rev();
+        let origin = above.find_map(|line| match line {
+            OriginLine::Origin(origin) => Some(*origin),
+            _ => None,
+        });
+        let origin = origin.ok_or("there is no origin")?;
+        if origin.gate.is_none() {
+            return Err("the origin has no gate: give it rate or max_in_flight in the file");
+        }
+        Ok(Target::Origin(origin.name.clone()))
+    }
+
+    fn is_paused(&self, target: &Target, model: &Model) -> bool {
+        let Some(now) = self.shown(model).now() else {
             return false;
         };
-        let sample = self.shown(model).now();
-        let overridden = sample.and_then(|now| now.zone(zone)?.overridden.as_ref());
-        overridden.is_some_and(|it| it.pause)
+        match target {
+            Target::Zone(zone) => {
+                let overridden = now.zone(zone).and_then(|it| it.overridden.as_ref());
+                overridden.is_some_and(|it| it.pause)
+            }
+            Target::Origin(origin) => {
+                let gate = now.origin(origin).and_then(|it| it.gate.as_ref());
+                let overridden = gate.and_then(|it| it.overridden.as_ref());
+                overridden.is_some_and(|it| it.pause)
+            }
+            Target::Gateway | Target::Key { .. } => false,
+        }
     }
 
     /// Passes a key to the open question. Returns what is to be sent, if it was answered with yes.

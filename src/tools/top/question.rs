@@ -37,6 +37,8 @@ pub(super) enum State {
 pub(super) enum Wants {
     /// A rate, and how long.
     Rate,
+    /// Requests at an origin at once, and how long.
+    Places,
     /// How long.
     Span(Override),
 }
@@ -61,7 +63,7 @@ impl Question {
     /// Asks for the numbers of an override first.
     pub(super) fn typing(target: Target, wants: Wants) -> Self {
         let text = match wants {
-            Wants::Rate => String::new(),
+            Wants::Rate | Wants::Places => String::new(),
             Wants::Span(_) => SPAN.to_owned(),
         };
         let wrong = None;
@@ -113,14 +115,18 @@ fn read(wants: &Wants, text: &str) -> Result<Change, String> {
             let wrong = |error| format!("the rate is {rate:?}: {error}");
             Override::Rate(rate.parse::<Rate>().map_err(wrong)?)
         }
+        Wants::Places => {
+            let places = words.next().and_then(|places| places.parse().ok());
+            Override::Places(places.ok_or("type how many requests at once, such as 24")?)
+        }
     };
     let span = words.next().unwrap_or(SPAN);
     // The admin port knows the bounds.
     if parse_duration(span).is_none() || words.next().is_some() {
-        let whole = if matches!(wants, Wants::Rate) {
-            "20r/s 10m"
-        } else {
-            "10m"
+        let whole = match wants {
+            Wants::Rate => "20r/s 10m",
+            Wants::Places => "24 10m",
+            Wants::Span(_) => "10m",
         };
         return Err(format!(
             "type how long as a number with a unit, such as {whole}"
@@ -158,6 +164,7 @@ mod tests {
     fn what_is_typed_and_answered_becomes_a_request() {
         let pause = || Question::typing(zone(), Wants::Span(Override::Pause));
         let rate = || Question::typing(zone(), Wants::Rate);
+        let places = || Question::typing(zone(), Wants::Places);
         let undo = || Question::asking(zone(), Change::Undo { paused: false });
         let body = |rest: &str| Some(format!("{{\"for\":{rest}}}"));
         for (mut question, keys, expected) in [
@@ -168,6 +175,11 @@ mod tests {
                 rate(),
                 " 20r/s  1h \nY",
                 Some(body("\"1h\",\"rate\":\"20r/s\"")),
+            ),
+            (
+                places(),
+                "24\ny",
+                Some(body("\"10m\",\"max_in_flight\":24")),
             ),
             (undo(), "y", Some(None)),
             (undo(), "n", None),
@@ -204,6 +216,8 @@ mod tests {
         assert_eq!(wrong(&Wants::Rate, "\n"), "type a rate such as 20r/s");
         assert!(wrong(&Wants::Rate, "20 a day\n").starts_with("the rate is \"20\""));
         assert!(wrong(&Wants::Rate, "20r/s soon\n").ends_with("20r/s 10m"));
+        assert!(wrong(&Wants::Places, "0\n").ends_with("such as 24"));
+        assert!(wrong(&Wants::Places, "24 soon\n").ends_with("24 10m"));
         assert!(wrong(&span, " 5m\n").ends_with("such as 10m"));
         let mut question = Question::asking(zone(), Change::Reload);
         assert_eq!(press(&mut question, "xsp\n "), Next::Open);

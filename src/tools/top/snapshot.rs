@@ -130,6 +130,7 @@ fn gates(model: &Model) -> Vec<String> {
     let titles = "gate, rate, in flight, waiting, p99, rej/s, backs off";
     let mut rows = vec![heading(titles)];
     let mut deepest = vec![heading("gate, waiting, part, plan, key")];
+    let mut overridden = Vec::new();
     for origin in model.origins() {
         let Some(gate) = model.gate(origin) else {
             continue;
@@ -147,6 +148,10 @@ fn gates(model: &Model) -> Vec<String> {
             gate.rejected().to_string(),
             gate.backing_off().unwrap_or("no".to_owned()),
         ]);
+        overridden.extend(gate.overridden().map(|it| {
+            let told = overridden::of_gate(it);
+            format!("{}: {told}", origin.name)
+        }));
         deepest.extend(gate.keys().iter().map(|key| {
             vec![
                 origin.name.to_string(),
@@ -162,6 +167,7 @@ fn gates(model: &Model) -> Vec<String> {
     }
     let mut lines = vec![String::new()];
     lines.extend(columns(&rows, &[0, 1, 6]));
+    lines.extend(overridden);
     lines.extend(keys(deepest));
     lines
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, of_class, sum};
 use super::super::words::{listed, pace, part, percent, seconds, sentence, waiting, whole};
+use crate::limit::Rate;
 use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
 
 /// The store answers, and refuses what the gate asks for.
@@ -119,13 +120,18 @@ fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     recent.lately(origin, |it| grows(it).unwrap_or_default().into()) > 0
 }
 
-/// What a gate lets through less than the file says.
+/// What a gate lets through less than the file says, or what is in its place.
 fn less(gate: &GateSample) -> Vec<String> {
-    let rate = match (gate.rate.now, gate.rate.file) {
+    let other = gate.overridden.as_ref();
+    let rate = other.and_then(|it| it.rate.as_ref()?.as_str().parse::<Rate>().ok());
+    let whole_rate = rate.map(Rate::per_second).or(gate.rate.file);
+    let places = other.and_then(|it| it.max_in_flight);
+    let whole_places = places.or(gate.max_in_flight.file);
+    let rate = match (gate.rate.now, whole_rate) {
         (Some(now), Some(file)) if now < file => Some(format!("{} of {}", pace(now), pace(file))),
         _ => None,
     };
-    let places = match (gate.max_in_flight.now, gate.max_in_flight.file) {
+    let places = match (gate.max_in_flight.now, whole_places) {
         (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} places")),
         _ => None,
     };
@@ -194,6 +200,11 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     })
 }
 
+/// Whether an operator has paused the gate.
+fn is_paused(gate: &GateSample) -> bool {
+    gate.overridden.as_ref().is_some_and(|it| it.pause)
+}
+
 pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let name = &origin.name;
@@ -219,6 +230,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     });
     let more = binding(recent, origin, gate);
     let remedy = match reason {
+        _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
         "outage" => "Bring the origin back. More rate would not help.".to_owned(),
         "queue" => format!(
             "A client sends more than its share. If the origin can do more, raise its {more}."
@@ -271,7 +283,7 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
 
 pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
-    if gate.outage.is_some() {
+    if gate.outage.is_some() || is_paused(gate) {
         return None;
     }
     let name = &origin.name;

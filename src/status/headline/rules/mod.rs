@@ -5,6 +5,7 @@
 //! more rate.
 
 mod advice;
+mod gate_overrides;
 mod gates;
 mod leaving;
 mod maintenance;
@@ -16,6 +17,7 @@ mod shared_key;
 mod untrusted_proxy;
 mod zones;
 
+use self::gate_overrides::{overridden_gate, paused_gate};
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::leaving::{leaving, leaving_gate, leaving_origin};
 use self::maintenance::maintenance;
@@ -58,6 +60,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             failing,
             errors,
             server_out,
+            paused_gate,
             backing_off,
             leaving_origin,
             leaving_gate,
@@ -68,6 +71,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             turns_lost,
             long_wait,
             polls,
+            overridden_gate,
             overridden_room,
         ];
         found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));

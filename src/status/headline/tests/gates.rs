@@ -1,7 +1,7 @@
 //! Gates hold, back off, reject and let requests wait.
 
 use super::*;
-use crate::status::views::{BackingOff, FileAndNow, GateKeySample, GateOutage};
+use crate::status::views::{BackingOff, FileAndNow, GateKeySample, GateOutage, GateOverride};
 
 /// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
 fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
@@ -40,7 +40,89 @@ fn recovering(it: &mut Sample, rejections: u64) {
     }
 }
 
+/// A gate of the file's 100r/s at which so many wait, with this override.
+fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride)) {
+    let mut other = GateOverride {
+        until: "2026-12-01T15:00:00Z".into(),
+        by: "ops".into(),
+        ..GateOverride::default()
+    };
+    change(&mut other);
+    it.origins[0].gate = Some(GateSample {
+        depth,
+        rate: FileAndNow {
+            file: Some(100.0),
+            now: Some(100.0),
+        },
+        overridden: Some(other),
+        ..GateSample::default()
+    });
+}
+
 const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| {
+            overridden(it, 12, |other| other.pause = true);
+        },
+        cause: "paused",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "The gate of api is paused",
+            "ops paused it until 2026-12-01T15:00:00Z; 12 requests wait.",
+            "undoing the override",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            overridden(it, 0, |other| {
+                other.rate = Some("20r/s".into());
+                other.max_in_flight = Some(1);
+            });
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "The gate of api is not as in the file",
+            "ts rate is 20r/s and it has 1 place, until 2026-12-01T15:00:00Z, set by ops.",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            overridden(it, 0, |other| {
+                other.rate = Some("20r/s".into());
+                other.owner = Some("drip find".into());
+            });
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("api"),
+        says: &["ts rate is 20r/s, drip find renews it, set by ops."],
+        says_not: &["write its numbers"],
+    },
+    Situation {
+        change: |it| {
+            overridden(it, 3, |other| other.rate = Some("200r/s".into()));
+            let gate = it.origins[0].gate.as_mut().expect("a gate");
+            gate.rate.now = Some(120.0);
+            gate.backing_off = Some(BackingOff {
+                text: "12 of 40 answers were trouble".into(),
+                reason: "trouble".into(),
+                ..BackingOff::default()
+            });
+        },
+        cause: "backing_off",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "120 a second of 200 a second",
+            "Also: The gate of api is not as in the file",
+        ],
+        says_not: &["write its numbers"],
+    },
     Situation {
         change: |it| {
             it.origins[0].healthy = 0;

@@ -1,7 +1,7 @@
 use super::Model;
 use crate::status::views::{
-    Gate, GateKey, GateSample, Origin, OriginSample, Plain, RoomSample, Sample, Server, Shared,
-    SharedAnswers,
+    Gate, GateKey, GateOverride, GateSample, Origin, OriginSample, Plain, RoomSample, Sample,
+    Server, Shared, SharedAnswers,
 };
 
 /// How many of a gate's deepest keys are shown.
@@ -170,6 +170,9 @@ impl<'a> GateNow<'a> {
 
     /// The rate now, and that of the file if it is another; `None` without one.
     pub(in crate::tools::top) fn rate(&self) -> Option<String> {
+        if let Some(rate) = self.overridden().and_then(|it| it.rate.as_ref()) {
+            return Some(rate.to_string());
+        }
         let file = self.gate.rate.file.as_ref()?;
         let now = self.second.and_then(|second| second.rate.now);
         let of_file = self.second.and_then(|second| second.rate.file);
@@ -185,9 +188,17 @@ impl<'a> GateNow<'a> {
     pub(in crate::tools::top) fn places(&self) -> Option<String> {
         let now = self.gate.max_in_flight.now;
         Some(match (now, self.gate.max_in_flight.file) {
-            (Some(now), Some(file)) if now < file => format!("{now} (file: {file})"),
+            (Some(now), Some(file)) if now != file => format!("{now} (file: {file})"),
             (now, file) => file.or(now)?.to_string(),
         })
+    }
+
+    /// What is not as in the file for a while.
+    pub(in crate::tools::top) fn overridden(&self) -> Option<&'a GateOverride> {
+        let now = self
+            .second
+            .map_or(&self.gate.overridden, |it| &it.overridden);
+        now.as_ref()
     }
 
     /// Why it lets less through than the file says.
@@ -221,7 +232,8 @@ impl<'a> GateNow<'a> {
 
     fn is_limited(&self) -> bool {
         let gate = self.gate;
-        gate.rate.file.is_some() || gate.backing_off.is_some() || gate.outage.is_some()
+        let is_special = gate.backing_off.is_some() || gate.outage.is_some();
+        gate.rate.file.is_some() || is_special || self.overridden().is_some()
     }
 }
 

@@ -7,6 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::View;
 use super::numbers::wait;
+use super::overridden;
 use super::room;
 use super::shared;
 use super::trouble::{latency, of_server};
@@ -75,13 +76,19 @@ fn waiting(view: &View, gate: GateNow) -> Line<'static> {
 
 fn limits(view: &View, gate: GateNow) -> Line<'static> {
     let rate = gate.rate().map(|rate| format!("rate {rate}"));
-    let places = gate.gate.backing_off.as_ref().and(gate.places());
+    let is_lower = gate.gate.backing_off.is_some() || gate.overridden().is_some();
+    let places = gate.places().filter(|_| is_lower);
     let places = places.map(|places| format!("places {places}"));
     let parts: Vec<String> = rate.into_iter().chain(places).collect();
     let mut spans = vec![Span::raw(format!("  {}", parts.join(", ")))];
     if let Some(down) = gate.outage() {
         let apart = if parts.is_empty() { "" } else { "; " };
         spans.push(Span::styled(format!("{apart}{down}"), view.paint.bad()));
+    }
+    if let Some(it) = gate.overridden() {
+        let apart = if parts.is_empty() { "" } else { "; " };
+        let told = overridden::of_gate(it);
+        spans.push(Span::styled(format!("{apart}{told}"), view.paint.bad()));
     }
     if let Some(why) = gate.backing_off() {
         spans.push(Span::styled(

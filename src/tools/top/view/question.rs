@@ -13,6 +13,7 @@ pub(super) fn draw(view: &View, question: &Question, frame: &mut Frame, area: Re
         State::Typing { wants, text, wrong } => {
             let asks = match wants {
                 Wants::Rate => "Which rate, and for how long? Such as 20r/s 10m",
+                Wants::Places => "How many requests at once, and for how long? Such as 24 10m",
                 Wants::Span(_) => "For how long? Such as 30s, 10m, 2h",
             };
             let wrong = wrong.as_deref().unwrap_or_default();
