@@ -16,6 +16,7 @@
 //! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
+//! - [`find`]: the experiment that finds the highest rate at which an origin keeps its objective.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
 //! - [`Lease`] keeps places of a key that were taken ahead from a store.
 //! - [`StoppableClock`] pauses what runs on it.
@@ -34,6 +35,7 @@ mod cost;
 mod duration;
 mod external_schedule;
 mod fair_queue;
+pub mod find;
 mod gate;
 mod growth;
 mod heavy_hitters;

@@ -1,0 +1,225 @@
+//! Answers, counted in blocks of a second by when their requests were sent.
+
+use std::time::Duration;
+
+use super::answer::{AnswerEvent, Part};
+use super::evidence::Sample;
+use super::objective::{Judgement, MAX_CONDITIONS, Objective};
+use crate::limit::Moment;
+
+/// The least time of a block; it ends at the first tick after that.
+const BLOCK: Duration = Duration::from_secs(1);
+
+/// Most blocks that are kept; a trial ends or starts anew before.
+const MAX_BLOCKS: usize = 1200;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    start: Moment,
+    end: Moment,
+    departed: u64,
+    /// Answers of which nothing more is heard: heads, and whole ones.
+    ended: [u64; 2],
+    good: [u32; MAX_CONDITIONS],
+    bad: [u32; MAX_CONDITIONS],
+    /// Answers without errors, and their times in microseconds: heads, and whole ones.
+    times: [(u64, u64); 2],
+    /// Whether requests waited at the gate all the time.
+    pub is_busy: bool,
+    /// Whether what was sent before may still be felt.
+    pub is_settling: bool,
+}
+
+/// The blocks since a level was set.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    all: Vec<Block>,
+    /// Departures before the block that is open.
+    departed: u64,
+    settled: Moment,
+    /// How long a request may be without an answer.
+    longest: Duration,
+    parts: Vec<Option<Part>>,
+}
+
+impl Blocks {
+    pub fn new(objective: &Objective, departed: u64, now: Moment) -> Self {
+        let longest = objective.longest();
+        let conditions = objective.conditions();
+        let has_times = objective.has_times();
+        let parts = conditions
+            .iter()
+            .map(|it| it.counts_missing(has_times).then_some(it.part()));
+        Self {
+            all: vec![Block::new(now, true)],
+            departed,
+            settled: now + longest.clamp(BLOCK, Duration::from_secs(10)),
+            longest,
+            parts: parts.collect(),
+        }
+    }
+
+    /// Forgets all blocks, and goes on at the same level.
+    pub fn restart(&mut self, departed: u64, now: Moment) {
+        self.all.clear();
+        self.all.push(Block::new(now, false));
+        self.departed = departed;
+        self.settled = now;
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.all.len() >= MAX_BLOCKS
+    }
+
+    /// Whether the request was sent within these blocks.
+    pub fn record(&mut self, objective: &Objective, sent: Moment, event: AnswerEvent) -> bool {
+        let index = self.all.partition_point(|block| block.start <= sent);
+        let Some(block) = index.checked_sub(1).and_then(|it| self.all.get_mut(it)) else {
+            return false;
+        };
+        for (ended, part) in block.ended.iter_mut().zip([Part::Head, Part::Whole]) {
+            *ended += u64::from(event.ends(part));
+        }
+        if let AnswerEvent::Head { took, status } | AnswerEvent::Whole { took, status } = event
+            && status < 500
+        {
+            let part = usize::from(event.ends(Part::Whole));
+            let (count, sum) = &mut block.times[part];
+            *count += 1;
+            *sum = sum.saturating_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        }
+        for (nth, condition) in objective.conditions().iter().enumerate() {
+            match condition.judge(event) {
+                Judgement::Good => block.good[nth] += 1,
+                Judgement::Bad => block.bad[nth] += 1,
+                Judgement::BadAfterAll => {
+                    block.good[nth] = block.good[nth].saturating_sub(1);
+                    block.bad[nth] += 1;
+                }
+                Judgement::Nothing => {}
+            }
+        }
+        true
+    }
+
+    /// Ends the open block if its time is over.
+    pub fn tick(&mut self, departed: u64, has_waited: bool, now: Moment) {
+        let is_settling = now < self.settled;
+        let is_full = self.is_full();
+        let Some(open) = self.all.last_mut() else {
+            return;
+        };
+        open.is_busy &= has_waited;
+        if now.since(open.start) < BLOCK || is_full {
+            return;
+        }
+        open.end = now;
+        open.departed = departed.saturating_sub(self.departed);
+        self.departed = departed;
+        self.all.push(Block::new(now, is_settling));
+    }
+
+    /// How many blocks are closed: an answer that is still to come is a slow one.
+    pub fn closed(&self, now: Moment) -> usize {
+        let ended = self.all.len().saturating_sub(1);
+        let old = self.all[..ended].partition_point(|it| now.since(it.end) >= self.longest);
+        // A younger one is closed, too, if all its answers have come.
+        let is_whole = |block: &&Block| {
+            let of = |part: &Option<Part>| part.map_or(block.departed, |it| block.ended[index(it)]);
+            self.parts.iter().all(|part| of(part) >= block.departed)
+        };
+        old + self.all[old..ended].iter().take_while(is_whole).count()
+    }
+
+    /// The closed blocks that are `wanted`, for the condition with this number.
+    pub fn samples(
+        &self,
+        nth: usize,
+        closed: usize,
+        wanted: impl Fn(&Block) -> bool,
+    ) -> Vec<Sample> {
+        let part = self.parts.get(nth).copied().flatten();
+        let (mut unanswered, mut samples) = (0_i64, Vec::with_capacity(closed));
+        for block in &self.all[..closed] {
+            let (good, mut bad) = (f64::from(block.good[nth]), f64::from(block.bad[nth]));
+            if let Some(part) = part {
+                // A request may be counted in the block beside that of its answer.
+                let before = unanswered.max(0);
+                unanswered += signed(block.departed) - signed(block.ended[index(part)]);
+                let more = u32::try_from(unanswered.max(0) - before).unwrap_or(0);
+                bad += f64::from(more);
+            }
+            if wanted(block) {
+                samples.push(Sample {
+                    count: good + bad,
+                    bad,
+                });
+            }
+        }
+        samples
+    }
+
+    /// Mean times of the first and the second half of the closed blocks, in seconds, and how far the
+    /// halves are apart; `None` for less than four blocks with answers.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "sums of microseconds are far below 2^52"
+    )]
+    pub fn halves(&self, part: Part, closed: usize) -> Option<(f64, f64, f64)> {
+        let counted = self.all[..closed].iter();
+        let counted: Vec<&Block> = counted.filter(|it| !it.is_settling).collect();
+        let (one, other) = counted.split_at(counted.len() / 2);
+        let mean = |half: &[&Block]| {
+            let times = half.iter().map(|it| it.times[index(part)]);
+            let (count, sum) =
+                times.fold((0, 0), |all: (u64, u64), it| (all.0 + it.0, all.1 + it.1));
+            (count > 0).then(|| sum as f64 / 1e6 / count as f64)
+        };
+        let apart = other.first()?.start.since(one.first()?.start);
+        (one.len() >= 2).then_some((mean(one)?, mean(other)?, apart.as_secs_f64()))
+    }
+
+    /// The time of the closed blocks that count, in which requests waited.
+    pub fn busy(&self, closed: usize) -> Duration {
+        let counted = self.all[..closed].iter();
+        let counted = counted.filter(|it| it.is_busy && !it.is_settling);
+        counted.map(Block::took).sum()
+    }
+
+    /// The time of all blocks in which requests did not wait all the time.
+    pub fn idle(&self) -> Duration {
+        let idle = self.all.iter().filter(|it| !it.is_busy);
+        idle.map(Block::took).sum()
+    }
+}
+
+impl Block {
+    fn new(start: Moment, is_settling: bool) -> Self {
+        Self {
+            start,
+            end: start,
+            departed: 0,
+            ended: [0; 2],
+            times: [(0, 0); 2],
+            good: [0; MAX_CONDITIONS],
+            bad: [0; MAX_CONDITIONS],
+            is_busy: true,
+            is_settling,
+        }
+    }
+
+    fn took(&self) -> Duration {
+        self.end.since(self.start)
+    }
+}
+
+fn index(part: Part) -> usize {
+    match part {
+        Part::Head => 0,
+        Part::Whole => 1,
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

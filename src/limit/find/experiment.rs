@@ -1,0 +1,308 @@
+use std::time::Duration;
+
+use super::answer::AnswerEvent;
+use super::observed::Observed;
+use super::report::{
+    AbortReason, FindReport, Found, Level, Levels, Outcome, Purpose, StepRecord, StepVerdict,
+};
+use super::scale::{self, Scale};
+use super::search::{Next, Search};
+use super::settings::{FindSettings, Target};
+use super::trial::{Length, Trial};
+use crate::limit::Moment;
+
+/// Most steps of an experiment.
+const MAX_STEPS: usize = 2000;
+
+/// An experiment that raises the level of an origin until its objective breaks.
+///
+/// The caller keeps the override of the origin at [`Experiment::levels`], which changes with
+/// [`Experiment::tick`] alone. It calls `tick` at least four times a second, and
+/// [`Experiment::record`] with all that happens to requests that were sent meanwhile. Times that it is
+/// told must not go back, but answers may come in any order.
+///
+/// ```
+/// # use std::time::Duration;
+/// use drip::limit::Moment;
+/// use drip::limit::find::{AnswerEvent, Experiment, FindSettings, Observed, Target, Timing};
+///
+/// let settings = FindSettings {
+///     targets: vec![Target::Rate { from: "50r/s".parse()?, to: "400r/s".parse()? }],
+///     objective: "p95<400ms, errors<0.5%".parse()?,
+///     step: "5%".parse()?,
+///     until: None,
+///     timing: Timing::default(),
+/// };
+/// let start = Moment::from_nanos(0);
+/// let mut it = Experiment::new(settings, Observed::default(), start);
+/// assert_eq!(it.levels().rate, Some("50r/s".parse()?));
+/// let answer = AnswerEvent::Head { took: Duration::from_millis(80), status: 200 };
+/// it.record(start, answer);
+/// let now = start + Duration::from_millis(250);
+/// let step = it.tick(&Observed { departed: 12, has_waited: true, ..Observed::default() }, now);
+/// assert!(step.is_none() && !it.is_over());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Experiment {
+    settings: FindSettings,
+    /// What was observed at the start.
+    first: Observed,
+    /// What was observed last.
+    last: Observed,
+    began: Moment,
+    /// The number of the current target.
+    nth: usize,
+    scale: Scale,
+    search: Search,
+    trial: Trial,
+    /// The shortest percentiles of good levels of this target, in seconds.
+    fastest: Vec<f64>,
+    /// How near the edge the last step was.
+    closeness: f64,
+    /// Most requests at once in a step of this target that broke.
+    at_edge: Option<u32>,
+    steps: Vec<StepRecord>,
+    outcomes: Vec<Outcome>,
+    ended: Option<Moment>,
+}
+
+impl Experiment {
+    /// Starts with the lower bound of the first target. Without a target, it is over at once.
+    #[must_use]
+    pub fn new(settings: FindSettings, first: Observed, now: Moment) -> Self {
+        let nothing = Target::Places { from: 1, to: 1 };
+        let target = settings.targets.first().copied();
+        let scale = Scale::new(target.unwrap_or(nothing));
+        let length = Length::Decided;
+        Self {
+            first,
+            last: first,
+            began: now,
+            nth: 0,
+            scale,
+            search: Search::new(scale, part(&settings)),
+            trial: Trial::new(&settings.objective, length, first.departed, now),
+            fastest: Vec::new(),
+            closeness: 0.0,
+            at_edge: None,
+            steps: Vec::new(),
+            outcomes: Vec::new(),
+            ended: target.is_none().then_some(now),
+            settings,
+        }
+    }
+
+    /// Takes in what happened to a request that was sent to the origin at `sent`.
+    pub fn record(&mut self, sent: Moment, event: AnswerEvent) {
+        if self.ended.is_none() {
+            self.trial.record(&self.settings.objective, sent, event);
+        }
+    }
+
+    /// Goes on to `now`. Returns the step that ended, if one did.
+    pub fn tick(&mut self, seen: &Observed, now: Moment) -> Option<StepRecord> {
+        if self.ended.is_some() {
+            return None;
+        }
+        self.last = *seen;
+        if let Some(reason) = self.reason_to_abort(seen) {
+            return self.abort(reason, now);
+        }
+        let (timing, until) = (self.settings.timing, self.settings.until);
+        let verdict = self.trial.tick(&timing, until, seen, now)?;
+        if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
+            self.at_edge = self.at_edge.max(Some(self.trial.at_once()));
+        }
+        let mut record = self.describe(verdict, now);
+        self.closeness = self.trial.closeness(&self.fastest, now);
+        if verdict == StepVerdict::Good {
+            self.note_times();
+        }
+        let next = self.search.next(verdict, self.closeness);
+        if let (Next::Try(level, _), StepVerdict::Broke) = (next, verdict) {
+            record.back_to = Some(self.scale.level(level));
+        }
+        self.steps.push(record.clone());
+        self.go_on(next, now);
+        Some(record)
+    }
+
+    /// Ends it; returns the step that was under way. Nothing happens if it is over.
+    pub fn abort(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let record = self.describe(StepVerdict::Undecided, now);
+        self.steps.push(record.clone());
+        self.end_target(Outcome::Aborted(reason, self.good()));
+        self.ended = Some(now);
+        Some(record)
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What the override of the origin must be now: none once it is over.
+    #[must_use]
+    pub fn levels(&self) -> Levels {
+        if self.ended.is_some() {
+            return Levels::default();
+        }
+        let mut levels = Levels::default();
+        match self.scale.level(self.search.level) {
+            Level::Rate(rate) => levels.rate = Some(rate),
+            Level::Places(places) => {
+                levels.places = Some(places);
+                // Places show their end only while the pace does not hold requests back.
+                levels.rate = self.settings.targets.iter().find_map(|it| match it {
+                    Target::Rate { to, .. } => Some(*to),
+                    Target::Places { .. } => None,
+                });
+            }
+        }
+        levels
+    }
+
+    /// The current level, and why it is tried.
+    #[must_use]
+    pub fn current(&self) -> (Level, Purpose) {
+        (self.scale.level(self.search.level), self.search.purpose)
+    }
+
+    /// What was found so far: all, once it is over.
+    #[must_use]
+    pub fn report(&self, now: Moment) -> FindReport {
+        FindReport {
+            outcomes: self.outcomes.clone(),
+            steps: self.steps.clone(),
+            requests: self.last.departed.saturating_sub(self.first.departed),
+            took: self.ended.unwrap_or(now).since(self.began),
+        }
+    }
+
+    fn reason_to_abort(&self, seen: &Observed) -> Option<AbortReason> {
+        if seen.file != self.first.file {
+            Some(AbortReason::FileChanged)
+        } else if seen.servers != self.first.servers {
+            Some(AbortReason::ServersChanged)
+        } else if seen.is_backed_off {
+            Some(AbortReason::BackedOff)
+        } else {
+            (self.steps.len() >= MAX_STEPS).then_some(AbortReason::Unsteady)
+        }
+    }
+
+    fn note_times(&mut self) {
+        let percentiles = self.trial.percentiles();
+        if self.fastest.is_empty() {
+            self.fastest = percentiles;
+            return;
+        }
+        for (fastest, percentile) in self.fastest.iter_mut().zip(percentiles) {
+            *fastest = fastest.min(percentile);
+        }
+    }
+
+    fn go_on(&mut self, next: Next, now: Moment) {
+        match next {
+            Next::Try(_, purpose) => self.begin_trial(purpose, now),
+            Next::Found => {
+                let found = Outcome::Found(self.found());
+                self.end_target(found);
+                self.begin_next_target(now);
+            }
+            Next::AtLeast => {
+                let level = self.good().unwrap_or_else(|| self.what_came(now));
+                self.end_target(Outcome::AtLeast(level));
+                self.begin_next_target(now);
+            }
+            Next::Abort(reason) => {
+                self.end_target(Outcome::Aborted(reason, self.good()));
+                self.ended = Some(now);
+            }
+        }
+    }
+
+    fn begin_trial(&mut self, purpose: Purpose, now: Moment) {
+        let length = match purpose {
+            Purpose::Confirm => Length::Confirm,
+            Purpose::Recover => Length::Recover,
+            Purpose::Climb if !Search::is_near(self.closeness) => Length::Decided,
+            Purpose::Climb | Purpose::Refine | Purpose::Retry => Length::DecidedNear,
+        };
+        let departed = self.last.departed;
+        self.trial = Trial::new(&self.settings.objective, length, departed, now);
+    }
+
+    fn begin_next_target(&mut self, now: Moment) {
+        self.nth += 1;
+        let Some(target) = self.settings.targets.get(self.nth) else {
+            self.ended = Some(now);
+            return;
+        };
+        self.scale = Scale::new(*target);
+        self.search = Search::new(self.scale, part(&self.settings));
+        self.at_edge = None;
+        self.fastest.clear();
+        self.closeness = 0.0;
+        self.begin_trial(Purpose::Climb, now);
+    }
+
+    fn end_target(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+    }
+
+    fn good(&self) -> Option<Level> {
+        self.search.good().map(|number| self.scale.level(number))
+    }
+
+    /// What was asked for at the first level, where nobody asked for more.
+    fn what_came(&self, now: Moment) -> Level {
+        let rate = self.trial.departures_a_second(self.last.departed, now);
+        match self.scale.level(self.search.level) {
+            Level::Rate(level) if rate < level.per_second() => {
+                Level::Rate(scale::rate((rate * 100.0).round() / 100.0).unwrap_or(level))
+            }
+            Level::Places(level) => Level::Places(level.min(self.trial.at_once())),
+            level @ Level::Rate(_) => level,
+        }
+    }
+
+    fn found(&self) -> Found {
+        let (low, high) = self.search.range();
+        Found {
+            level: self.scale.level(self.search.level),
+            low: self.scale.level(low),
+            high: self.scale.level(high),
+            at_once: self.trial.at_once(),
+            at_edge: self.at_edge,
+            is_upper_bound: self.search.is_at_top(),
+        }
+    }
+
+    fn describe(&self, verdict: StepVerdict, now: Moment) -> StepRecord {
+        let took = now.since(self.trial.began());
+        StepRecord {
+            level: self.scale.level(self.search.level),
+            purpose: self.search.purpose,
+            verdict,
+            figures: self.trial.figures(&self.settings.objective, now),
+            waited: self.trial.waited(),
+            at_once: self.trial.at_once(),
+            answers: self.trial.answers(),
+            took: took.max(Duration::from_millis(1)),
+            back_to: None,
+        }
+    }
+}
+
+fn part(settings: &FindSettings) -> f64 {
+    f64::from(settings.step.millionths()).clamp(10_000.0, 500_000.0) / 1e6
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+use super::*;
+use crate::limit::Rate;
+use crate::limit::find::{Figure, Timing};
+
+fn settings(objective: &str) -> FindSettings {
+    FindSettings {
+        targets: vec![rates("50r/s", "100r/s")],
+        objective: objective.parse().unwrap(),
+        step: "5%".parse().unwrap(),
+        until: None,
+        timing: Timing::default(),
+    }
+}
+
+fn rates(from: &str, to: &str) -> Target {
+    Target::Rate {
+        from: from.parse().unwrap(),
+        to: to.parse().unwrap(),
+    }
+}
+
+/// An origin for one experiment, with ten ticks a second. Places are taken for a tenth of a second.
+struct Driver {
+    it: Experiment,
+    now: Moment,
+    seen: Observed,
+    departs: f64,
+    steps: Vec<StepRecord>,
+}
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+#[expect(clippy::unnecessary_wraps, reason = "what a driver's closure returns")]
+fn head(millis: u64) -> Option<AnswerEvent> {
+    Some(AnswerEvent::Head {
+        took: MS(millis),
+        status: 200,
+    })
+}
+
+impl Driver {
+    fn new(settings: FindSettings) -> Self {
+        let start = Moment::from_nanos(1_000_000_000);
+        let seen = Observed {
+            has_waited: true,
+            ..Observed::default()
+        };
+        Self {
+            it: Experiment::new(settings, seen, start),
+            now: start,
+            seen,
+            departs: 0.0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Requests leave at the level that is set; `answer` says what happens to each.
+    fn run(&mut self, seconds: u32, mut answer: impl FnMut(f64) -> Option<AnswerEvent>) {
+        for _ in 0..seconds * 10 {
+            if self.it.is_over() {
+                return;
+            }
+            let levels = self.it.levels();
+            let rate = levels.rate.map_or(1000.0, Rate::per_second);
+            let rate = levels
+                .places
+                .map_or(rate, |places| f64::from(places) * 10.0);
+            self.departs += rate / 10.0;
+            while self.departs >= 1.0 {
+                self.departs -= 1.0;
+                self.seen.departed += 1;
+                if let Some(event) = answer(rate) {
+                    self.it.record(self.now, event);
+                }
+            }
+            self.now = self.now + MS(100);
+            self.seen.in_flight = 5;
+            self.steps.extend(self.it.tick(&self.seen, self.now));
+        }
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        self.it.report(self.now).outcomes
+    }
+}
+
+fn level(text: &str) -> Level {
+    Level::Rate(text.parse().unwrap())
+}
+
+#[test]
+fn an_origin_that_breaks_above_a_rate_is_found_there() {
+    let mut run = Driver::new(settings("p95<400ms, errors<0.5%"));
+    run.run(2000, |rate| head(if rate > 71.0 { 900 } else { 80 }));
+    let [Outcome::Found(found)] = run.outcomes()[..] else {
+        panic!("{:?}", run.outcomes());
+    };
+    assert_eq!(found.level, level("70.4r/s"));
+    assert_eq!((found.at_once, found.at_edge), (5, Some(5)));
+    assert!(!found.is_upper_bound);
+    let broke: Vec<_> = run
+        .steps
+        .iter()
+        .filter(|it| it.verdict == StepVerdict::Broke)
+        .collect();
+    for step in &broke {
+        assert!(step.took <= MS(4700), "{step:?}");
+        let below = [level("67r/s"), level("66.9r/s")];
+        assert!(
+            step.back_to.is_some_and(|back| below.contains(&back)),
+            "{step:?}"
+        );
+    }
+    assert!(matches!(broke[0].figures[0].value, Some(Figure::Time(time)) if time > MS(850)));
+    assert_eq!(broke[0].figures[1].value, Some(Figure::Share(0.0)));
+    assert_eq!(run.it.levels(), Levels::default());
+    let report = run.it.report(run.now);
+    assert_eq!(report.requests, run.seen.departed);
+    assert_eq!(report.steps.len(), run.steps.len());
+}
+
+#[test]
+fn an_origin_that_takes_all_of_it_takes_at_least_the_upper_bound() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.run(2000, |_| head(80));
+    let [Outcome::Found(found)] = run.outcomes()[..] else {
+        panic!("{:?}", run.outcomes());
+    };
+    assert!(found.is_upper_bound && found.level == level("100r/s") && found.at_edge.is_none());
+    let good: Vec<_> = run.steps.iter().map(|it| it.took).collect();
+    assert!(good.iter().all(|took| *took >= MS(20_000)), "{good:?}");
+}
+
+#[test]
+fn an_origin_that_answers_nothing_breaks_the_objective() {
+    for objective in ["p95<400ms", "p50 whole<400ms, 4xx<1%"] {
+        let mut run = Driver::new(settings(objective));
+        run.run(60, |_| None);
+        let broken = Outcome::Aborted(AbortReason::BrokenAtFirst, None);
+        assert_eq!(run.outcomes(), [broken]);
+        assert!(run.steps[0].took < MS(5000), "{:?}", run.steps[0].took);
+    }
+    let mut run = Driver::new(settings("errors<1%"));
+    run.run(60, |_| None);
+    assert!(run.it.is_over() && run.steps[0].took < MS(20_000));
+    let mut run = Driver::new(settings("errors<1%"));
+    run.run(60, |_| Some(AnswerEvent::Failed { had_head: false }));
+    assert!(run.it.is_over() && run.steps[0].took < MS(5000));
+}
+
+#[test]
+fn only_answers_to_requests_that_were_sent_at_a_level_count_for_it() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.run(20, |_| head(80));
+    let before = run.now;
+    run.run(5, |_| head(80));
+    assert_eq!(run.steps.len(), 1);
+    for _ in 0..10_000 {
+        let event = AnswerEvent::Head {
+            took: MS(5000),
+            status: 200,
+        };
+        run.it.record(before.before(MS(5000)), event);
+    }
+    run.run(30, |_| head(80));
+    assert_eq!(run.steps[1].verdict, StepVerdict::Good);
+    assert_eq!(run.steps[1].figures[0].value, run.steps[0].figures[0].value);
+}
+
+#[test]
+fn clients_that_leave_early_say_nothing_and_late_ones_say_slow() {
+    for (millis, is_over) in [(100, false), (500, true)] {
+        let mut run = Driver::new(settings("p95<400ms"));
+        let mut nth = 0;
+        run.run(15, |_| {
+            nth += 1;
+            let left = AnswerEvent::Abandoned {
+                had_head: false,
+                took: MS(millis),
+            };
+            if nth % 4 == 0 { Some(left) } else { head(80) }
+        });
+        assert_eq!(run.it.is_over(), is_over, "{millis}");
+    }
+}
+
+#[test]
+fn where_nobody_asks_for_more_it_takes_at_least_what_held() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.run(45, |_| head(80));
+    assert_eq!(run.steps.len(), 2);
+    run.seen.has_waited = false;
+    run.run(59, |_| head(80));
+    assert!(!run.it.is_over());
+    run.run(10, |_| head(80));
+    assert_eq!(run.outcomes(), [Outcome::AtLeast(level("52.5r/s"))]);
+    assert_eq!(run.steps[2].verdict, StepVerdict::Idle);
+    // At the first level, it is what came.
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.seen.has_waited = false;
+    let mut nth = 0;
+    run.run(100, |_| {
+        nth += 1;
+        head(80)
+    });
+    let [Outcome::AtLeast(Level::Rate(rate))] = run.outcomes()[..] else {
+        panic!("{:?}", run.outcomes());
+    };
+    assert!((rate.per_second() - 50.0).abs() < 0.5, "{rate}");
+}
+
+#[test]
+fn it_waits_for_a_busier_hour_and_an_idle_origin_may_still_break() {
+    let mut waits = settings("p95<400ms");
+    waits.until = Some(Moment::from_nanos(1_000_000_000) + Duration::from_secs(7200));
+    let mut run = Driver::new(waits.clone());
+    run.seen.has_waited = false;
+    run.run(7000, |_| head(80));
+    assert!(!run.it.is_over() && run.steps.is_empty());
+    run.seen.has_waited = true;
+    run.run(30, |_| head(80));
+    assert_eq!(run.steps[0].verdict, StepVerdict::Good);
+    run.seen.has_waited = false;
+    run.run(300, |_| head(80));
+    assert_eq!(run.outcomes(), [Outcome::AtLeast(level("50r/s"))]);
+    let mut run = Driver::new(waits);
+    run.seen.has_waited = false;
+    run.run(3000, |_| head(80));
+    run.run(10, |_| head(500));
+    assert_eq!(
+        run.outcomes(),
+        [Outcome::Aborted(AbortReason::BrokenAtFirst, None)]
+    );
+}
+
+#[test]
+fn a_change_of_what_it_measures_aborts_it_at_once() {
+    type Change = fn(&mut Observed);
+    let changes: [(Change, AbortReason); 3] = [
+        (|seen| seen.file += 1, AbortReason::FileChanged),
+        (|seen| seen.servers += 1, AbortReason::ServersChanged),
+        (|seen| seen.is_backed_off = true, AbortReason::BackedOff),
+    ];
+    for (change, reason) in changes {
+        let mut run = Driver::new(settings("p95<400ms"));
+        run.run(25, |_| head(80));
+        change(&mut run.seen);
+        run.run(1, |_| head(80));
+        assert_eq!(
+            run.outcomes(),
+            [Outcome::Aborted(reason, Some(level("50r/s")))]
+        );
+        assert_eq!(run.it.levels(), Levels::default());
+        assert_eq!(run.steps[1].verdict, StepVerdict::Undecided);
+        assert!(run.it.abort(AbortReason::Stopped, run.now).is_none());
+    }
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.run(5, |_| head(80));
+    assert!(run.it.abort(AbortReason::OwnerLost, run.now).is_some());
+    assert_eq!(
+        run.outcomes(),
+        [Outcome::Aborted(AbortReason::OwnerLost, None)]
+    );
+}
+
+#[test]
+fn a_watched_figure_breaks_a_step_after_eight_ticks() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.run(30, |_| head(80));
+    run.seen.is_figure_broken = true;
+    run.run(1, |_| head(80));
+    let last = run
+        .steps
+        .last()
+        .map(|it| (it.level, it.verdict, it.back_to));
+    let expected = (level("52.5r/s"), StepVerdict::Broke, Some(level("50r/s")));
+    assert_eq!(last, Some(expected));
+}
+
+#[test]
+fn places_are_searched_at_the_highest_rate_after_the_rate() {
+    let mut both = settings("p95<400ms");
+    both.targets = vec![rates("50r/s", "60r/s"), Target::Places { from: 4, to: 12 }];
+    let mut run = Driver::new(both);
+    run.run(200, |_| head(80));
+    assert_eq!(run.outcomes().len(), 1);
+    let top = "60r/s".parse().unwrap();
+    assert!(run.it.levels().rate == Some(top) && run.it.levels().places.is_some());
+    // Each place is ten requests a second, of which the origin can do 75.
+    run.run(2000, |rate| head(if rate > 75.0 { 900 } else { 80 }));
+    let found: Vec<_> = run.outcomes();
+    let [Outcome::Found(_), Outcome::Found(places)] = found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(places.level, Level::Places(7));
+    assert_eq!(
+        (places.low, places.high),
+        (Level::Places(6), Level::Places(8))
+    );
+}
+
+#[test]
+fn without_a_target_it_is_over() {
+    let mut none = settings("p95<400ms");
+    none.targets.clear();
+    let it = Experiment::new(none, Observed::default(), Moment::default());
+    assert!(it.is_over() && it.levels() == Levels::default());
+}

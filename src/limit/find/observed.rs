@@ -1,0 +1,26 @@
+use std::time::Duration;
+
+/// The state of the origin and its gate, told at each tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Requests that have left to the origin so far: a count that never goes back.
+    ///
+    /// Those whose answers are told, and no others: with `--only`, of that route or class alone.
+    pub departed: u64,
+    /// Whether a request waited at the gate all the time since the tick before.
+    pub has_waited: bool,
+    /// How long the last request to leave had waited at the gate.
+    pub wait: Option<Duration>,
+    /// Most requests at the origin at once since the tick before.
+    pub in_flight: u32,
+    /// A number that is another one after each change of the file.
+    pub file: u64,
+    /// A number that is another one after a server has come, gone, or changed its health.
+    pub servers: u64,
+    /// Whether back-off lowers anything now.
+    pub is_backed_off: bool,
+    /// Whether a figure that is watched (`--watch`) is beyond its bound.
+    ///
+    /// Eight ticks on end are a breach.
+    pub is_figure_broken: bool,
+}

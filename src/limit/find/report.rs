@@ -1,0 +1,166 @@
+use std::fmt;
+use std::time::Duration;
+
+use super::objective::Condition;
+use crate::limit::Rate;
+
+/// A rate, or a number of requests at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A rate of an origin.
+    Rate(Rate),
+    /// A `max_in_flight` of an origin.
+    Places(u32),
+}
+
+impl fmt::Display for Level {
+    /// As the file has it: `212r/s`, or a number of places.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(rate) => rate.fmt(f),
+            Self::Places(places) => places.fmt(f),
+        }
+    }
+}
+
+/// What the override of the origin must be now; `None` leaves the file's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// The rate of the origin.
+    pub rate: Option<Rate>,
+    /// `max_in_flight` of the origin.
+    pub places: Option<u32>,
+}
+
+/// Why a step is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Up from the level before.
+    Climb,
+    /// Down after a breach, until the origin is as before.
+    Recover,
+    /// Between the highest good level and the lowest that broke.
+    Refine,
+    /// The level that broke once more, because all below it held since.
+    Retry,
+    /// The level that was found, for longer.
+    Confirm,
+}
+
+/// What came out of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepVerdict {
+    /// The objective held, and requests waited at the gate all the time.
+    Good,
+    /// The objective did not hold.
+    Broke,
+    /// Too few requests waited at the gate to tell.
+    Idle,
+    /// The experiment ended before it was decided.
+    Undecided,
+}
+
+/// What was measured for a condition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The condition.
+    pub condition: Condition,
+    /// The figure; `None` without an answer.
+    pub value: Option<Figure>,
+}
+
+/// A measured figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// A percentile of the times of answers without errors, to 3 %.
+    Time(Duration),
+    /// A part of all answers, from 0 to 1.
+    Share(f64),
+}
+
+/// One step of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRecord {
+    /// The level that was set.
+    pub level: Level,
+    /// Why.
+    pub purpose: Purpose,
+    /// What came out of it.
+    pub verdict: StepVerdict,
+    /// In the order of the objective's conditions.
+    pub figures: Vec<Measured>,
+    /// How long requests waited at the gate on average; `None` if none was observed.
+    pub waited: Option<Duration>,
+    /// Most requests at the origin at once.
+    pub at_once: u32,
+    /// Answers that were counted.
+    pub answers: u64,
+    /// How long the level was set.
+    pub took: Duration,
+    /// The level that follows a breach at once.
+    pub back_to: Option<Level>,
+}
+
+/// The level that was found for a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The highest level that held, confirmed.
+    pub level: Level,
+    /// The lower end of where the origin's end is.
+    pub low: Level,
+    /// The upper end of where the origin's end is.
+    pub high: Level,
+    /// Most requests at the origin at once while it was confirmed.
+    pub at_once: u32,
+    /// Most requests at the origin at once in a step that broke; `None` if no step broke.
+    pub at_edge: Option<u32>,
+    /// Whether the upper bound of the search held: the origin may take more.
+    pub is_upper_bound: bool,
+}
+
+/// Why an experiment ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AbortReason {
+    /// The configuration file changed.
+    FileChanged,
+    /// A server came, went, or changed its health.
+    ServersChanged,
+    /// Back-off cut the rate, the places, or paused.
+    BackedOff,
+    /// The objective did not hold at the first level.
+    BrokenAtFirst,
+    /// The origin did not recover after a breach.
+    NotRecovered,
+    /// The owner stopped renewing: its terminal or connection is gone.
+    OwnerLost,
+    /// The owner stopped it.
+    Stopped,
+    /// Too many steps: the origin changes while it is measured.
+    Unsteady,
+    /// Somebody else overrides the origin.
+    Overridden,
+}
+
+/// How the search of one target ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The level was found.
+    Found(Found),
+    /// The origin takes at least so much: nobody asked for more.
+    AtLeast(Level),
+    /// Ended early; the highest level that held before, if any.
+    Aborted(AbortReason, Option<Level>),
+}
+
+/// What an experiment found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FindReport {
+    /// One for each target that was begun, in their order.
+    pub outcomes: Vec<Outcome>,
+    /// All steps, in their order.
+    pub steps: Vec<StepRecord>,
+    /// Requests that were sent to the origin meanwhile.
+    pub requests: u64,
+    /// How long it took.
+    pub took: Duration,
+}

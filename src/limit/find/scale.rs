@@ -1,0 +1,132 @@
+use super::report::Level;
+use super::settings::Target;
+use crate::limit::Rate;
+
+/// The levels of a target as numbers: requests a second, or requests at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    target: Target,
+}
+
+impl Scale {
+    pub fn new(target: Target) -> Self {
+        Self { target }
+    }
+
+    pub fn bottom(self) -> f64 {
+        match self.target {
+            Target::Rate { from, .. } => from.per_second(),
+            Target::Places { from, .. } => from.into(),
+        }
+    }
+
+    pub fn top(self) -> f64 {
+        match self.target {
+            Target::Rate { to, .. } => to.per_second(),
+            Target::Places { to, .. } => to.into(),
+        }
+    }
+
+    /// A level that is `part` higher, at most the upper bound.
+    pub fn up(self, from: f64, part: f64) -> f64 {
+        let next = self.rounded(from * (1.0 + part));
+        next.max(from + self.unit(from)).min(self.top())
+    }
+
+    /// A level that is `part` lower, at least the lower bound.
+    pub fn down(self, from: f64, part: f64) -> f64 {
+        let next = self.rounded(from / (1.0 + part));
+        next.min(from - self.unit(from)).max(self.bottom())
+    }
+
+    /// A level between two others; `None` if there is none.
+    pub fn between(self, low: f64, high: f64) -> Option<f64> {
+        let middle = self.rounded((low * high).sqrt());
+        (middle > low && middle < high).then_some(middle)
+    }
+
+    /// The level with this number, as written in the file.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "numbers of places lie between those of the target"
+    )]
+    pub fn level(self, number: f64) -> Level {
+        match self.target {
+            Target::Places { .. } => Level::Places(number.round() as u32),
+            Target::Rate { from, .. } if number <= from.per_second() => Level::Rate(from),
+            Target::Rate { to, .. } if number >= to.per_second() => Level::Rate(to),
+            Target::Rate { from, .. } => Level::Rate(rate(number).unwrap_or(from)),
+        }
+    }
+
+    fn rounded(self, number: f64) -> f64 {
+        let unit = self.unit(number);
+        // Divided by whole numbers, so that the digits that are printed are those that count.
+        if unit < 1.0 {
+            (number / unit).round() / (1.0 / unit).round()
+        } else {
+            (number / unit).round() * unit
+        }
+    }
+
+    /// Three digits of a rate are set: at most 0.5 % off.
+    fn unit(self, number: f64) -> f64 {
+        match self.target {
+            Target::Places { .. } => 1.0,
+            Target::Rate { .. } => 10_f64.powf(number.max(1e-6).log10().floor() - 2.0),
+        }
+    }
+}
+
+/// A number of requests a second as a rate.
+pub(super) fn rate(number: f64) -> Option<Rate> {
+    let text = format!("{number:.9}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text}r/s").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(from: &str, to: &str) -> Scale {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        Scale::new(Target::Rate { from, to })
+    }
+
+    fn shown(scale: Scale, number: f64) -> String {
+        match scale.level(number) {
+            Level::Rate(rate) => rate.to_string(),
+            Level::Places(places) => places.to_string(),
+        }
+    }
+
+    #[test]
+    fn rates_have_three_digits_and_stay_within_their_bounds() {
+        let scale = rates("50r/s", "400r/s");
+        for (from, next) in [(50.0, "52.5r/s"), (211.0, "222r/s"), (395.0, "400r/s")] {
+            assert_eq!(shown(scale, scale.up(from, 0.05)), next);
+        }
+        assert_eq!(shown(scale, scale.down(51.0, 0.05)), "50r/s");
+        assert_eq!(shown(scale, scale.down(223.0, 0.05)), "212r/s");
+        let slow = rates("30r/m", "90r/m");
+        assert_eq!(shown(slow, slow.bottom()), "30r/m");
+        assert_eq!(shown(slow, slow.up(0.5, 0.05)), "0.525r/s");
+        assert_eq!(shown(slow, slow.up(1.49, 0.05)), "90r/m");
+    }
+
+    #[test]
+    fn each_step_is_a_step_however_small() {
+        let scale = Scale::new(Target::Places { from: 1, to: 40 });
+        let mut all = vec![1.0];
+        while let Some(last) = all.last().copied().filter(|last| *last < 40.0) {
+            all.push(scale.up(last, 0.05));
+        }
+        assert_eq!(all.len(), 35, "one more each, and two from 30 on: {all:?}");
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(scale.between(4.0, 5.0), None);
+        assert_eq!(scale.between(4.0, 6.0), Some(5.0));
+        assert_eq!(shown(scale, scale.down(4.0, 0.05)), "3");
+    }
+}

@@ -1,0 +1,186 @@
+//! Which level is tried next.
+//!
+//! Up by steps while the objective holds, by smaller ones near its edge; down at once after a breach.
+//! Then the edge is narrowed by bisection. A breach that nothing else confirmed is tried once more:
+//! it may have been chance, or a cache that was cold. What is left must hold for a minute.
+
+use super::report::{AbortReason, Purpose, StepVerdict};
+use super::scale::Scale;
+
+/// Above so much of what is allowed, steps are halved.
+const NEAR: f64 = 0.5;
+
+/// Above so much of what is allowed, steps are quartered.
+const VERY_NEAR: f64 = 0.7;
+
+/// So often the climb goes on after the level that broke has held.
+const MAX_RETURNS: u32 = 3;
+
+/// So often the level to be confirmed may break.
+const MAX_CONFIRMATIONS: u32 = 5;
+
+/// What follows a trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Next {
+    Try(f64, Purpose),
+    /// The level is confirmed.
+    Found,
+    /// Nobody asks for more.
+    AtLeast,
+    Abort(AbortReason),
+}
+
+/// The search for the highest level at which the objective holds.
+#[derive(Debug)]
+pub(super) struct Search {
+    scale: Scale,
+    step: f64,
+    good: Option<f64>,
+    /// The lowest level that broke since the last one above it held.
+    broke: Option<f64>,
+    /// How often a level broke within a step of `broke`.
+    breaches: u32,
+    returns: u32,
+    confirmations: u32,
+    is_confirming: bool,
+    pub level: f64,
+    pub purpose: Purpose,
+}
+
+impl Search {
+    pub fn new(scale: Scale, step: f64) -> Self {
+        Self {
+            scale,
+            step,
+            good: None,
+            broke: None,
+            breaches: 0,
+            returns: 0,
+            confirmations: 0,
+            is_confirming: false,
+            level: scale.bottom(),
+            purpose: Purpose::Climb,
+        }
+    }
+
+    /// Whether steps are smaller and longer after a step with this closeness.
+    pub fn is_near(closeness: f64) -> bool {
+        closeness > NEAR
+    }
+
+    /// The highest level that held.
+    pub fn good(&self) -> Option<f64> {
+        self.good
+    }
+
+    /// Where the end of the origin is, as far as it is known: half a step around what held and what
+    /// broke, because both are judged from a sample.
+    pub fn range(&self) -> (f64, f64) {
+        let good = self.good.unwrap_or(self.level);
+        let high = self.scale.up(good, self.step / 2.0);
+        let high = self.broke.map_or(high, |broke| broke.max(high));
+        (self.scale.down(good, self.step / 2.0), high)
+    }
+
+    pub fn is_at_top(&self) -> bool {
+        self.good.is_some_and(|good| good >= self.scale.top())
+    }
+
+    /// What follows the trial of the current level. `closeness` is the share of bad answers against
+    /// the allowed one.
+    pub fn next(&mut self, verdict: StepVerdict, closeness: f64) -> Next {
+        let next = match verdict {
+            StepVerdict::Good => self.held(closeness),
+            StepVerdict::Broke => self.broke(),
+            StepVerdict::Idle | StepVerdict::Undecided => Next::AtLeast,
+        };
+        if let Next::Try(level, purpose) = next {
+            self.level = level;
+            self.purpose = purpose;
+        }
+        next
+    }
+
+    fn held(&mut self, closeness: f64) -> Next {
+        match self.purpose {
+            Purpose::Confirm => Next::Found,
+            Purpose::Recover => self.narrow(),
+            Purpose::Refine => {
+                self.good = Some(self.level);
+                self.narrow()
+            }
+            Purpose::Climb | Purpose::Retry => {
+                self.good = Some(self.level);
+                self.broke = None;
+                self.breaches = 0;
+                if self.level >= self.scale.top() {
+                    return Next::Try(self.level, Purpose::Confirm);
+                }
+                let part = match closeness {
+                    near if near > VERY_NEAR => self.step / 4.0,
+                    near if Self::is_near(near) => self.step / 2.0,
+                    _ => self.step,
+                };
+                Next::Try(self.scale.up(self.level, part), Purpose::Climb)
+            }
+        }
+    }
+
+    fn broke(&mut self) -> Next {
+        let Some(good) = self.good else {
+            return Next::Abort(AbortReason::BrokenAtFirst);
+        };
+        let bottom = self.scale.bottom();
+        match self.purpose {
+            Purpose::Recover if self.level <= bottom => {
+                return Next::Abort(AbortReason::NotRecovered);
+            }
+            Purpose::Confirm if self.level <= bottom => {
+                return Next::Abort(AbortReason::BrokenAtFirst);
+            }
+            Purpose::Recover => {
+                self.good = Some(good.min(self.scale.down(self.level, self.step)));
+            }
+            Purpose::Confirm => {
+                self.confirmations += 1;
+                self.is_confirming = true;
+                self.broke = Some(self.level);
+                self.good = Some(self.scale.down(self.level, self.step / 2.0));
+                if self.confirmations >= MAX_CONFIRMATIONS {
+                    return Next::Abort(AbortReason::Unsteady);
+                }
+            }
+            Purpose::Climb | Purpose::Refine | Purpose::Retry => {
+                self.breaches += 1;
+                self.broke = Some(self.level);
+            }
+        }
+        let from = self.level.min(self.good.unwrap_or(good));
+        Next::Try(self.scale.down(from, self.step), Purpose::Recover)
+    }
+
+    /// Between what held and what broke.
+    fn narrow(&mut self) -> Next {
+        let good = self.good.unwrap_or(self.level);
+        let confirm = Next::Try(good, Purpose::Confirm);
+        let Some(broke) = self.broke.filter(|_| !self.is_confirming) else {
+            return confirm;
+        };
+        let is_wide = broke > good * (1.0 + 0.6 * self.step);
+        match self.scale.between(good, broke) {
+            Some(middle) if is_wide => {
+                // Further apart than a step if the level had to come down to recover.
+                let level = middle.min(self.scale.up(good, self.step));
+                Next::Try(level, Purpose::Refine)
+            }
+            _ if self.breaches == 1 && self.returns < MAX_RETURNS => {
+                self.returns += 1;
+                Next::Try(broke, Purpose::Retry)
+            }
+            _ => confirm,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
