@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use drip::cli::{advise, check, demo, health, import, init, run, schema, simulate, top};
+use drip::cli::{advise, check, demo, find, health, import, init, run, schema, simulate, top};
 use drip::config::{AdminAddress, DEFAULT_FILE};
 // Takes the place of libc's allocator. Requests allocate on one worker and free on another, many at
 // once. glibc keeps only seven free blocks of a size at hand for that: measured, it costs 7 % more
@@ -71,6 +71,12 @@ enum Command {
         #[arg(long)]
         once: bool,
     },
+    /// Find what an origin can take: raise its rate on real traffic until its objective breaks, and
+    /// take it back at once
+    ///
+    /// The experiment runs in the gateway, as long as this command does. Where the gateway has a
+    /// `DRIP_ADMIN_TOKEN`, start drip find with the same variable.
+    Find(find::FindArguments),
     /// Ask a running gateway whether it is ready (status 0) or not (1), for health checks
     Health {
         #[command(flatten)]
@@ -160,6 +166,7 @@ fn main() -> ExitCode {
         } => simulate::simulate(&file(named.config), &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
         Command::Top { addresses, once } => top::top(&addresses, once),
+        Command::Find(wanted) => find::find(&wanted),
         Command::Health {
             file: named,
             address,

@@ -92,7 +92,7 @@ fi
 # Tests that load the machine or measure closely. They wait for a part of it (tests/support/machine.rs), and browsers,
 # compilers and other programs of the other tests are no longer there when they run.
 loads=(
-    abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::gate::
+    abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::find:: gateway::gate::
     gateway::hold:: gateway::pacing gateway::servers gateway::state:: goldens::run http2::beside nginx::differential
     nginx::import nginx::ingress collapse::crowd collapse::gate collapse::soak room::crowd shared:: store::grid streams::waiting tls::streams
 )

@@ -25,6 +25,9 @@ _drip() {
             drip,demo)
                 cmd="drip__subcmd__demo"
                 ;;
+            drip,find)
+                cmd="drip__subcmd__find"
+                ;;
             drip,health)
                 cmd="drip__subcmd__health"
                 ;;
@@ -58,6 +61,9 @@ _drip() {
             drip__subcmd__help,demo)
                 cmd="drip__subcmd__help__subcmd__demo"
                 ;;
+            drip__subcmd__help,find)
+                cmd="drip__subcmd__help__subcmd__find"
+                ;;
             drip__subcmd__help,health)
                 cmd="drip__subcmd__help__subcmd__health"
                 ;;
@@ -89,7 +95,7 @@ _drip() {
 
     case "${cmd}" in
         drip)
-            opts="-c -h -V --config --help --version run demo init check schema import simulate advise top health help"
+            opts="-c -h -V --config --help --version run demo init check schema import simulate advise top find health help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -204,6 +210,56 @@ _drip() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        drip__subcmd__find)
+            opts="-h --slo --from --to --find --step --min-step --confirm --wait --dry-run --json --admin --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --slo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --find)
+                    COMPREPLY=($(compgen -W "rate places" -- "${cur}"))
+                    return 0
+                    ;;
+                --step)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-step)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --admin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         drip__subcmd__health)
             opts="-c -h --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -227,7 +283,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__help)
-            opts="run demo init check schema import simulate advise top health help"
+            opts="run demo init check schema import simulate advise top find health help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -269,6 +325,20 @@ _drip() {
             return 0
             ;;
         drip__subcmd__help__subcmd__demo)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        drip__subcmd__help__subcmd__find)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

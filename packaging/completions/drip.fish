@@ -36,6 +36,7 @@ complete -c drip -n "__fish_drip_needs_command" -f -a "import" -d 'Translate an 
 complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
 complete -c drip -n "__fish_drip_needs_command" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_needs_command" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
+complete -c drip -n "__fish_drip_needs_command" -f -a "find" -d 'Find what an origin can take: raise its rate on real traffic until its objective breaks, and take it back at once'
 complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
 complete -c drip -n "__fish_drip_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
@@ -90,16 +91,30 @@ complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make t
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand top" -l once -d 'Print the state once as text, also in a terminal'
 complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c drip -n "__fish_drip_using_subcommand find" -l slo -d 'What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l from -d 'The first and lowest rate or number of places' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l to -d 'The highest rate or number of places that is tried' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l find -d 'What to find' -r -f -a "rate\t'The highest rate'
+places\t'The highest number of requests at the origin at once'"
+complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long to wait for more requests if too few wait at the gate [default: 1m]' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l admin -d 'The address of the gateway\'s admin port' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l dry-run -d 'Say which levels would be tried and how long it may take, and change nothing'
+complete -c drip -n "__fish_drip_using_subcommand find" -l json -d 'Print the result as JSON, with all steps'
+complete -c drip -n "__fish_drip_using_subcommand find" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "run" -d 'Run the gateway (the default)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "find" -d 'Find what an origin can take: raise its rate on real traffic until its objective breaks, and take it back at once'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -9,6 +9,7 @@
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `fleet` | one picture of this gateway and its peers, while somebody asks for it |
 //! | `expiry` | ends overrides whose time is over |
+//! | `find` | experiments that find what origins can take |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may read and change something, and the security headers for browsers |
 //! | `author` | who changes something, and the lines of the log about it |
@@ -19,6 +20,7 @@
 mod api;
 mod author;
 mod expiry;
+mod find;
 mod fleet;
 mod guard;
 mod health;
@@ -51,6 +53,7 @@ use crate::status::sampler::Sampler;
 use crate::status::{RecentStatus, Recorder, exposition};
 use crate::time::clock;
 
+pub use find::Experiments;
 pub use health::Health;
 pub use metrics_access::CurrentMetricsAccess;
 
@@ -78,6 +81,8 @@ pub struct Admin {
     pub tokens: AdminTokens,
     /// Whether `/metrics` needs one.
     pub metrics_access: CurrentMetricsAccess,
+    /// The experiments at the gates of origins.
+    pub experiments: Experiments,
 }
 
 /// A change of what is in maintenance.

@@ -9,4 +9,4 @@ mod logs;
 pub mod run;
 pub mod schema;
 
-pub use crate::tools::{demo, simulate, top};
+pub use crate::tools::{demo, find, simulate, top};

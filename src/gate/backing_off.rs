@@ -175,6 +175,14 @@ impl BackingOff {
         (self.limits_now(limits), self.backoff.lowered())
     }
 
+    /// Whether anything is lower than it would be without the back-off.
+    pub(super) fn is_lower(&self, now: Moment) -> bool {
+        let lowered = self.backoff.lowered();
+        let is_paused = lowered.paused_until.is_some_and(|until| until > now);
+        let is_lower = lowered.rate.is_some() || lowered.max_in_flight.is_some() || is_paused;
+        is_lower && self.settings.mode == BackoffMode::On
+    }
+
     /// When something may change without a request or an answer.
     pub(super) fn next_change(&self, now: Moment) -> Option<Moment> {
         self.backoff.may_change().then(|| now + CHANGES)

@@ -15,6 +15,7 @@ mod key;
 mod learning;
 mod learning_link;
 mod line;
+mod observer;
 mod outage;
 mod overrides;
 mod place;
@@ -26,7 +27,7 @@ mod status;
 mod store_key;
 mod waiting;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub struct OriginGate {
     onward: Option<Onward>,
     /// When the lease of its places ends, in nanoseconds of the clock; `NO_LEASE`: they have none.
     lease_end: AtomicU64,
+    /// Whether an experiment follows the requests that leave.
+    is_observed: AtomicBool,
 }
 
 /// The turn of a request that waited.
@@ -117,6 +120,7 @@ impl OriginGate {
                 places: None,
                 file: limits,
                 overridden: None,
+                observer: None,
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
@@ -130,6 +134,7 @@ impl OriginGate {
             outage: watch::Sender::new(None),
             onward: handover::next_onward(),
             lease_end: AtomicU64::new(NO_LEASE),
+            is_observed: AtomicBool::new(false),
         }))
     }
 
@@ -224,7 +229,7 @@ impl OriginGate {
         let joined = state.join(&share, cost, most, has_turn, times);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
-            None => Ok((state.gate.departures(), state.sent(now))),
+            None => Ok(state.sent_last(now)),
         });
         drop(state);
         self.grant(released);
@@ -259,8 +264,7 @@ impl OriginGate {
             None => state.gate.pass(cost, now),
         };
         state.note_places(now);
-        let sent = passes.then(|| state.sent(now))?;
-        let number = state.gate.departures();
+        let (number, sent) = passes.then(|| state.sent_last(now))?;
         drop(state);
         Some(Place::new(self, number, cost.get(), sent))
     }

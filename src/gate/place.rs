@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::line::Line;
+use super::observer::PlaceEnd;
 use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
 use crate::limit::{Cost, Moment, Sent};
 use crate::observe::metrics::Outcome;
@@ -17,6 +18,8 @@ pub struct Place {
     pub(super) cost: u32,
     /// Whether it was given back before this is dropped.
     pub(super) is_given_back: bool,
+    /// Whether the last byte of the answer has arrived.
+    is_whole: Cell<bool>,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
     /// How the last attempt failed. It is the result unless another server answers.
@@ -48,6 +51,7 @@ impl Place {
             number,
             cost,
             is_given_back: false,
+            is_whole: Cell::new(false),
             sent: Cell::new(sent),
             failure: Cell::new(None),
         }
@@ -67,6 +71,10 @@ impl Place {
 
     /// Reports that the head of an answer has arrived.
     pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
+        self.failure.set(None);
+        if self.gate.is_observed() {
+            self.gate.observe_head(self.number, status);
+        }
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after();
             let result = OriginResult::Answered {
@@ -79,6 +87,11 @@ impl Place {
                 result: Some(result),
             });
         }
+    }
+
+    /// Reports that the last byte of the answer has arrived.
+    pub(crate) fn ended(&self) {
+        self.is_whole.set(true);
     }
 
     /// Changes what the request was charged to what it turned out to cost.
@@ -109,6 +122,19 @@ impl Place {
         Ok(waiting)
     }
 
+    /// How it ended, when this is dropped.
+    fn end(&self) -> PlaceEnd {
+        let failure = self.failure.take();
+        self.failure.set(failure);
+        if self.is_whole.get() {
+            PlaceEnd::Whole
+        } else if failure.is_some() {
+            PlaceEnd::Failed
+        } else {
+            PlaceEnd::Abandoned
+        }
+    }
+
     pub(super) fn take_unreported(&self) -> Option<Unreported> {
         let result = self.failure.take().map(OriginResult::Failed);
         let (sent, cost) = (self.sent.take()?, self.cost);
@@ -125,6 +151,9 @@ impl fmt::Debug for Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.is_given_back {
+            if self.gate.is_observed() {
+                self.gate.observe_end(self.number, self.end());
+            }
             self.gate.give_back(self.take_unreported());
         }
     }

@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
+use super::observer::Observer;
 use super::overrides::GateOverride;
 use super::place::Unreported;
 use super::places::SharedPlaces;
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) file: GateLimits,
     /// What is not as in the file for a while.
     pub(super) overridden: Option<Box<GateOverride>>,
+    /// Follows requests for an experiment; `None`: there is none.
+    pub(super) observer: Option<Box<Observer>>,
     pub(super) blocked: Blocked,
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
@@ -61,17 +64,27 @@ impl State {
         self.follow_room(|| now);
         let mut released = Released::new();
         while let Some(release) = self.gate.take(now + AHEAD) {
-            released.push((release, self.sent(now)));
+            let sent = self.sent(release.number, now);
+            released.push((release, sent));
         }
         self.note_blocked(now);
         released
     }
 
-    /// A request leaves.
-    pub(super) fn sent(&mut self, now: Moment) -> Option<Sent> {
+    /// A request leaves. `number`: that of its departure.
+    pub(super) fn sent(&mut self, number: u64, now: Moment) -> Option<Sent> {
         let in_flight = self.gate.in_flight();
+        if let Some(observer) = &mut self.observer {
+            observer.sent(number, in_flight, now);
+        }
         let backing_off = self.backing_off.as_mut()?;
         Some(backing_off.sent(in_flight, now))
+    }
+
+    /// The request that left last leaves now. Returns the number of its departure, too.
+    pub(super) fn sent_last(&mut self, now: Moment) -> (u64, Option<Sent>) {
+        let number = self.gate.departures();
+        (number, self.sent(number, now))
     }
 
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {

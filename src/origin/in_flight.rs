@@ -105,6 +105,13 @@ impl<'o> InFlight<'o> {
         }
     }
 
+    /// Records that the last byte of the response has arrived.
+    pub fn ended(&self) {
+        if let Some(place) = &self.place {
+            place.ended();
+        }
+    }
+
     /// Changes what the request was charged at the gate to what it turned out to cost.
     pub fn settle(&self, cost: Cost) {
         if let Some(place) = &self.place {

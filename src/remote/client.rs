@@ -127,6 +127,27 @@ impl Client {
         path: &str,
         body: Option<String>,
     ) -> Result<(), String> {
+        self.change(method, path, body).await.map(drop)
+    }
+
+    /// As [`send`](Self::send), and reads the answer.
+    pub(crate) async fn send_for<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<T, String> {
+        let answer = self.change(method, path, body).await?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| format!("its answer is not what a drip gateway says: {error}"))
+    }
+
+    async fn change(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<Bytes, String> {
         let url = format!("{}{path}", self.address.url());
         let mut request = self.http.request(method, url);
         if let Some(token) = self.tokens.to_change() {
@@ -139,11 +160,11 @@ impl Client {
             .map_err(|_| Lost::Silent.to_string())?;
         let mut response = answer.map_err(|error| unreachable(&error).to_string())?;
         let status = response.status();
-        if status.is_success() {
-            return Ok(());
-        }
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        if status.is_success() {
+            return Ok(body);
+        }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {

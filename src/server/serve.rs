@@ -18,7 +18,7 @@ use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
 use super::{logs, memory, rooms};
-use crate::admin::{self, Admin, CurrentMetricsAccess, Health, Order};
+use crate::admin::{self, Admin, CurrentMetricsAccess, Experiments, Health, Order};
 use crate::config::{self, AdminTokens, ChangedBy, FileState, History, LoadError, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
@@ -62,6 +62,7 @@ pub(crate) async fn serve(
             connections: connections.clone(),
             tokens,
             metrics_access: CurrentMetricsAccess::new(server.metrics),
+            experiments: Experiments::default(),
         };
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);

@@ -4,6 +4,7 @@ pub mod advise;
 pub(crate) mod collapse;
 pub(crate) mod complain;
 pub mod demo;
+pub mod find;
 pub mod import;
 pub(crate) mod order;
 pub mod plot;

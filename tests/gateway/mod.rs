@@ -16,6 +16,7 @@ mod conditions;
 mod cost;
 mod eviction;
 mod fields;
+mod find;
 mod fleet;
 mod gate;
 mod gate_api;

@@ -17,7 +17,7 @@ use crate::support::{Origin, eventually, fetch};
 use crate::tls::secure::write_pair;
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 13] = [
+const BLOCKS: [(&str, &str); 15] = [
     ("cargo run -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -34,6 +34,8 @@ const BLOCKS: [(&str, &str); 13] = [
     ("-c two.toml", "two_gateways_share_one_limit"),
     ("keys/192.0.2.1", "a_key_is_forgotten"),
     ("per_client/override", "a_zone_is_paused_and_goes_on"),
+    ("origins/shop/override", "a_gate_is_acted_at"),
+    ("drip find shop", "an_experiment_is_planned"),
     ("/api/maintenance", "a_route_is_in_maintenance"),
     ("rooms/shop/override", "a_room_is_acted_in"),
     ("per_client/what-if", "other_numbers_are_tried"),
@@ -49,7 +51,7 @@ const BLOCKS: [(&str, &str); 13] = [
 ];
 
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
-const NOT_RUN: [(&str, &str, &str); 8] = [
+const NOT_RUN: [(&str, &str, &str); 9] = [
     // It is what runs the tests.
     (
         "tests/run.sh",
@@ -73,6 +75,12 @@ const NOT_RUN: [(&str, &str, &str); 8] = [
         "ORACLE_CASES=1000000 cargo test --test all oracle",
         "tests/oracle/mod.rs",
         "told(\"ORACLE_CASES\").unwrap_or(CASES)",
+    ),
+    // It needs an origin and an objective.
+    (
+        "drip find",
+        "tests/gateway/find.rs",
+        ".args([\"find\", \"app\", \"--slo\"",
     ),
     // It takes many minutes.
     (
@@ -275,6 +283,48 @@ fn a_zone_is_paused_and_goes_on() {
         let output = sandbox.run(&command.replace("curl", "curl -sf"));
         let told = String::from_utf8(output.stdout).expect("text");
         assert!(told.contains("\"pause\":true"), "{command}: {told}");
+    }
+}
+
+/// A gateway in a sandbox that has the origin `shop` with a gate.
+fn with_a_gate() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let settings = sandbox.read("gateway.toml");
+    let shop = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"100r/s\"\n\
+                [[routes]]\npath = \"/shop/\"\norigin = \"shop\"\n";
+    let settings = format!("{settings}\n{shop}");
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    sandbox
+}
+
+#[test]
+fn a_gate_is_acted_at() {
+    let sandbox = with_a_gate();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    let commands = commands_with("origins/shop/override");
+    for command in commands.lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"until\":"), "{command}: {told}");
+    }
+}
+
+/// The experiments themselves take minutes.
+#[test]
+fn an_experiment_is_planned() {
+    let sandbox = with_a_gate();
+    let _running = sandbox.start("drip", "printed");
+    let admin = sandbox.port(9090);
+    eventually("it is ready", || is_ready(admin));
+    for command in commands_with("drip find shop").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let command = command.trim_end_matches(" --dry-run");
+        let output = sandbox.run(&format!("{command} --dry-run --admin 127.0.0.1:{admin}"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("nothing was changed"), "{command}: {told}");
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<Str
 }
 
 /// The origin of this name, and its gate.
-fn find<'g>(
+pub(super) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
 ) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
@@ -112,7 +112,7 @@ fn find<'g>(
 }
 
 /// Why an origin cannot have an override, and what helps.
-fn refusal(origin: &str, unfit: Unfit) -> Refusal {
+pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
     let message = match unfit {
         Unfit::NoGate => format!(
             "origin {origin:?} has no gate, so nothing can be overridden; give it rate or max_in_flight in the file, such as rate = \"200r/s\" in [origins.{origin}]"

@@ -1,6 +1,7 @@
 //! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
 pub(super) mod config;
+mod find;
 mod fleet;
 mod gates;
 mod headline;
@@ -48,6 +49,19 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .route(web::put().to(gates::set))
         .route(web::delete().to(gates::end))
         .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
+    let experiments = web::resource("/api/find")
+        .route(web::get().to(find::list))
+        .route(web::head().to(find::list))
+        .route(web::post().to(find::start))
+        .default_service(web::to(async || reply::not_allowed("GET, HEAD, POST")));
+    let experiment = web::resource("/api/find/{origin}")
+        .route(web::get().to(find::show))
+        .route(web::head().to(find::show))
+        .route(web::put().to(find::renew))
+        .route(web::delete().to(find::stop))
+        .default_service(web::to(async || {
+            reply::not_allowed("GET, HEAD, PUT, DELETE")
+        }));
     let of_room = web::resource("/api/rooms/{origin}/override")
         .route(web::put().to(rooms::set))
         .route(web::delete().to(rooms::end))
@@ -76,6 +90,8 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
         .service(of_gate)
+        .service(experiments)
+        .service(experiment)
         .service(of_room)
         .service(word)
         .service(call)

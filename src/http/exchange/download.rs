@@ -32,11 +32,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             }
             let trailers = self.trailers(connection);
             self.occupied.clear();
-            if let Some((connection, _in_flight)) = at_origin.take()
-                && keeps
-                && self.upload.is_complete()
-            {
-                connection.give_back(self.settings().keep_alive);
+            if let Some((connection, in_flight)) = at_origin.take() {
+                in_flight.ended();
+                if keeps && self.upload.is_complete() {
+                    connection.give_back(self.settings().keep_alive);
+                }
             }
             let end = Then::End(trailers.as_ref());
             poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;

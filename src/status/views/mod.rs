@@ -5,6 +5,7 @@
 //! A reader takes what an older gateway does not send as empty or zero.
 
 mod config;
+mod find;
 mod fleet;
 mod gate;
 mod headline;
@@ -21,6 +22,7 @@ mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
+pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindPlan, FindStep, Finds};
 pub use fleet::{
     Fleet, FleetGate, FleetGatePart, FleetGateway, FleetKey, FleetKeyPart, FleetPlaces,
     FleetPlacesPart, FleetZone, FleetZonePart,

@@ -1,0 +1,113 @@
+//! Experiments that find what origins can take: one at a time for each origin.
+//!
+//! What is tried, and for how long, is [`limit::find`](crate::limit::find). An experiment here holds
+//! the override of the origin's gate, and tells the logic what the gate saw.
+
+mod running;
+pub(super) mod text;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_web::web::Data;
+use tokio::time::sleep;
+
+use super::Admin;
+use crate::config::ChangedBy;
+use crate::gate::OriginGate;
+use crate::limit::find::StepRecord;
+use crate::origin::Origin;
+use crate::status::gates::place;
+use crate::time::clock;
+pub(super) use running::{FindStart, Running};
+
+/// How often an experiment looks at its gate.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// The last experiment of each origin that has had one.
+#[derive(Debug, Default)]
+pub struct Experiments {
+    all: Mutex<HashMap<String, Arc<Mutex<Running>>>>,
+}
+
+impl Experiments {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Mutex<Running>>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// That of an origin.
+    pub(super) fn of(&self, origin: &str) -> Option<Arc<Mutex<Running>>> {
+        self.all().get(origin).map(Arc::clone)
+    }
+
+    /// All, sorted by the names of the origins.
+    pub(super) fn list(&self) -> Vec<Arc<Mutex<Running>>> {
+        let all = self.all();
+        let mut named: Vec<_> = all.iter().collect();
+        named.sort_by_key(|(name, _)| name.as_str());
+        named.into_iter().map(|(_, it)| Arc::clone(it)).collect()
+    }
+}
+
+/// An experiment behind its lock.
+pub(super) fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts an experiment; `None` if one runs for this origin.
+pub(super) fn start(
+    admin: &Data<Admin>,
+    wanted: FindStart,
+    (origin, gate): (&Origin, &Arc<OriginGate>),
+) -> Option<Arc<Mutex<Running>>> {
+    let now = clock::now();
+    let mut all = admin.experiments.all();
+    let name = &origin.settings().name;
+    let before = all.get(name);
+    if before.is_some_and(|it| !locked(it).experiment.is_over()) {
+        return None;
+    }
+    let id = before.map_or(1, |it| locked(it).id + 1);
+    let gateway = admin.gateway();
+    let is_in_file = |name: &String| {
+        let mut origins = gateway.iter().flat_map(|it| it.origins());
+        origins.any(|it| it.settings().name == *name)
+    };
+    // As many as origins at most.
+    all.retain(|name, it| is_in_file(name) || !locked(it).experiment.is_over());
+    let running = Running::begin(id, wanted, (origin, gate), admin, now);
+    let running = Arc::new(Mutex::new(running));
+    all.insert(name.clone(), Arc::clone(&running));
+    drop(all);
+    actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
+    Some(running)
+}
+
+/// Drives an experiment to its end.
+async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
+    loop {
+        sleep(EVERY).await;
+        let now = clock::now();
+        let mut it = locked(&running);
+        let step = it.tick(&admin, now);
+        let origin = it.origin.clone();
+        let ended = (it.experiment.is_over()).then(|| text::ending(&it.experiment.report(now)));
+        drop(it);
+        if let Some(step) = step {
+            log(&origin, &step);
+        }
+        if let Some(ended) = ended {
+            let place = place(&origin);
+            tracing::warn!(what = place, "experiment ended: {ended}");
+            let text = format!("{place}: experiment ended: {ended}");
+            admin.history.add(now, ChangedBy::Expiry, vec![text]);
+            return;
+        }
+    }
+}
+
+fn log(origin: &str, step: &StepRecord) {
+    let line = text::line(step);
+    tracing::info!(origin, "experiment: {}", line.trim());
+}

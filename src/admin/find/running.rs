@@ -1,0 +1,188 @@
+//! One experiment: its logic, who owns it, and what it does to the gate each moment.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admin::Admin;
+use crate::gate::{GateOverride, OriginGate};
+use crate::limit::Moment;
+use crate::limit::find::{AbortReason, Experiment, FindSettings, Observed, StepRecord};
+use crate::origin::{Availability, Origin};
+
+/// The owner of the override.
+pub(super) const OWNER: &str = "drip find";
+/// The override ends so long after the experiment was last alive, and the experiment so long after
+/// its owner was.
+pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
+
+/// An experiment that runs or has ended.
+#[derive(Debug)]
+pub(in crate::admin) struct Running {
+    pub(in crate::admin) id: u64,
+    pub(in crate::admin) origin: String,
+    pub(in crate::admin) objective: String,
+    /// Who started it: the name of a token, or an address.
+    pub(in crate::admin) by: Arc<str>,
+    pub(in crate::admin) began: Moment,
+    pub(in crate::admin) experiment: Experiment,
+    gate: Arc<OriginGate>,
+    /// When its owner last renewed it.
+    renewed: Moment,
+    /// Why it is to end.
+    stops: Option<AbortReason>,
+}
+
+/// What an experiment is started with.
+pub(in crate::admin) struct FindStart {
+    pub(in crate::admin) settings: FindSettings,
+    pub(in crate::admin) by: Arc<str>,
+}
+
+impl Running {
+    /// Sets the first level, and observes the gate from now on.
+    pub(super) fn begin(
+        id: u64,
+        wanted: FindStart,
+        (origin, gate): (&Origin, &Arc<OriginGate>),
+        admin: &Admin,
+        now: Moment,
+    ) -> Self {
+        gate.begin_observing();
+        let first = observed(origin, gate, admin, now);
+        let (objective, by) = (wanted.settings.objective.to_string(), wanted.by);
+        let running = Self {
+            id,
+            origin: origin.settings().name.clone(),
+            objective,
+            by,
+            began: now,
+            experiment: Experiment::new(wanted.settings, first.unwrap_or_default(), now),
+            gate: Arc::clone(gate),
+            renewed: now,
+            stops: None,
+        };
+        running.hold(now);
+        running
+    }
+
+    /// Its owner is still there.
+    pub(in crate::admin) fn renew(&mut self, now: Moment) {
+        self.renewed = now;
+    }
+
+    /// Ends at the next moment.
+    pub(in crate::admin) fn stop(&mut self, reason: AbortReason) {
+        self.stops.get_or_insert(reason);
+    }
+
+    /// Goes on to `now`. Returns the step that ended, if one did.
+    pub(super) fn tick(&mut self, admin: &Admin, now: Moment) -> Option<StepRecord> {
+        let gateway = admin.gateway();
+        let mut origins = gateway.iter().flat_map(|it| it.origins());
+        let origin = origins.find(|it| it.settings().name == self.origin);
+        let origin = origin.filter(|it| it.gate().is_some_and(|it| Arc::ptr_eq(it, &self.gate)));
+        let Some(origin) = origin else {
+            return self.end(AbortReason::FileChanged, now);
+        };
+        let seen = observed_into(&mut self.experiment, origin, &self.gate, admin, now);
+        let is_ours = self.gate.overridden().is_some_and(|it| is_ours(&it));
+        if !is_ours {
+            self.stop(AbortReason::Overridden);
+        } else if now.since(self.renewed) >= OWNED_FOR {
+            self.stop(AbortReason::OwnerLost);
+        } else if gateway.as_ref().is_some_and(|it| it.is_stopping()) {
+            self.stop(AbortReason::Stopped);
+        }
+        if let Some(reason) = self.stops {
+            return self.end(reason, now);
+        }
+        let step = seen.and_then(|seen| self.experiment.tick(&seen, now));
+        if self.experiment.is_over() {
+            self.restore();
+        } else {
+            self.hold(now);
+        }
+        step
+    }
+
+    fn end(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
+        let step = self.experiment.abort(reason, now);
+        self.restore();
+        step
+    }
+
+    /// Keeps the override at the level of the experiment.
+    fn hold(&self, now: Moment) {
+        let levels = self.experiment.levels();
+        let places = levels.places.and_then(|it| usize::try_from(it).ok());
+        let wanted = GateOverride {
+            rate: levels.rate,
+            max_in_flight: places.and_then(NonZeroUsize::new),
+            is_paused: false,
+            since: now,
+            until: now + OWNED_FOR,
+            by: Arc::clone(&self.by),
+            owner: Some(OWNER.into()),
+        };
+        if !self.gate.renew(&wanted) {
+            self.gate.set_override(Some(wanted));
+        }
+    }
+
+    /// The file counts again, unless somebody else has set an override meanwhile.
+    fn restore(&self) {
+        self.gate.end_observing();
+        if self.gate.overridden().is_some_and(|it| is_ours(&it)) {
+            self.gate.set_override(None);
+        }
+    }
+}
+
+fn is_ours(it: &GateOverride) -> bool {
+    it.owner.as_deref() == Some(OWNER)
+}
+
+fn observed_into(
+    experiment: &mut Experiment,
+    origin: &Origin,
+    gate: &OriginGate,
+    admin: &Admin,
+    now: Moment,
+) -> Option<Observed> {
+    let seen = gate.observed()?;
+    for (sent, event) in seen.events {
+        experiment.record(sent, event);
+    }
+    Some(Observed {
+        departed: seen.departures,
+        has_waited: seen.has_waited,
+        wait: seen.wait,
+        in_flight: u32::try_from(seen.most_in_flight).unwrap_or(u32::MAX),
+        file: admin.file_state.borrow().reloads,
+        servers: servers(origin, now),
+        is_backed_off: seen.is_backed_off,
+        is_figure_broken: false,
+    })
+}
+
+fn observed(origin: &Origin, gate: &OriginGate, admin: &Admin, now: Moment) -> Option<Observed> {
+    let seen = gate.observed()?;
+    Some(Observed {
+        departed: seen.departures,
+        file: admin.file_state.borrow().reloads,
+        servers: servers(origin, now),
+        ..Observed::default()
+    })
+}
+
+/// A number that is another one after a server has come, gone, or changed its health.
+fn servers(origin: &Origin, now: Moment) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for server in origin.servers(now) {
+        server.url.to_string().hash(&mut hasher);
+        matches!(server.availability, Availability::Out(_)).hash(&mut hasher);
+    }
+    hasher.finish()
+}

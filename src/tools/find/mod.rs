@@ -1,0 +1,224 @@
+//! `drip find`: raises the rate of an origin until its objective breaks, and says what it can take.
+//!
+//! The experiment runs in the gateway. This starts it, renews it each second, and prints its steps.
+//! If this ends for any reason, the gateway ends the experiment, and the file counts again.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+
+use awc::http::Method;
+use clap::{Args, ValueEnum};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+use tokio::time::sleep;
+
+use crate::config::{AdminAddress, AdminTokens};
+use crate::limit::Moment;
+use crate::remote::client::Client;
+use crate::server::signals::Signals;
+use crate::status::views::{Find, FindPlan};
+use crate::time::clock;
+use crate::tools::complain::complain;
+
+/// How often the experiment is renewed.
+const EVERY: Duration = Duration::from_secs(1);
+/// A gateway that does not answer for so long has ended the experiment.
+const LOST_AFTER: Duration = Duration::from_secs(15);
+
+/// The arguments of `drip find`.
+#[derive(Debug, Args)]
+pub struct FindArguments {
+    /// The origin whose end is looked for; it needs a gate, and requests that wait there
+    #[arg(value_name = "ORIGIN")]
+    origin: String,
+    /// What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the
+    /// head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx
+    #[arg(long, value_name = "OBJECTIVE")]
+    slo: String,
+    /// The first and lowest rate or number of places
+    #[arg(long, value_name = "RATE")]
+    from: String,
+    /// The highest rate or number of places that is tried
+    #[arg(long, value_name = "RATE")]
+    to: String,
+    /// What to find
+    #[arg(long, value_enum, default_value = "rate")]
+    find: What,
+    /// How much each step is above the one before
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    step: String,
+    /// The shortest time of a step that holds
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    min_step: String,
+    /// How long what was found must hold
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    confirm: String,
+    /// How long to wait for more requests if too few wait at the gate [default: 1m]
+    #[arg(long, value_name = "TIME")]
+    wait: Option<String>,
+    /// Say which levels would be tried and how long it may take, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as JSON, with all steps
+    #[arg(long)]
+    json: bool,
+    /// The address of the gateway's admin port
+    #[arg(long, value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
+    admin: AdminAddress,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// The highest rate
+    Rate,
+    /// The highest number of requests at the origin at once
+    Places,
+}
+
+impl FindArguments {
+    fn body(&self) -> String {
+        let mut body = Map::new();
+        let mut put = |name: &str, value: &str| {
+            body.insert(name.to_owned(), Value::from(value));
+        };
+        put("origin", &self.origin);
+        put("slo", &self.slo);
+        put("from", &self.from);
+        put("to", &self.to);
+        put("step", &self.step);
+        put("min_step", &self.min_step);
+        put("confirm", &self.confirm);
+        let find = match self.find {
+            What::Rate => "rate",
+            What::Places => "places",
+        };
+        put("find", find);
+        if let Some(wait) = &self.wait {
+            put("wait", wait);
+        }
+        body.insert("dry_run".to_owned(), Value::from(self.dry_run));
+        Value::from(body).to_string()
+    }
+
+    fn path(&self) -> String {
+        let origin = utf8_percent_encode(&self.origin, NON_ALPHANUMERIC);
+        format!("/api/find/{origin}")
+    }
+}
+
+/// Finds what the origin can take, and prints it.
+///
+/// Succeeds if something was found, or nobody asked for more.
+#[must_use]
+pub fn find(wanted: &FindArguments) -> ExitCode {
+    let found = actix_rt::System::new().block_on(run(wanted));
+    match found {
+        Ok(is_found) => ExitCode::from(u8::from(!is_found)),
+        Err(error) => {
+            complain(format_args!("drip find: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(wanted: &FindArguments) -> io::Result<bool> {
+    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let client = Client::new(wanted.admin.clone(), Rc::new(tokens));
+    let mut signals = Signals::listen()?;
+    let started =
+        |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
+    let body = Some(wanted.body());
+    if wanted.dry_run {
+        let plan = client.send_for::<FindPlan>(Method::POST, "/api/find", body);
+        return tell_plan(wanted, &plan.await.map_err(started)?);
+    }
+    let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
+    let mut now = begun.await.map_err(started)?;
+    let renewal = json!({ "id": now.id }).to_string();
+    let mut told = 0;
+    let mut alive = clock::now();
+    loop {
+        told = tell_steps(wanted, &now, told)?;
+        if now.state.as_str() != "running" {
+            return tell_end(wanted, &now);
+        }
+        let is_stopped = tokio::select! {
+            _ = signals.next() => true,
+            () = sleep(EVERY) => false,
+        };
+        if is_stopped {
+            // If this fails, the gateway ends it because nobody renews it.
+            let _ended = client.send(Method::DELETE, &wanted.path(), None).await;
+            sleep(EVERY).await;
+        }
+        let path = wanted.path();
+        let renewed = client.send_for(Method::PUT, &path, Some(renewal.clone()));
+        match renewed.await {
+            Ok(renewed) => (now, alive) = (renewed, clock::now()),
+            Err(error) if is_lost(alive) || is_stopped => {
+                return Err(io::Error::other(format!(
+                    "the gateway does not renew the experiment: {error}; it has ended there by itself, and the file counts again"
+                )));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn is_lost(alive: Moment) -> bool {
+    clock::now().since(alive) >= LOST_AFTER
+}
+
+/// Prints the steps that ended since the last time. Returns how many have been printed.
+fn tell_steps(wanted: &FindArguments, now: &Find, told: usize) -> io::Result<usize> {
+    let mut stdout = io::stdout();
+    for step in now.steps.iter().skip(told).filter(|_| !wanted.json) {
+        writeln!(stdout, "{}", step.line)?;
+    }
+    stdout.flush()?;
+    Ok(now.steps.len())
+}
+
+/// Prints the result. Returns whether there is one.
+fn tell_end(wanted: &FindArguments, now: &Find) -> io::Result<bool> {
+    let mut stdout = io::stdout();
+    if wanted.json {
+        serde_json::to_writer_pretty(&mut stdout, now)?;
+        writeln!(stdout)?;
+    } else {
+        for line in &now.lines {
+            writeln!(stdout, "{line}")?;
+        }
+    }
+    stdout.flush()?;
+    let is_aborted = |it: &str| it == "aborted";
+    Ok(!now
+        .outcomes
+        .iter()
+        .any(|it| is_aborted(it.outcome.as_str())))
+}
+
+fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {
+    let mut stdout = io::stdout();
+    if wanted.json {
+        serde_json::to_writer_pretty(&mut stdout, plan)?;
+        writeln!(stdout)?;
+        return Ok(true);
+    }
+    let levels: Vec<_> = plan.levels.iter().map(ToString::to_string).collect();
+    writeln!(stdout, "{} levels: {}", levels.len(), levels.join(", "))?;
+    writeln!(
+        stdout,
+        "from {} to about {}, if requests wait at the gate all the time; nothing was changed",
+        minutes(plan.shortest),
+        minutes(plan.longest)
+    )?;
+    Ok(true)
+}
+
+fn minutes(seconds: f64) -> String {
+    format!("{:.0} minutes", (seconds / 60.0).ceil())
+}

@@ -1,0 +1,239 @@
+//! `drip find`: an experiment on real traffic that finds what an origin can take.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::gateway::operator::{delete, json, post};
+use crate::support::{Client, Gateway, MS, Origin, eventually, half_alone, now, one_origin};
+
+const SECOND: Duration = Duration::from_secs(1);
+const FILE: &str = "rate = \"40r/s\"\nqueue_timeout = \"60s\"\nmax_queue = 1000";
+
+fn rate(gateway: &Gateway) -> Value {
+    json(gateway, "/api/origins")["origins"][0]["gate"]["rate"]["now"].clone()
+}
+
+fn experiment(gateway: &Gateway) -> Value {
+    json(gateway, "/api/find/app")
+}
+
+fn body(more: &str) -> String {
+    format!(
+        r#"{{"origin": "app", "slo": "p95<200ms, errors<5%", "from": "50r/s", "to": "90r/s"{more}}}"#
+    )
+}
+
+/// Clients that ask again and again, so that requests always wait at the gate.
+struct Crowd {
+    is_over: Arc<AtomicBool>,
+    clients: Vec<thread::JoinHandle<u64>>,
+}
+
+impl Crowd {
+    fn start(gateway: &Gateway, clients: usize) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let client = || {
+            let (address, is_over) = (gateway.address(), Arc::clone(&is_over));
+            thread::spawn(move || {
+                let mut refused = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut client = Client::ask(address, "/");
+                    refused += u64::from(client.answer().status != 200);
+                }
+                refused
+            })
+        };
+        let clients = (0..clients).map(|_| client()).collect();
+        Self { is_over, clients }
+    }
+
+    /// Ends it. Returns how many answers were no good ones.
+    fn end(self) -> u64 {
+        self.is_over.store(true, Ordering::Relaxed);
+        let ended = self.clients.into_iter();
+        ended.map(|it| it.join().expect("no panic")).sum()
+    }
+}
+
+/// An origin that takes 5 ms, and half a second while more than so many came in the last second.
+fn origin_of(most: usize) -> Origin {
+    let came = Mutex::new(VecDeque::<Instant>::new());
+    Origin::answering(move |exchange| {
+        let at = now();
+        let mut all = came.lock().expect("no panic");
+        all.push_back(at);
+        while all
+            .front()
+            .is_some_and(|it| at.duration_since(*it) > SECOND)
+        {
+            all.pop_front();
+        }
+        let is_slow = all.len() > most;
+        drop(all);
+        thread::sleep(if is_slow { 500 * MS } else { 5 * MS });
+        exchange.reply(b"ok")
+    })
+}
+
+fn command(gateway: &Gateway, arguments: &[&str]) -> Child {
+    let admin = gateway.site.admin.to_string();
+    Command::new(env!("CARGO_BIN_EXE_drip"))
+        .args(["find", "app", "--slo", "p95<200ms, errors<5%"])
+        .args(["--from", "50r/s", "--to", "90r/s", "--admin", &admin])
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program")
+}
+
+/// Whether a command succeeded, and what it printed.
+fn ended(mut child: Child) -> (bool, String) {
+    let mut text = String::new();
+    let stdout = child.stdout.as_mut().expect("a pipe");
+    stdout.read_to_string(&mut text).expect("text");
+    let stderr = child.stderr.as_mut().expect("a pipe");
+    stderr.read_to_string(&mut text).expect("text");
+    (child.wait().expect("an end").success(), text)
+}
+
+#[test]
+fn what_an_origin_can_take_is_found_on_real_traffic_and_the_file_counts_again() {
+    let _half = half_alone();
+    let origin = origin_of(66);
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let crowd = Crowd::start(&gateway, 60);
+    let steps = ["--step", "10%", "--min-step", "4s", "--confirm", "6s"];
+    let (is_found, text) = ended(command(&gateway, &steps));
+    assert!(is_found, "{text}");
+    let found = experiment(&gateway);
+    assert_eq!(found["state"], "ended");
+    let outcome = &found["outcomes"][0];
+    assert_eq!(outcome["outcome"], "found", "{text}");
+    let level = outcome["level"].as_str().expect("a rate");
+    let level: f64 = level.trim_end_matches("r/s").parse().expect("a number");
+    // Its arrivals are counted in whole requests, and the gate is a little uneven.
+    assert!((54.0..=68.0).contains(&level), "{level}: {text}");
+    assert!(
+        text.contains("  ok  ") && text.contains("  broke  "),
+        "{text}"
+    );
+    assert!(text.contains(" at once\n"), "{text}");
+    assert!(text.contains(&format!("rate = \"{level}r/s\"")), "{text}");
+    assert_eq!(rate(&gateway), "40r/s");
+    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
+    let log = gateway.log();
+    assert!(log.contains("experiment started") && log.contains("experiment ended"));
+    let changes = json(&gateway, "/api/config")["changes"].to_string();
+    assert!(
+        changes.contains("origins.app: experiment ended: "),
+        "{changes}"
+    );
+}
+
+#[test]
+fn an_experiment_that_nobody_renews_ends_and_the_file_counts_again() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let began = now();
+    let (status, told) = post(&gateway, "/api/find", &body(""));
+    assert_eq!((status, &told["state"]), (200, &json!("running")), "{told}");
+    assert_eq!(rate(&gateway), "50r/s");
+    let (status, told) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(status, 409, "{told}");
+    while rate(&gateway) != "40r/s" {
+        assert!(began.elapsed() < 25 * SECOND, "the override lasts");
+        thread::sleep(200 * MS);
+    }
+    assert!(began.elapsed() >= 14 * SECOND, "{:?}", began.elapsed());
+    eventually("it has ended", || experiment(&gateway)["state"] == "ended");
+    let why = experiment(&gateway)["outcomes"][0]["reason"].clone();
+    assert_eq!(why, "nobody renewed it for 15 s");
+}
+
+#[test]
+fn a_command_that_is_interrupted_gives_the_rate_back_at_once() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let child = command(&gateway, &[]);
+    eventually("it has begun", || rate(&gateway) == "50r/s");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("an id"), Signal::INT).expect("it runs");
+    let (is_found, text) = ended(child);
+    assert!(!is_found && text.contains("it was stopped"), "{text}");
+    assert_eq!(rate(&gateway), "40r/s");
+}
+
+#[test]
+fn what_changes_the_origin_meanwhile_ends_an_experiment() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let reason = || experiment(&gateway)["outcomes"][0]["reason"].clone();
+    let begin = || {
+        let (status, told) = post(&gateway, "/api/find", &body(""));
+        assert_eq!(status, 200, "{told}");
+        assert_eq!(rate(&gateway), "50r/s");
+    };
+    begin();
+    let (status, _) = delete(&gateway, "/api/origins/app/override");
+    assert_eq!(status, 200);
+    eventually("it has ended", || {
+        reason() == "somebody else set or undid the override"
+    });
+    begin();
+    let file = FILE.replace("40r/s", "41r/s");
+    gateway.site.write(&one_origin(origin.address, "", &file));
+    eventually("it has ended", || reason() == "the file changed");
+    eventually("the file counts", || rate(&gateway) == "41r/s");
+}
+
+#[test]
+fn without_demand_it_says_that_nobody_asked_for_more() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let (is_found, text) = ended(command(&gateway, &["--min-step", "2s", "--wait", "3s"]));
+    assert!(text.contains("nobody asked for more"), "{is_found}: {text}");
+    assert_eq!(rate(&gateway), "40r/s");
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_what_cannot_be_is_refused() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let (is_found, text) = ended(command(&gateway, &["--dry-run"]));
+    assert!(
+        is_found && text.contains("levels: 50r/s, 52.5r/s"),
+        "{text}"
+    );
+    assert!(text.contains("nothing was changed"), "{text}");
+    assert_eq!(rate(&gateway), "40r/s");
+    let (is_found, text) = ended(command(&gateway, &["--step", "much"]));
+    assert!(!is_found && text.contains("step is \"much\""), "{text}");
+    for (from, to, says) in [
+        ("p95<200ms", "p95", "slo is"),
+        ("50r/s", "fast", "from is"),
+        ("90r/s", "50r/s", "from must be the lower rate"),
+        ("\"app\"", "\"none\"", "there is no origin"),
+        ("\"origin\"", "\"find\": \"all\", \"origin\"", "find is"),
+        (
+            "\"origin\"",
+            "\"confirm\": \"0s\", \"origin\"",
+            "confirm is",
+        ),
+    ] {
+        let (status, told) = post(&gateway, "/api/find", &body("").replace(from, to));
+        assert!((400..500).contains(&status), "{to}: {status}");
+        let told = told["error"].as_str().expect("a reason");
+        assert!(told.contains(says), "{to}: {told}");
+    }
+    let (status, told) = delete(&gateway, "/api/find/app");
+    assert_eq!(status, 404, "{told}");
+}
