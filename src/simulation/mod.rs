@@ -22,6 +22,7 @@ mod claim_call;
 mod client;
 mod clock;
 mod crowd;
+mod find;
 mod gateway;
 mod invariants;
 mod key_places;

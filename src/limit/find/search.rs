@@ -73,13 +73,14 @@ impl Search {
         self.good
     }
 
-    /// Where the end of the origin is, as far as it is known: half a step around what held and what
-    /// broke, because both are judged from a sample.
+    /// Where the end of the origin is: a step around what held, and up to what broke.
+    ///
+    /// Both are judged from a sample, so the end may also be below what held.
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
-        let high = self.scale.up(good, self.step / 2.0);
+        let high = self.scale.up(good, self.step);
         let high = self.broke.map_or(high, |broke| broke.max(high));
-        (self.scale.down(good, self.step / 2.0), high)
+        (self.scale.down(good, self.step), high)
     }
 
     pub fn is_at_top(&self) -> bool {

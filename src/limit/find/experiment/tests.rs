@@ -306,3 +306,72 @@ fn without_a_target_it_is_over() {
     let it = Experiment::new(none, Observed::default(), Moment::default());
     assert!(it.is_over() && it.levels() == Levels::default());
 }
+
+/// Every so many requests a slow one.
+fn every(nth: &mut u32, slow: u32) -> Option<AnswerEvent> {
+    *nth += 1;
+    head(if nth.is_multiple_of(slow) { 900 } else { 80 })
+}
+
+#[test]
+fn only_seconds_in_which_requests_wait_tell_that_a_level_is_good() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    let mut nth = 0;
+    for _ in 0..40 {
+        run.seen.has_waited = true;
+        run.run(2, |_| every(&mut nth, 16));
+        run.seen.has_waited = false;
+        run.run(2, |_| head(80));
+    }
+    // Over all seconds 3 % are slow; while requests wait, 6 %.
+    let good = run
+        .steps
+        .iter()
+        .filter(|it| it.verdict == StepVerdict::Good);
+    assert_eq!(good.count(), 0, "{:?}", run.steps);
+}
+
+#[test]
+fn answers_that_become_slower_are_not_good_yet() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    let mut sent = 0;
+    run.run(35, |_| {
+        sent += 1;
+        head(80 + sent / 6)
+    });
+    assert!(run.steps.is_empty(), "280 ms after 24 s: {:?}", run.steps);
+}
+
+#[test]
+fn a_confirmation_ends_by_its_figures() {
+    let mut only = settings("p95<400ms");
+    only.targets = vec![rates("50r/s", "50r/s")];
+    let mut run = Driver::new(only);
+    run.run(22, |_| head(80));
+    assert_eq!(run.it.current().1, Purpose::Confirm);
+    let mut sent = 0;
+    // One second in ten has 30 slow answers of 50: 6 %, in bunches that the ratio does not judge.
+    run.run(70, |_| {
+        sent += 1;
+        head(if sent % 500 >= 470 { 900 } else { 80 })
+    });
+    let held = Some(level("50r/s"));
+    assert_eq!(
+        run.outcomes(),
+        [Outcome::Aborted(AbortReason::BrokenAtFirst, held)]
+    );
+    assert!(run.steps[1].took > MS(60_000));
+}
+
+#[test]
+fn what_the_level_before_left_behind_does_not_count() {
+    let mut run = Driver::new(settings("p95<5s"));
+    let mut nth = 0;
+    run.run(4, |_| {
+        nth += 1;
+        head(if nth % 5 < 2 { 6000 } else { 80 })
+    });
+    run.run(26, |_| head(80));
+    assert_eq!(run.steps.len(), 1);
+    assert_eq!(run.steps[0].verdict, StepVerdict::Good);
+}

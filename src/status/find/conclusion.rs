@@ -1,0 +1,56 @@
+use super::line::level;
+use crate::limit::find::{AbortReason, Level, Objective, Outcome};
+
+/// A sentence for how the search of a target ended.
+#[must_use]
+pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
+    match outcome {
+        Outcome::Found(found) if found.is_upper_bound => format!(
+            "{} keeps {objective}: the upper bound, so the origin may take more; raise it to find out",
+            level(found.level)
+        ),
+        Outcome::Found(found) => format!(
+            "{} keeps {objective}; the end of the origin is between {} and {}",
+            level(found.level),
+            level(found.low),
+            level(found.high)
+        ),
+        Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
+        Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
+    }
+}
+
+fn kept(held: Option<Level>) -> String {
+    held.map_or("no level was shown to hold".to_owned(), |it| {
+        format!("{} held before", level(it))
+    })
+}
+
+/// Why an experiment ended early, and what helps.
+#[must_use]
+pub fn abort_reason(reason: AbortReason) -> &'static str {
+    match reason {
+        AbortReason::FileChanged => "ended: the configuration file changed; start again",
+        AbortReason::ServersChanged => {
+            "ended: a server of the origin came, went or changed its health; start again when they \
+             are steady"
+        }
+        AbortReason::BackedOff => {
+            "ended: back-off lowered what the origin gets; start again when it has recovered, or \
+             with a stricter objective"
+        }
+        AbortReason::BrokenAtFirst => {
+            "ended: the objective does not hold at the lowest level; start lower, or with another \
+             objective"
+        }
+        AbortReason::NotRecovered => {
+            "ended: the origin did not recover at the lowest level within a minute; look at the origin"
+        }
+        AbortReason::OwnerLost => "ended: the terminal or the connection that started it is gone",
+        AbortReason::Stopped => "ended: stopped",
+        AbortReason::Unsteady => {
+            "ended: what was found broke again and again; the origin changes while it is measured"
+        }
+        AbortReason::Overridden => "ended: somebody else overrides this origin",
+    }
+}
