@@ -156,7 +156,10 @@ fn an_experiment_that_nobody_renews_ends_and_the_file_counts_again() {
     assert!(began.elapsed() >= 14 * SECOND, "{:?}", began.elapsed());
     eventually("it has ended", || experiment(&gateway)["state"] == "ended");
     let why = experiment(&gateway)["outcomes"][0]["reason"].clone();
-    assert_eq!(why, "nobody renewed it for 15 s");
+    assert_eq!(
+        why,
+        "ended: the terminal or the connection that started it is gone"
+    );
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn a_command_that_is_interrupted_gives_the_rate_back_at_once() {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.expect("an id"), Signal::INT).expect("it runs");
     let (is_found, text) = ended(child);
-    assert!(!is_found && text.contains("it was stopped"), "{text}");
+    assert!(!is_found && text.contains("ended: stopped"), "{text}");
     assert_eq!(rate(&gateway), "40r/s");
 }
 
@@ -186,12 +189,14 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
     let (status, _) = delete(&gateway, "/api/origins/app/override");
     assert_eq!(status, 200);
     eventually("it has ended", || {
-        reason() == "somebody else set or undid the override"
+        reason() == "ended: somebody else overrides this origin"
     });
     begin();
     let file = FILE.replace("40r/s", "41r/s");
     gateway.site.write(&one_origin(origin.address, "", &file));
-    eventually("it has ended", || reason() == "the file changed");
+    eventually("it has ended", || {
+        reason() == "ended: the configuration file changed; start again"
+    });
     eventually("the file counts", || rate(&gateway) == "41r/s");
 }
 

@@ -18,6 +18,7 @@ use crate::config::ChangedBy;
 use crate::gate::OriginGate;
 use crate::limit::find::StepRecord;
 use crate::origin::Origin;
+use crate::status::find::line;
 use crate::status::gates::place;
 use crate::time::clock;
 pub(super) use running::{FindStart, Running};
@@ -92,7 +93,8 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
         let mut it = locked(&running);
         let step = it.tick(&admin, now);
         let origin = it.origin.clone();
-        let ended = (it.experiment.is_over()).then(|| text::ending(&it.experiment.report(now)));
+        let ended = (it.experiment.is_over())
+            .then(|| text::ending(&it.experiment.report(now), &it.objective));
         drop(it);
         if let Some(step) = step {
             log(&origin, &step);
@@ -108,6 +110,6 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
 }
 
 fn log(origin: &str, step: &StepRecord) {
-    let line = text::line(step);
+    let line = line(step);
     tracing::info!(origin, "experiment: {}", line.trim());
 }

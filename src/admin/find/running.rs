@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::limit::Moment;
-use crate::limit::find::{AbortReason, Experiment, FindSettings, Observed, StepRecord};
+use crate::limit::find::{AbortReason, Experiment, FindSettings, Objective, Observed, StepRecord};
 use crate::origin::{Availability, Origin};
 
 /// The owner of the override.
@@ -22,7 +22,7 @@ pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
 pub(in crate::admin) struct Running {
     pub(in crate::admin) id: u64,
     pub(in crate::admin) origin: String,
-    pub(in crate::admin) objective: String,
+    pub(in crate::admin) objective: Objective,
     /// Who started it: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
     pub(in crate::admin) began: Moment,
@@ -51,7 +51,7 @@ impl Running {
     ) -> Self {
         gate.begin_observing();
         let first = observed(origin, gate, admin, now);
-        let (objective, by) = (wanted.settings.objective.to_string(), wanted.by);
+        let (objective, by) = (wanted.settings.objective.clone(), wanted.by);
         let running = Self {
             id,
             origin: origin.settings().name.clone(),

@@ -28,7 +28,7 @@ mod trial;
 pub use answer::{AnswerEvent, Part};
 pub use experiment::Experiment;
 pub use objective::{
-    Condition, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
+    Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
 };
 pub use observed::Observed;
 pub use plan::{FindPlan, plan};

@@ -19,12 +19,12 @@ const MAX_ANSWER: Duration = Duration::from_secs(10);
 /// All of 1 to [`MAX_CONDITIONS`] conditions must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objective {
-    conditions: Vec<Condition>,
+    conditions: Vec<Criterion>,
 }
 
 /// One condition of an [`Objective`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum Criterion {
     /// So many answers take less than `below`. `p95<400ms` has a `quantile` of 95 %.
     Percentile {
         /// The part of answers that must be faster: above 0 %, below 100 %.
@@ -68,14 +68,14 @@ pub(super) enum Judgement {
 impl Objective {
     /// The conditions, as written.
     #[must_use]
-    pub fn conditions(&self) -> &[Condition] {
+    pub fn conditions(&self) -> &[Criterion] {
         &self.conditions
     }
 
     /// Whether one of its conditions is about times.
     pub(super) fn has_times(&self) -> bool {
         let mut conditions = self.conditions.iter();
-        conditions.any(|it| matches!(it, Condition::Percentile { .. }))
+        conditions.any(|it| matches!(it, Criterion::Percentile { .. }))
     }
 
     /// How long a request may be without an answer before it counts as a slow one.
@@ -84,14 +84,14 @@ impl Objective {
     #[must_use]
     pub fn longest(&self) -> Duration {
         let times = self.conditions.iter().filter_map(|it| match it {
-            Condition::Percentile { below, .. } => Some(*below),
-            Condition::Errors { .. } => None,
+            Criterion::Percentile { below, .. } => Some(*below),
+            Criterion::Errors { .. } => None,
         });
         times.max().unwrap_or(MAX_ANSWER)
     }
 }
 
-impl Condition {
+impl Criterion {
     /// The part of answers that may be bad, above 0 and below 1.
     #[must_use]
     pub fn allowed(&self) -> f64 {
@@ -172,7 +172,7 @@ impl fmt::Display for Objective {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Percentile { below, .. } => {
@@ -183,7 +183,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl Condition {
+impl Criterion {
     /// The figure's name as written before `<`: `p95`, `p99 whole`, `errors`.
     #[must_use]
     pub fn name(&self) -> String {

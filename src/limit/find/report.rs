@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::objective::Condition;
+use super::objective::Criterion;
 use crate::limit::Rate;
 
 /// A rate, or a number of requests at once.
@@ -64,7 +64,7 @@ pub enum StepVerdict {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The condition.
-    pub condition: Condition,
+    pub condition: Criterion,
     /// The figure; `None` without an answer.
     pub value: Option<Figure>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::answer::{AnswerEvent, Part};
 use super::blocks::Blocks;
 use super::evidence::{Leaning, Sample, SequentialTest};
-use super::objective::{Condition, Objective};
+use super::objective::{Criterion, Objective};
 use super::observed::Observed;
 use super::report::{Figure, Measured, StepVerdict};
 use super::settings::Timing;
@@ -42,9 +42,9 @@ struct Bound {
     below: f64,
 }
 
-fn bound(condition: &Condition) -> Option<Bound> {
+fn bound(condition: &Criterion) -> Option<Bound> {
     match condition {
-        Condition::Percentile {
+        Criterion::Percentile {
             quantile,
             part,
             below,
@@ -53,7 +53,7 @@ fn bound(condition: &Condition) -> Option<Bound> {
             quantile: f64::from(quantile.millionths()) / 1e6,
             below: below.as_secs_f64(),
         }),
-        Condition::Errors { .. } => None,
+        Criterion::Errors { .. } => None,
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Trial {
 impl Trial {
     pub fn new(objective: &Objective, length: Length, departed: u64, now: Moment) -> Self {
         let conditions = objective.conditions();
-        let test = |it: &Condition| SequentialTest::new(it.allowed(), conditions.len());
+        let test = |it: &Criterion| SequentialTest::new(it.allowed(), conditions.len());
         Self {
             length,
             began: now,
@@ -308,13 +308,13 @@ impl Trial {
     /// What was measured of each condition.
     pub fn figures(&self, objective: &Objective, now: Moment) -> Vec<Measured> {
         let closed = self.blocks.closed(now);
-        let of = |(nth, condition): (usize, &Condition)| {
+        let of = |(nth, condition): (usize, &Criterion)| {
             let value = match condition {
-                Condition::Percentile { quantile, part, .. } => {
+                Criterion::Percentile { quantile, part, .. } => {
                     let quantile = f64::from(quantile.millionths()) / 1e6;
                     self.times(*part).quantile(quantile).map(Figure::Time)
                 }
-                Condition::Errors { .. } => {
+                Criterion::Errors { .. } => {
                     let all = self.blocks.samples(nth, closed, |_| true);
                     let count: f64 = all.iter().map(|it| it.count).sum();
                     let bad: f64 = all.iter().map(|it| it.bad).sum();

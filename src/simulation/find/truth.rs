@@ -1,5 +1,5 @@
 use super::origins::Kind;
-use crate::limit::find::{Condition, Objective};
+use crate::limit::find::{Criterion, Objective};
 use crate::simulation::random::Random;
 
 /// Seconds that do not count.
@@ -20,10 +20,10 @@ pub(super) fn closeness(kind: &Kind, rate: f64, seconds: f64, seed: u64) -> f64 
             counted += 1.0;
             for (bad, condition) in bad.iter_mut().zip(objective.conditions()) {
                 let is_bad = match condition {
-                    Condition::Percentile { below, .. } => {
+                    Criterion::Percentile { below, .. } => {
                         answer.took >= below.as_secs_f64() || answer.status >= 500
                     }
-                    Condition::Errors { .. } => answer.status >= 500,
+                    Criterion::Errors { .. } => answer.status >= 500,
                 };
                 *bad += f64::from(u8::from(is_bad));
             }

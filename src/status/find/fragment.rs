@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use super::line::{duration, level};
-use crate::limit::find::{Condition, FindReport, Found, Level, Objective, Outcome, Part};
+use crate::limit::find::{Criterion, FindReport, Found, Level, Objective, Outcome, Part};
 use crate::limit::show_duration;
 
 /// What the lines for the file say beside the report.
@@ -68,7 +68,7 @@ fn found(outcome: &Outcome) -> Option<&Found> {
 /// The longest time that the objective gives the head of an answer.
 fn slow(objective: &Objective) -> Option<String> {
     let bounds = objective.conditions().iter().filter_map(|it| match it {
-        Condition::Percentile {
+        Criterion::Percentile {
             part: Part::Head,
             below,
             ..

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{Condition, ErrorKind, MAX_CONDITIONS, Objective};
+use super::{Criterion, ErrorKind, MAX_CONDITIONS, Objective};
 use crate::limit::find::answer::Part;
 use crate::limit::{Percent, parse_duration};
 
@@ -93,7 +93,7 @@ impl FromStr for Objective {
     type Err = ObjectiveError;
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
-        let mut conditions: Vec<Condition> = Vec::new();
+        let mut conditions: Vec<Criterion> = Vec::new();
         if text.trim().is_empty() {
             return Err(error("", ObjectiveProblem::Empty));
         }
@@ -118,7 +118,7 @@ fn error(condition: &str, problem: ObjectiveProblem) -> ObjectiveError {
     }
 }
 
-fn parse(text: &str) -> Result<Condition, ObjectiveProblem> {
+fn parse(text: &str) -> Result<Criterion, ObjectiveProblem> {
     let (figure, bound) = text.split_once('<').ok_or(ObjectiveProblem::NoBound)?;
     let (figure, bound) = (figure.trim(), bound.trim());
     let kind = match figure {
@@ -131,7 +131,7 @@ fn parse(text: &str) -> Result<Condition, ObjectiveProblem> {
         let below = bound.parse::<Percent>().ok();
         let below = below.filter(|it| *it < Percent::ALL);
         let below = below.ok_or(ObjectiveProblem::Share)?;
-        return Ok(Condition::Errors { kind, below });
+        return Ok(Criterion::Errors { kind, below });
     }
     let mut words = figure.split_ascii_whitespace();
     let number = words.next().and_then(|it| it.strip_prefix('p'));
@@ -151,7 +151,7 @@ fn parse(text: &str) -> Result<Condition, ObjectiveProblem> {
     if below.is_zero() || below > MAX_TIME {
         return Err(ObjectiveProblem::TimeRange);
     }
-    Ok(Condition::Percentile {
+    Ok(Criterion::Percentile {
         quantile,
         part,
         below,
