@@ -1,6 +1,8 @@
 //! The places of a key that several gateways share, as one of them has them.
 
 mod call;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -52,8 +54,6 @@ pub struct KeyPlaces {
     /// To give back with the next call.
     yields: usize,
     under_way: VecDeque<UnderWay>,
-    /// The number of the last call that was answered.
-    answered: u64,
     /// The maximum that the next call names.
     most: NonZeroU32,
     /// Whether requests with several maxima came lately: then no place is used twice.
@@ -117,7 +117,6 @@ impl KeyPlaces {
             stands_in_line: false,
             yields: 0,
             under_way: VecDeque::new(),
-            answered: 0,
             most,
             is_mixed: false,
             elsewhere: OtherGateways::default(),
@@ -271,11 +270,12 @@ impl KeyPlaces {
 
     /// The store has answered the call with this number.
     pub fn answer(&mut self, number: u64, reply: KeyPlacesReply) {
-        let Some(sent) = self.sent(number) else {
+        let call = self.under_way.iter().find(|call| call.number == number);
+        let Some(sent) = call.map(|call| call.sent) else {
+            // A later one was answered, or has failed.
             return;
         };
         self.under_way.retain(|call| call.number > number);
-        self.answered = number;
         let later = self.under_way.iter();
         let wanted = later.clone().map(|call| call.wanted);
         let least = wanted.clone().min().unwrap_or(usize::MAX);
@@ -295,19 +295,15 @@ impl KeyPlaces {
         self.is_lost = false;
     }
 
-    /// When an unanswered call was sent; `None` if a later one was answered.
-    fn sent(&self, number: u64) -> Option<Moment> {
-        let call = self.under_way.iter().find(|call| call.number == number)?;
-        (number > self.answered).then_some(call.sent)
-    }
-
-    /// The call with this number failed: the store may have had it all the same.
+    /// The call with this number failed: the store may have had it all the same, or may have it
+    /// later.
     pub fn fail(&mut self, number: u64) {
         let Some(at) = self.under_way.iter().position(|call| call.number == number) else {
             return;
         };
-        let wanted = self.under_way.remove(at).map_or(0, |call| call.wanted);
-        self.stored = self.stored.max(wanted);
+        // It may have given back what the answer to an earlier one grants: those tell nothing more.
+        let wanted = self.under_way.drain(..=at).map(|call| call.wanted).max();
+        self.stored = self.stored.max(wanted.unwrap_or(0));
         self.claimed = None;
         self.is_lost = true;
         self.elsewhere.wait = false;
