@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::find::{Figure, FindPlan, Level, Measured, Purpose, StepRecord, StepVerdict};
+use crate::limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
 #[must_use]
@@ -22,29 +22,6 @@ pub fn line(step: &StepRecord) -> String {
         remark(step)
     );
     line.trim_end().to_owned()
-}
-
-/// One line for a plan: the levels of each target, and how long they take.
-#[must_use]
-pub fn plan_line(plan: &FindPlan) -> String {
-    let of = |levels: &Vec<Level>| match levels[..] {
-        [first, .., last] => {
-            format!(
-                "{} steps from {} to {}",
-                levels.len(),
-                level(first),
-                level(last)
-            )
-        }
-        [only] => format!("one step of {}", level(only)),
-        [] => "no step".to_owned(),
-    };
-    let targets: Vec<String> = plan.levels.iter().map(of).collect();
-    let (shortest, longest) = (duration(plan.shortest), duration(plan.longest));
-    format!(
-        "{}; {shortest} if each step is good at once, up to {longest} if each takes its longest",
-        targets.join(", then ")
-    )
 }
 
 /// A level for people: `212r/s`, `24 at once`.
@@ -101,8 +78,7 @@ fn percent(share: f64) -> String {
 }
 
 /// `20 s`, `9 minutes`.
-#[must_use]
-pub fn duration(it: Duration) -> String {
+pub(super) fn duration(it: Duration) -> String {
     let seconds = it.as_secs_f64().round();
     if seconds < 120.0 {
         format!("{seconds:.0} s")

@@ -2,12 +2,10 @@
 
 mod conclusion;
 mod fragment;
-mod json;
 mod line;
 #[cfg(test)]
 mod tests;
 
 pub use conclusion::{abort_reason, conclusion};
 pub use fragment::{Facts, fragment};
-pub use json::{plan_json, report_json, step_json};
-pub use line::{duration, line, plan_line};
+pub use line::line;
