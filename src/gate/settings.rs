@@ -1,6 +1,6 @@
 //! Changes of what a gate lets through: by a new file, and by an override for a while.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use super::OriginGate;
 use super::backing_off::BackingOff;
@@ -134,7 +134,26 @@ impl OriginGate {
     /// Requests that wait get new times, and none is lost. What the back-off has lowered stays
     /// lowered to the same part.
     pub fn set_override(self: &Arc<Self>, new: Option<GateOverride>) -> Option<GateOverride> {
-        let mut state = self.lock();
+        self.replace_override(self.lock(), new)
+    }
+
+    /// Ends the override if it is one that `ends`, and returns it.
+    pub fn end_override_if(
+        self: &Arc<Self>,
+        ends: impl FnOnce(&GateOverride) -> bool,
+    ) -> Option<GateOverride> {
+        let state = self.lock();
+        if !state.overridden.as_deref().is_some_and(ends) {
+            return None;
+        }
+        self.replace_override(state, None)
+    }
+
+    fn replace_override(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        new: Option<GateOverride>,
+    ) -> Option<GateOverride> {
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
         let before = state.set_override(new, now);
@@ -169,11 +188,7 @@ impl OriginGate {
 
     /// Ends an override whose time is over, and returns it.
     pub fn take_expired(self: &Arc<Self>, now: Moment) -> Option<GateOverride> {
-        let is_over = |it: &GateOverride| it.until <= now;
-        if !self.lock().overridden.as_deref().is_some_and(is_over) {
-            return None;
-        }
-        self.set_override(None)
+        self.end_override_if(|it| it.until <= now)
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::limit::Moment;
-use crate::limit::find::{AbortReason, Experiment, FindSettings, Objective, Observed, StepRecord};
+use crate::limit::find::{
+    AbortReason, AnswerEvent, Experiment, FindSettings, Objective, Observed, StepRecord,
+};
 use crate::origin::{Availability, Origin};
 
 /// The owner of the override.
@@ -50,7 +52,7 @@ impl Running {
         now: Moment,
     ) -> Self {
         gate.begin_observing();
-        let first = observed(origin, gate, admin, now);
+        let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
         let (objective, by) = (wanted.settings.objective.clone(), wanted.by);
         let running = Self {
             id,
@@ -86,7 +88,10 @@ impl Running {
         let Some(origin) = origin else {
             return self.end(AbortReason::FileChanged, now);
         };
-        let seen = observed_into(&mut self.experiment, origin, &self.gate, admin, now);
+        let (events, seen) = observed(origin, &self.gate, admin, now).unzip();
+        for (sent, event) in events.into_iter().flatten() {
+            self.experiment.record(sent, event);
+        }
         let is_ours = self.gate.overridden().is_some_and(|it| is_ours(&it));
         if !is_ours {
             self.stop(AbortReason::Overridden);
@@ -134,9 +139,7 @@ impl Running {
     /// The file counts again, unless somebody else has set an override meanwhile.
     fn restore(&self) {
         self.gate.end_observing();
-        if self.gate.overridden().is_some_and(|it| is_ours(&it)) {
-            self.gate.set_override(None);
-        }
+        self.gate.end_override_if(is_ours);
     }
 }
 
@@ -144,18 +147,15 @@ fn is_ours(it: &GateOverride) -> bool {
     it.owner.as_deref() == Some(OWNER)
 }
 
-fn observed_into(
-    experiment: &mut Experiment,
+/// What has happened since it was asked last: to each request, and at the gate.
+fn observed(
     origin: &Origin,
     gate: &OriginGate,
     admin: &Admin,
     now: Moment,
-) -> Option<Observed> {
+) -> Option<(Vec<(Moment, AnswerEvent)>, Observed)> {
     let seen = gate.observed()?;
-    for (sent, event) in seen.events {
-        experiment.record(sent, event);
-    }
-    Some(Observed {
+    let at_gate = Observed {
         departed: seen.departures,
         has_waited: seen.has_waited,
         wait: seen.wait,
@@ -164,17 +164,8 @@ fn observed_into(
         servers: servers(origin, now),
         is_backed_off: seen.is_backed_off,
         is_figure_broken: false,
-    })
-}
-
-fn observed(origin: &Origin, gate: &OriginGate, admin: &Admin, now: Moment) -> Option<Observed> {
-    let seen = gate.observed()?;
-    Some(Observed {
-        departed: seen.departures,
-        file: admin.file_state.borrow().reloads,
-        servers: servers(origin, now),
-        ..Observed::default()
-    })
+    };
+    Some((seen.events, at_gate))
 }
 
 /// A number that is another one after a server has come, gone, or changed its health.
