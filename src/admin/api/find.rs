@@ -2,14 +2,15 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
 use serde::Deserialize;
 
+use super::body::parse;
 use super::gates;
+use super::span::from_1s_to_24h;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, FindStart, Running, locked, text};
@@ -17,15 +18,12 @@ use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::ChangedBy;
 use crate::gate::GateOverride;
 use crate::limit::find::{AbortReason, FindPlan, FindSettings, Objective, Target, Timing, plan};
-use crate::limit::{Moment, Percent, Rate, parse_duration};
+use crate::limit::{Moment, Percent, Rate};
 use crate::origin::Origin;
 use crate::status::gates::place;
 use crate::status::views::{self, Finds, Plain};
 use crate::time::clock;
 
-/// Shortest and longest time of a part of an experiment.
-const MIN_PART: Duration = Duration::from_secs(1);
-const MAX_PART: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most places that are tried.
 const MAX_PLACES: u32 = 1_000_000;
 
@@ -71,11 +69,8 @@ pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
 pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (author, now) = (Author::of(&request), clock::now());
-    let body: FindBody = serde_json::from_slice(&body).map_err(|error| {
-        reply::bad_query(format!(
-            "the body must be JSON such as {{\"origin\": \"app\", \"slo\": \"p95<400ms, errors<0.5%\", \"from\": \"50r/s\", \"to\": \"400r/s\"}}, with find, step, min_step, confirm, wait and dry_run: {error}"
-        ))
-    })?;
+    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, step, min_step, confirm, wait and dry_run"#;
+    let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
     let settings = settings(&body, now)?;
     check(origin, gate.overridden().as_ref(), &settings, now)?;
@@ -109,11 +104,7 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
 }
 
 pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
-    let RenewBody { id } = serde_json::from_slice(&body).map_err(|error| {
-        reply::bad_query(format!(
-            "the body must be JSON such as {{\"id\": 1}}, the id of the experiment: {error}"
-        ))
-    })?;
+    let RenewBody { id } = parse(&body, r#"{"id": 1}, the id of the experiment"#)?;
     let running = of(&admin, &origin)?;
     let mut it = locked(&running);
     if it.id != id {
@@ -208,7 +199,7 @@ fn settings(body: &FindBody, now: Moment) -> Result<FindSettings, Refusal> {
         ("wait", &body.wait, &mut timing.idle),
     ] {
         if let Some(text) = text {
-            *part = span(name, text)?;
+            *part = from_1s_to_24h(name, text, "20s")?;
         }
     }
     timing.max_step = timing.max_step.max(timing.min_step * 3);
@@ -219,15 +210,6 @@ fn settings(body: &FindBody, now: Moment) -> Result<FindSettings, Refusal> {
         step,
         until,
         timing,
-    })
-}
-
-fn span(name: &str, text: &str) -> Result<Duration, Refusal> {
-    let span = parse_duration(text).filter(|it| (MIN_PART..=MAX_PART).contains(it));
-    span.ok_or_else(|| {
-        reply::bad_query(format!(
-            "{name} is {text:?}; it must be from 1s to 24h, such as \"20s\""
-        ))
     })
 }
 

@@ -1,5 +1,6 @@
 //! Acting at the gate of an origin: other values for a while.
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
 use serde::Deserialize;
 
+use super::body::parse;
 use super::span::span;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
@@ -146,11 +148,9 @@ fn check_owner(
 
 /// Reads the body of a PUT.
 fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
-    let wanted: OverrideBody = serde_json::from_slice(body).map_err(|error| {
-        reply::bad_query(format!(
-            "the body must be JSON such as {{\"rate\": \"20r/s\", \"for\": \"10m\"}}, with rate, max_in_flight, pause, owner and for: {error}"
-        ))
-    })?;
+    let example =
+        r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
+    let wanted: OverrideBody = parse(body, example)?;
     let rate = wanted.rate.as_deref().map(rate).transpose()?;
     let max_in_flight = wanted.max_in_flight.map(places).transpose()?;
     let is_paused = wanted.pause.unwrap_or(false);
@@ -204,10 +204,7 @@ fn owner(name: String) -> Result<Arc<str>, Refusal> {
 
 /// What the file says where nothing is overridden, as text.
 fn in_file(origin: &config::Origin) -> String {
-    let rate = origin.rate.map(|rate| format!("rate {rate}"));
-    let most = origin.max_in_flight;
-    let most = most.map(|most| format!("max_in_flight {most}"));
-    let values: Vec<_> = [rate, most].into_iter().flatten().collect();
+    let values: Vec<_> = values(origin.rate, origin.max_in_flight).collect();
     if values.is_empty() {
         return "the file: no rate".to_owned();
     }
@@ -216,12 +213,15 @@ fn in_file(origin: &config::Origin) -> String {
 
 /// What an override says, as text.
 fn what(it: &GateOverride) -> String {
-    let rate = it.rate.map(|rate| format!("rate {rate}"));
-    let most = it.max_in_flight;
-    let most = most.map(|most| format!("max_in_flight {most}"));
     let pause = it.is_paused.then(|| "paused".to_owned());
-    let parts: Vec<_> = [rate, most, pause].into_iter().flatten().collect();
+    let parts: Vec<_> = values(it.rate, it.max_in_flight).chain(pause).collect();
     parts.join(", ")
+}
+
+fn values(rate: Option<Rate>, most: Option<impl Display>) -> impl Iterator<Item = String> {
+    let rate = rate.map(|rate| format!("rate {rate}"));
+    let most = most.map(|most| format!("max_in_flight {most}"));
+    rate.into_iter().chain(most)
 }
 
 #[cfg(test)]

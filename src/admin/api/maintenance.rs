@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
+use super::body::parse;
 use super::span::span;
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
@@ -53,11 +54,7 @@ impl Admin {
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
     let target = target(&request, &*admin.serving()?)?;
-    let body: MaintenanceBody = serde_json::from_slice(&body).map_err(|error| {
-        reply::bad_query(format!(
-            "the body must be JSON such as {{\"for\": \"10m\"}}: {error}"
-        ))
-    })?;
+    let body: MaintenanceBody = parse(&body, r#"{"for": "10m"}"#)?;
     let since = clock::now();
     let wanted = Maintenance {
         since,

@@ -1,5 +1,6 @@
 //! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
+mod body;
 pub(super) mod config;
 mod find;
 mod fleet;

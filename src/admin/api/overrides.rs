@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use serde::Deserialize;
 
+use super::body::parse;
 use super::keys::{named, unmasked};
 use super::span::span;
 use super::zones::find;
@@ -127,11 +128,8 @@ async fn act(
 /// Reads the body of a PUT.
 fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     let bad = |message: String| reply::bad_query(message);
-    let wanted: OverrideBody = serde_json::from_slice(body).map_err(|error| {
-        bad(format!(
-            "the body must be JSON such as {{\"rate\": \"20r/s\", \"for\": \"10m\"}}, with rate, pause, dry_run and for: {error}"
-        ))
-    })?;
+    let example = r#"{"rate": "20r/s", "for": "10m"}, with rate, pause, dry_run and for"#;
+    let wanted: OverrideBody = parse(body, example)?;
     let rate = wanted.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate.map_err(|error| {
         let given = wanted.rate.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How long something lasts that is set without the file.
+//! Times in bodies of requests, such as how long an override lasts.
 
 use std::time::Duration;
 
@@ -13,10 +13,15 @@ pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_query("for is missing: how long it lasts, such as \"for\": \"10m\"")
     })?;
-    let span = parse_duration(&text).filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span));
+    from_1s_to_24h("for", &text, "10m")
+}
+
+/// Reads a time. `name`: of its field; `example`: one that would be right.
+pub(super) fn from_1s_to_24h(name: &str, text: &str, example: &str) -> Result<Duration, Refusal> {
+    let span = parse_duration(text).filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span));
     span.ok_or_else(|| {
         reply::bad_query(format!(
-            "for is {text:?}; it must be from 1s to 24h, such as \"10m\""
+            "{name} is {text:?}; it must be from 1s to 24h, such as {example:?}"
         ))
     })
 }

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::admin::api::body::parse;
 use crate::admin::api::span::span;
 use crate::admin::reply::{self, Refusal};
 use crate::config;
@@ -39,13 +39,6 @@ struct CallBody {
 struct WordBody {
     word: Option<String>,
     r#for: Option<String>,
-}
-
-/// Reads a body, or says what one looks like.
-fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
-    serde_json::from_slice(body).map_err(|error| {
-        reply::bad_query(format!("the body must be JSON such as {example}: {error}"))
-    })
 }
 
 /// Reads the body of a PUT for an override.
