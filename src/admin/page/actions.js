@@ -1,6 +1,6 @@
 // What can be done to a zone, a key or the gateway, in words and as a request.
 
-import { visible } from "./text.js";
+import { instead, visible } from "./text.js";
 
 const BACK = "Afterwards, or after a restart, the file holds again.";
 
@@ -14,7 +14,7 @@ function overrides(path, who, rate, override) {
       verb: "Set the rate",
       hasRate: true,
       isTimed: true,
-      will: ({ rate: to, words }) => `${who.each} gets ${to || "the rate above"}${rate ? ` instead of ${visible(rate)}` : ""} for ${words}. ${BACK}`,
+      will: ({ rate: to, words }) => `${who.each} gets ${to || "the rate above"}${instead(rate)} for ${words}. ${BACK}`,
       request: put((fields) => ({ rate: fields.rate })),
     },
     {
@@ -97,7 +97,6 @@ function maintenances(path, who, maintenance) {
 /** Acts at the gate of an origin: `who` is the origin. */
 function gateActs(path, who, rate, places, override) {
   const put = (body) => (fields) => ({ method: "PUT", path, body: { ...body(fields), for: fields.span } });
-  const instead = (file) => (file ? ` instead of ${visible(String(file))}` : "");
   const acts = [
     {
       id: "rate",

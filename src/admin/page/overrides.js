@@ -1,13 +1,13 @@
 // What differs from the file for a zone, a key, a gate or a waiting room, and until when.
 
 import { last } from "./state.js";
-import { clock, count, make, say, seconds, visible } from "./text.js";
+import { clock, count, instead, make, say, seconds, visible } from "./text.js";
 
 /** What an override changes, such as `rate 20r/s instead of 10r/s`. */
 function whatDiffers(override, fileRate) {
   return [
     override.pause && ["paused: no request leaves"],
-    override.rate && ["rate ", { bold: override.rate }, ...(fileRate ? [` instead of ${visible(fileRate)}`] : [])],
+    override.rate && ["rate ", { bold: override.rate }, instead(fileRate)],
     override.dry_run === true && ["dry run: nothing is delayed or rejected"],
     override.dry_run === false && ["dry run off"],
   ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
@@ -42,7 +42,6 @@ function whatDiffersInRoom(override, { sessions, admit }) {
 
 /** What an override of a gate changes, such as `rate 20r/s instead of 10r/s`. */
 function whatDiffersAtGate(override, settings) {
-  const instead = (file) => (file ? ` instead of ${visible(String(file))}` : "");
   return [
     override.pause && ["paused: no request leaves"],
     override.rate !== null && ["rate ", { bold: override.rate }, instead(settings?.rate.file)],

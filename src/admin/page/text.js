@@ -150,3 +150,6 @@ export function placeOf({ file, line, column }) {
   const parts = [file && visible(file), line && `line ${line}`, column && `column ${column}`];
   return parts.filter(Boolean).join(", ");
 }
+
+/** ` instead of 10r/s`; nothing if the file says nothing. */
+export const instead = (file) => (file ? ` instead of ${visible(String(file))}` : "");
