@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::gateway::live::Listener;
-use crate::gateway::operator::ask;
+use crate::gateway::operator::{ask, send_with};
 use crate::support::{Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, one_zone};
 
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
@@ -33,13 +33,7 @@ fn status(gateway: &Gateway, path: &str, token: &str) -> u16 {
 }
 
 fn send(gateway: &Gateway, method: &str, path: &str, token: &str, body: &str) -> Answer {
-    let fields = format!("{}Content-Length: {}\r\n", bearer(token), body.len());
-    let mut client = Client::connect(gateway.site.admin);
-    let admin = gateway.site.admin;
-    client.send(
-        format!("{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n{body}").as_bytes(),
-    );
-    client.answer()
+    send_with(gateway, method, path, &bearer(token), body)
 }
 
 const SECRETS: [&str; 7] = [

@@ -5,24 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::gateway::operator::{json, parse};
+use crate::gateway::operator::{changes, json, parse, send};
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, eventually, fetch, free_address, now, one_origin,
+    Client, Gateway, MS, Origin, eventually, fetch, free_address, now, one_origin,
 };
 
 const PATH: &str = "/api/origins/app/override";
-
-fn send(gateway: &Gateway, method: &str, path: &str, body: &str) -> Answer {
-    let (admin, length) = (gateway.site.admin, body.len());
-    let mut client = Client::connect(admin);
-    client.send(
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .as_bytes(),
-    );
-    client.answer()
-}
 
 fn put(gateway: &Gateway, body: &str) -> Value {
     let answer = send(gateway, "PUT", PATH, body);
@@ -53,14 +41,6 @@ fn wait_for_depth(gateway: &Gateway, depth: u64) {
 fn is_overridden(gateway: &Gateway, kind: &str) -> bool {
     let labels = [("origin", "app"), ("kind", kind)];
     gateway.metrics().count("drip_origin_override", &labels) == 1
-}
-
-/// The texts of the last changes, the newest first.
-fn changes(gateway: &Gateway) -> Vec<String> {
-    let changes = json(gateway, "/api/config")["changes"].clone();
-    let changes = changes.as_array().expect("a list").iter();
-    let text = |change: &Value| change["what"][0].as_str().expect("a text").to_owned();
-    changes.map(text).collect()
 }
 
 #[test]

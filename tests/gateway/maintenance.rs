@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gateway::operator::{ask, json, parse};
-use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now};
+use crate::gateway::operator::{ask, json, parse, send};
+use crate::support::{Client, Gateway, Origin, Site, eventually, fetch, now};
 
 const ALL: &str = "/api/maintenance";
 const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
@@ -31,18 +31,6 @@ fn start(origin: &Origin) -> Gateway {
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
     gateway
-}
-
-fn send(gateway: &Gateway, method: &str, path: &str, body: &str) -> Answer {
-    let (admin, length) = (gateway.site.admin, body.len());
-    let mut client = Client::connect(admin);
-    client.send(
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .as_bytes(),
-    );
-    client.answer()
 }
 
 fn set(gateway: &Gateway, path: &str, body: &str) -> Value {

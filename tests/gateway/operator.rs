@@ -12,15 +12,23 @@ pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer 
     client.answer()
 }
 
+/// One request to the admin port with a body.
+pub fn send(gateway: &Gateway, method: &str, path: &str, body: &str) -> Answer {
+    send_with(gateway, method, path, "", body)
+}
+
+/// The same with more header lines.
+pub fn send_with(gateway: &Gateway, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+    let length = body.len();
+    let fields = format!("{fields}Content-Length: {length}\r\n\r\n{body}");
+    let (admin, mut client) = (gateway.site.admin, Client::connect(gateway.site.admin));
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}").as_bytes());
+    client.answer()
+}
+
 /// The status and the JSON of a request with a body.
 pub fn post(gateway: &Gateway, path: &str, body: &str) -> (u16, Value) {
-    let mut client = Client::connect(gateway.site.admin);
-    let (admin, length) = (gateway.site.admin, body.len());
-    client.send(
-        format!("POST {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}")
-            .as_bytes(),
-    );
-    let answer = client.answer();
+    let answer = send(gateway, "POST", path, body);
     (answer.status, parse(&answer))
 }
 
@@ -53,4 +61,12 @@ pub fn names(keys: &[Value]) -> Vec<&str> {
 pub fn delete(gateway: &Gateway, path: &str) -> (u16, Value) {
     let answer = ask(gateway, "DELETE", path, "");
     (answer.status, parse(&answer))
+}
+
+/// The texts of the last changes, the newest first.
+pub fn changes(gateway: &Gateway) -> Vec<String> {
+    let changes = json(gateway, "/api/config")["changes"].clone();
+    let changes = changes.as_array().expect("a list").iter();
+    let text = |change: &Value| change["what"][0].as_str().expect("a text").to_owned();
+    changes.map(text).collect()
 }

@@ -5,32 +5,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::gateway::operator::{json, keys, parse};
-use crate::support::{Answer, Client, Gateway, Origin, eventually, fetch, now, one_zone};
-
-fn send(gateway: &Gateway, method: &str, path: &str, fields: &str, body: &str) -> Answer {
-    let admin = gateway.site.admin;
-    let mut client = Client::connect(admin);
-    let length = body.len();
-    client.send(
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
-        )
-        .as_bytes(),
-    );
-    client.answer()
-}
+use crate::gateway::operator::{json, keys, parse, send_with};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
 
 const ZONE: &str = "/api/zones/z/override";
 
 fn put(gateway: &Gateway, path: &str, body: &str) -> Value {
-    let answer = send(gateway, "PUT", path, "", body);
+    let answer = send_with(gateway, "PUT", path, "", body);
     assert_eq!(answer.status, 200, "{}", answer.text());
     parse(&answer)
 }
 
 fn undo(gateway: &Gateway, path: &str) {
-    let answer = send(gateway, "DELETE", path, "", "");
+    let answer = send_with(gateway, "DELETE", path, "", "");
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
@@ -188,7 +175,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         (r#"{"pause": false, "for": "1m"}"#, "nothing differs"),
         (r#"{"speed": 1, "for": "1m"}"#, "speed"),
     ] {
-        let answer = send(&gateway, "PUT", ZONE, "", body);
+        let answer = send_with(&gateway, "PUT", ZONE, "", body);
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
         assert!(answer.text().contains(says), "{body}: {}", answer.text());
     }
@@ -200,13 +187,13 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("POST", ZONE, 405),
     ] {
         let body = r#"{"pause": true, "for": "1m"}"#;
-        let answer = send(&gateway, method, path, "", body);
+        let answer = send_with(&gateway, method, path, "", body);
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
     }
     let listed = json(&gateway, "/api/zones/z/overrides");
     assert_eq!(listed, json!({"zone": null, "keys": []}));
     let foreign = "Origin: https://evil.example\r\n";
-    let answer = send(
+    let answer = send_with(
         &gateway,
         "PUT",
         ZONE,
@@ -237,7 +224,7 @@ fn a_window_is_not_given_another_count_but_can_be_paused() {
     let gateway = Gateway::start(&file.replace("zone = \"z\", }", "zone = \"z\" }"));
     for (rate, status) in [("20r/h", 409), ("0.5r/h", 400)] {
         let body = format!(r#"{{"rate": "{rate}", "for": "1m"}}"#);
-        let answer = send(&gateway, "PUT", ZONE, "", &body);
+        let answer = send_with(&gateway, "PUT", ZONE, "", &body);
         assert_eq!(answer.status, status, "{}", answer.text());
     }
     put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
@@ -263,7 +250,7 @@ fn so_many_keys_and_no_more_have_overrides() {
         put(&gateway, &format!("/api/zones/z/keys/{key}/override"), body);
     }
     let path = "/api/zones/z/keys/more/override";
-    let answer = send(&gateway, "PUT", path, "", body);
+    let answer = send_with(&gateway, "PUT", path, "", body);
     assert_eq!(answer.status, 409);
     assert!(answer.text().contains("1000 keys"), "{}", answer.text());
     // One that has one gets another.
@@ -288,8 +275,8 @@ fn a_token_that_is_set_is_needed() {
         ("Authorization: Bearer wrong\r\n", 401),
         ("Authorization: Bearer secret\r\n", 200),
     ] {
-        let answer = send(&gateway, "PUT", ZONE, fields, body);
+        let answer = send_with(&gateway, "PUT", ZONE, fields, body);
         assert_eq!(answer.status, status, "{}", answer.text());
     }
-    assert_eq!(send(&gateway, "DELETE", ZONE, "", "").status, 401);
+    assert_eq!(send_with(&gateway, "DELETE", ZONE, "", "").status, 401);
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::gateway::live::Listener;
-use crate::gateway::operator::{ask, delete, json, parse, post};
-use crate::support::{Answer, Client, Gateway, Origin, eventually, fetch, fetch_with, one_origin};
+use crate::gateway::operator::{ask, changes, delete, json, parse, post, send};
+use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, one_origin};
 
 const OVERRIDE: &str = "/api/rooms/app/override";
 const WORD: &str = "/api/rooms/app/word";
@@ -86,18 +86,8 @@ fn an_origin_without_a_room_says_nothing_of_one() {
     assert!(!text.contains("drip_room_visitors"), "{text}");
 }
 
-fn put(gateway: &Gateway, path: &str, body: &str) -> Answer {
-    let (admin, length) = (gateway.site.admin, body.len());
-    let mut client = Client::connect(admin);
-    client.send(
-        format!("PUT {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}")
-            .as_bytes(),
-    );
-    client.answer()
-}
-
 fn set(gateway: &Gateway, path: &str, body: &str) -> Value {
-    let answer = put(gateway, path, body);
+    let answer = send(gateway, "PUT", path, body);
     assert_eq!(answer.status, 200, "{}", answer.text());
     parse(&answer)
 }
@@ -114,14 +104,6 @@ fn tickets<const COUNT: usize>(gateway: &Gateway) -> [String; COUNT] {
 fn poll(gateway: &Gateway, ticket: &str) -> u16 {
     let ticket = format!("Drip-Ticket: {ticket}\r\n");
     fetch_with(gateway.address(), "/", &ticket).status
-}
-
-/// The texts of the last changes, the newest first.
-fn changes(gateway: &Gateway) -> Vec<String> {
-    let changes = json(gateway, "/api/config")["changes"].clone();
-    let changes = changes.as_array().expect("a list").iter();
-    let text = |change: &Value| change["what"][0].as_str().expect("a text").to_owned();
-    changes.map(text).collect()
 }
 
 #[test]
@@ -282,7 +264,7 @@ fn each_wrong_request_is_told_so() {
         (CALL, "{}", 405, "POST"),
         (EMPTY, "{}", 405, "POST"),
     ] {
-        let answer = put(&gateway, path, body);
+        let answer = send(&gateway, "PUT", path, body);
         assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
         assert!(answer.text().contains(says), "{}", answer.text());
     }
