@@ -1,7 +1,7 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
-/// What a request counts for: a whole number from 1 to 64.
+/// What a request counts for: a whole number from 1 to 255.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(NonZeroU8);
 
@@ -10,7 +10,7 @@ impl Cost {
     pub const ONE: Self = Self(NonZeroU8::MIN);
 
     /// The largest cost.
-    pub const MAX: u32 = 64;
+    pub const MAX: u32 = 255;
 
     /// A cost; `None` if it is 0 or above [`Cost::MAX`].
     #[must_use]

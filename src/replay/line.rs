@@ -130,7 +130,7 @@ pub enum LineError {
     )]
     Seconds(String),
     /// The cost is not valid.
-    #[error("{0:?} is not a cost; write a whole number from 1 to 64")]
+    #[error("{0:?} is not a cost; write a whole number from 1 to 255")]
     Cost(String),
     /// The time of an access log is not valid.
     #[error("{0:?} is not a time of an access log")]

@@ -46,7 +46,7 @@ table! {
     }
 }
 
-const FORM_IN_WORDS: &str = "a whole number from 1 to 64, or a table with header, body_per or \
+const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per or \
                     response_header, such as { header = \"x-cost\", default = 1, max = 20 }";
 
 /// Reads a route's `cost`.

@@ -121,7 +121,7 @@ fn a_number_behind_the_path_is_the_cost() {
             "{line}"
         );
     }
-    for cost in ["0", "65", "99999999999", "-1", "1.5"] {
+    for cost in ["0", "256", "99999999999", "-1", "1.5"] {
         let line = format!("1,a,/x,{cost}");
         assert_eq!(Form::Csv.read(&line), Err(LineError::Cost(cost.to_owned())));
     }

@@ -129,7 +129,7 @@ fn each_mistake_of_a_value_is_named() {
             ][..],
         ),
         (
-            "[[routes]]\ncost = { heder = \"a\", max = 65, default = 0 }",
+            "[[routes]]\ncost = { heder = \"a\", max = 256, default = 0 }",
             &["none or several", "max: expected", "default: expected"][..],
         ),
         (
