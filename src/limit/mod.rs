@@ -23,6 +23,7 @@
 //! - [`SavedAccount`] is what of an account outlives its process.
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
 //! - [`WaitingRoom`] is a counter before an origin: who is inside, who is called, and who waits.
+//! - [`Work`] learns how long requests of one kind take their origin.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -54,6 +55,7 @@ mod saved;
 mod stoppable_clock;
 mod verdict;
 mod waiting_room;
+mod work;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
@@ -95,3 +97,4 @@ pub use waiting_room::{
     Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
     RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, Waiting, WaitingRoom,
 };
+pub use work::{LearnedWork, Work, WorkSource};

@@ -32,6 +32,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
+    /// Whether others have fewer than half of the places, beside one request at the origin.
+    ///
+    /// Not if it has no bound on the number at once, or shares its places with other gateways:
+    /// nobody knows then what the origin has to do.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let limits = [self.limits.max_in_flight, self.room];
+        let places = limits.into_iter().flatten().min();
+        let others = self.in_flight.saturating_sub(1);
+        self.lent.is_none() && places.is_some_and(|places| others.saturating_mul(2) < places)
+    }
+
     /// What it has to do with places of a pool.
     #[must_use]
     pub fn place_needs(&self, now: Moment) -> PlaceNeeds {

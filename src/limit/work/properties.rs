@@ -1,0 +1,91 @@
+//! What is learned beside a plain model that keeps all times, and how far off it is.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::config;
+
+/// The nearest rank of the last 32 of these.
+fn quantile(all: &[u32], percent: usize) -> Option<u32> {
+    let mut last = all[all.len().saturating_sub(32)..].to_vec();
+    last.sort_unstable();
+    let rank = (1..=last.len()).find(|rank| rank * 100 >= percent * last.len())?;
+    last.get(rank - 1).copied()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn it_learns_as_a_model_that_keeps_everything(
+        times in prop::collection::vec((1..5_000_000_u32, prop::bool::weighted(0.02)), 1..900),
+    ) {
+        let mut work = Work::default();
+        let (mut quiet, mut busy, mut in_row) = (Vec::new(), Vec::new(), 0);
+        let mut known: Option<(u32, WorkSource)> = None;
+        for (micros, is_quiet) in times {
+            if is_quiet {
+                if in_row >= 256 {
+                    quiet.clear();
+                }
+                quiet.push(micros);
+                in_row = 0;
+            } else {
+                busy.push(micros);
+                in_row += 1;
+            }
+            let now = if quiet.len() >= 4 && in_row < 256 {
+                quantile(&quiet, 25).map(|it| (it, WorkSource::Quiet))
+            } else if busy.len() >= 8 {
+                quantile(&busy, 10).map(|it| (it, WorkSource::Busy))
+            } else {
+                known
+            };
+            let differs = match (known, now) {
+                (Some(old), Some(new)) => {
+                    old.1 != new.1 || f64::from(old.0.abs_diff(new.0)) > (f64::from(old.0) / 10.0).floor().max(1.0)
+                }
+                (old, new) => old != new,
+            };
+            if differs {
+                known = now;
+            }
+            let took = Duration::from_micros(micros.into());
+            prop_assert_eq!(work.learn(took, is_quiet), differs);
+            let learned = work.learned().map(|it| (it.micros, it.source));
+            prop_assert_eq!(learned, known);
+        }
+    }
+
+    /// Whatever happens at a busy origin, quiet times of one length teach that length.
+    #[test]
+    fn noise_that_only_adds_time_changes_nothing(
+        work_micros in 1_000..2_000_000_u32,
+        added in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.4), 0..60_000_000_u32), 40..200),
+    ) {
+        let mut work = Work::default();
+        let mut seen = 0;
+        for (is_quiet, is_noisy, noise) in added {
+            // Of four quiet times, at most two are noisy: more than a quarter are not.
+            let noise = if is_quiet && (seen % 4 < 2 || !is_noisy) { 0 } else { noise };
+            seen += usize::from(is_quiet);
+            let took = Duration::from_micros(u64::from(work_micros) + u64::from(noise));
+            work.learn(took, is_quiet);
+            if let Some(learned) = work.learned().filter(|it| it.source == WorkSource::Quiet) {
+                prop_assert_eq!(learned.micros, work_micros);
+            }
+        }
+    }
+
+    /// A cost is off by half a unit at most, but for the bounds.
+    #[test]
+    fn a_cost_is_the_nearest(micros in 0..10_000_000_u64, unit in 100..1_000_000_u64, max in 1..=255_u32) {
+        let cost = Cost::of_work(
+            Duration::from_micros(micros), Duration::from_micros(unit), Cost::new(max).expect("a cost"));
+        let cost = u64::from(cost.get());
+        prop_assert!(cost >= 1 && cost <= u64::from(max));
+        if cost > 1 && cost < u64::from(max) {
+            prop_assert!((cost * unit).abs_diff(micros) * 2 <= unit, "{}", cost);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// How many times are kept.
+const KEPT: usize = 32;
+
+/// The last times that something took, in microseconds: at most [`KEPT`].
+///
+/// A quantile of them is exact, follows a change within [`KEPT`] times, and needs no step size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recent {
+    times: [u32; KEPT],
+    /// How many there are.
+    len: u8,
+    /// Where the next one goes.
+    next: u8,
+}
+
+impl Recent {
+    pub(super) fn push(&mut self, micros: u32) {
+        if let Some(oldest) = self.times.get_mut(usize::from(self.next)) {
+            *oldest = micros;
+        }
+        self.next = (self.next + 1) % KEPT as u8;
+        self.len = (self.len + 1).min(KEPT as u8);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len.into()
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.len, self.next) = (0, 0);
+    }
+
+    /// The shortest time that at least `percent` of them do not exceed; `None` without any.
+    ///
+    /// It is one of the times: the nearest rank (Hyndman and Fan 1996, type 1).
+    pub(super) fn quantile(&self, percent: usize) -> Option<u32> {
+        let mut times = self.times;
+        let times = times.get_mut(..self.len())?;
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        if times.is_empty() {
+            return None;
+        }
+        let (_, found, _) = times.select_nth_unstable((rank - 1).min(times.len() - 1));
+        Some(*found)
+    }
+}
