@@ -93,7 +93,7 @@ fi
 # compilers and other programs of the other tests are no longer there when they run.
 loads=(
     abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::find:: gateway::gate::
-    gateway::hold:: gateway::pacing gateway::servers gateway::state:: goldens::run http2::beside nginx::differential
+    gateway::hold:: gateway::pacing gateway::servers gateway::state:: gateway::work goldens::run http2::beside nginx::differential
     nginx::import nginx::ingress collapse::crowd collapse::gate collapse::soak room::crowd shared:: store::grid streams::waiting tls::streams
 )
 # Tests that nothing at all runs beside: several gateways are a machine full, and 20,000 connections a process full.

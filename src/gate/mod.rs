@@ -49,6 +49,7 @@ pub use line::{Line, Reserved};
 pub(crate) use outage::Begun;
 pub use outage::GateOutage;
 pub use overrides::{GateOverride, Unfit};
+pub(crate) use place::Load;
 pub use place::Place;
 use place::Unreported;
 use places::NO_LEASE;
@@ -229,12 +230,12 @@ impl OriginGate {
         let joined = state.join(&share, cost, most, has_turn, times);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
-            None => Ok(state.sent_last(now)),
+            None => Ok(state.left_last(now)),
         });
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            Ok((number, sent)) => Admission::Passed(Place::new(self, number, cost.get(), sent)),
+            Ok((number, left)) => Admission::Passed(Place::new(self, number, cost.get(), left)),
             Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
                 Arc::clone(self),
                 share,
@@ -264,9 +265,9 @@ impl OriginGate {
             None => state.gate.pass(cost, now),
         };
         state.note_places(now);
-        let (number, sent) = passes.then(|| state.sent_last(now))?;
+        let (number, left) = passes.then(|| state.left_last(now))?;
         drop(state);
-        Some(Place::new(self, number, cost.get(), sent))
+        Some(Place::new(self, number, cost.get(), left))
     }
 
     /// When a new request of this share would leave, from now on.
@@ -314,6 +315,11 @@ impl OriginGate {
         self.tell(released, is_told);
     }
 
+    /// What the origin has to do now.
+    fn load(&self) -> Load {
+        self.lock().load(clock::now())
+    }
+
     fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
         let mut state = self.lock();
         if state.gate.depth() == 0 && unreported.is_none() {
@@ -346,7 +352,7 @@ impl OriginGate {
 
     /// Tells requests that their turn has come. Those that have gone give their places back.
     fn grant(self: &Arc<Self>, released: Released) {
-        for (release, sent) in released {
+        for (release, left) in released {
             let Release {
                 due,
                 waiter,
@@ -354,7 +360,7 @@ impl OriginGate {
                 number,
                 ..
             } = release;
-            let place = Place::new(self, number, cost, sent);
+            let place = Place::new(self, number, cost, left);
             if waiter.send(Granted { place, due }).is_err() {
                 self.metrics.count_lost_slot();
             }

@@ -20,10 +20,30 @@ pub struct Place {
     pub(super) is_given_back: bool,
     /// Whether the last byte of the answer has arrived.
     is_whole: Cell<bool>,
+    /// Whether the origin had little to do when the request left.
+    was_quiet: bool,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
     /// How the last attempt failed. It is the result unless another server answers.
     failure: Cell<Option<Outcome>>,
+}
+
+/// What is noted of a request as it leaves.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// The request as the back-off knows it.
+    pub(super) sent: Option<Sent>,
+    /// Whether the origin has [little to do](crate::limit::Gate::is_quiet).
+    pub(super) is_quiet: bool,
+}
+
+/// What the origin had to do while a request was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Whether fewer than half of the places were taken, when it left and now.
+    pub(crate) is_quiet: bool,
+    /// Whether the back-off has lowered what the gate lets through.
+    pub(crate) is_lowered: bool,
 }
 
 /// What a request has come to, for the back-off.
@@ -45,14 +65,15 @@ pub(super) enum OriginResult {
 }
 
 impl Place {
-    pub(super) fn new(gate: &Arc<OriginGate>, number: u64, cost: u32, sent: Option<Sent>) -> Self {
+    pub(super) fn new(gate: &Arc<OriginGate>, number: u64, cost: u32, left: Left) -> Self {
         Self {
             gate: Arc::clone(gate),
             number,
             cost,
             is_given_back: false,
             is_whole: Cell::new(false),
-            sent: Cell::new(sent),
+            was_quiet: left.is_quiet,
+            sent: Cell::new(left.sent),
             failure: Cell::new(None),
         }
     }
@@ -92,6 +113,15 @@ impl Place {
     /// Reports that the last byte of the answer has arrived.
     pub(crate) fn ended(&self) {
         self.is_whole.set(true);
+    }
+
+    /// What the origin had to do while the request was there.
+    pub(crate) fn load(&self) -> Load {
+        let now = self.gate.load();
+        Load {
+            is_quiet: self.was_quiet && now.is_quiet,
+            ..now
+        }
     }
 
     /// Changes what the request was charged to what it turned out to cost.

@@ -8,11 +8,11 @@ use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
 use super::observer::Observer;
 use super::overrides::GateOverride;
-use super::place::Unreported;
+use super::place::{Left, Load, Unreported};
 use super::places::SharedPlaces;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
-use crate::limit::{self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Sent, Share};
+use crate::limit::{self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// How far ahead of time slots are given out.
@@ -54,8 +54,7 @@ pub(super) struct State {
 }
 
 /// Requests whose turn has come, to be told outside the lock.
-pub(super) type Released =
-    SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Option<Sent>); 4]>;
+pub(super) type Released = SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Left); 4]>;
 
 impl State {
     /// Takes the requests whose slot is at most [`AHEAD`] away.
@@ -64,27 +63,39 @@ impl State {
         self.follow_room(|| now);
         let mut released = Released::new();
         while let Some(release) = self.gate.take(now + AHEAD) {
-            let sent = self.sent(release.number, now);
-            released.push((release, sent));
+            let left = self.left(release.number, now);
+            released.push((release, left));
         }
         self.note_blocked(now);
         released
     }
 
     /// A request leaves. `number`: that of its departure.
-    pub(super) fn sent(&mut self, number: u64, now: Moment) -> Option<Sent> {
+    pub(super) fn left(&mut self, number: u64, now: Moment) -> Left {
         let in_flight = self.gate.in_flight();
         if let Some(observer) = &mut self.observer {
             observer.sent(number, in_flight, now);
         }
-        let backing_off = self.backing_off.as_mut()?;
-        Some(backing_off.sent(in_flight, now))
+        let backing_off = self.backing_off.as_mut();
+        Left {
+            sent: backing_off.map(|it| it.sent(in_flight, now)),
+            is_quiet: self.gate.is_quiet(),
+        }
+    }
+
+    /// What the origin has to do.
+    pub(super) fn load(&self, now: Moment) -> Load {
+        let backing_off = self.backing_off.as_ref();
+        Load {
+            is_quiet: self.gate.is_quiet(),
+            is_lowered: backing_off.is_some_and(|it| it.is_lower(now)),
+        }
     }
 
     /// The request that left last leaves now. Returns the number of its departure, too.
-    pub(super) fn sent_last(&mut self, now: Moment) -> (u64, Option<Sent>) {
+    pub(super) fn left_last(&mut self, now: Moment) -> (u64, Left) {
         let number = self.gate.departures();
-        (number, self.sent(number, now))
+        (number, self.left(number, now))
     }
 
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {

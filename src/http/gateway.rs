@@ -3,6 +3,7 @@
 mod addresses;
 mod class_table;
 mod counting;
+mod learned_costs;
 mod maintenance;
 mod reload;
 
@@ -28,8 +29,10 @@ use crate::room::OriginRoom;
 use crate::time::clock;
 use crate::zone::{SharedBy, StoreHealth, Zone};
 use class_table::ClassTable;
+use learned_costs::LearnedCosts;
 
 pub use addresses::Addresses;
+pub use learned_costs::{MethodCost, RouteCosts};
 pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.
@@ -58,6 +61,7 @@ pub struct Gateway {
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
     classes: ClassTable,
+    learned_costs: LearnedCosts,
     access: Option<AccessLog>,
     /// The health of the store of shared zones and origins.
     store_health: Option<Arc<StoreHealth>>,
@@ -239,6 +243,7 @@ impl Gateway {
             rooms,
             collapses,
             classes: ClassTable::new(&settings, &origins),
+            learned_costs: LearnedCosts::new(&settings, None),
             origins,
             route_index: RouteIndex::new(&settings.routes),
             least_bursts: settings.least_bursts(),

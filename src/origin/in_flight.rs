@@ -6,7 +6,7 @@ use super::failing_answers::FailingAnswers;
 use super::health::MaxFails;
 use super::server::Server;
 use crate::config::ServerUrl;
-use crate::gate::Place;
+use crate::gate::{Load, Place};
 use crate::limit::{Cost, Moment};
 use crate::time::clock;
 
@@ -110,6 +110,11 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.ended();
         }
+    }
+
+    /// What the origin had to do while the request was there.
+    pub(crate) fn load(&self) -> Load {
+        self.place.as_ref().map(Place::load).unwrap_or_default()
     }
 
     /// Changes what the request was charged at the gate to what it turned out to cost.

@@ -2,6 +2,7 @@
 //!
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
+mod learned_costs;
 mod places;
 mod rooms;
 mod shared;
@@ -38,6 +39,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     text.push_str(&info.text);
     write_zones(&mut text, gateway).await;
     write_gates(&mut text, gateway);
+    learned_costs::write(&mut text, gateway);
     rooms::write(&mut text, gateway);
     shared::write(&mut text, gateway);
     text

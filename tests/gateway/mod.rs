@@ -67,3 +67,4 @@ mod timeouts;
 mod trace_context;
 mod upstreams;
 mod what_if;
+mod work;

@@ -1,4 +1,5 @@
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use actix_web::web::Data;
 
@@ -6,14 +7,15 @@ use super::maintenance;
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::config::{self, RouteAction};
-use crate::http::gateway::Gateway;
+use crate::http::gateway::{Gateway, RouteCosts};
 use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
 use crate::status::counts;
 use crate::status::minute::{Minute, Of};
-use crate::status::views::{Plain, Route, Routes};
+use crate::status::views::{MethodCost, Plain, Route, RouteCost, Routes};
 
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
+    let mut costs = costs(&gateway);
     // Routes with the same host and path count together: they are one here.
     let mut seen = HashSet::new();
     let counted = gateway.counted_routes().enumerate();
@@ -22,13 +24,54 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
         let route = gateway.settings().routes.get(index);
         // What is behind them has one name together.
         let route = route.filter(|_| index < MAX_NAMED_ROUTES);
-        view(&gateway, route, name, metrics, &admin.recent.minute)
+        Route {
+            cost: route.and(costs.remove(&name)),
+            ..view(&gateway, route, name, metrics, &admin.recent.minute)
+        }
     });
     Ok(reply::ok(&Routes {
         routes: routes.collect(),
         unrouted: counts::codes(gateway.no_route_metrics()),
         maintenance: gateway.maintenances().all.as_ref().map(maintenance::view),
     }))
+}
+
+/// What requests cost where that is learned, by the name of the route.
+fn costs(gateway: &Gateway) -> HashMap<String, RouteCost> {
+    let mut all: HashMap<String, RouteCost> = HashMap::new();
+    let routes = gateway.settings().routes.iter().take(MAX_NAMED_ROUTES);
+    for (index, route) in routes.enumerate() {
+        let Some(costs) = gateway.learned_costs(index) else {
+            continue;
+        };
+        match all.entry(route.name()) {
+            Entry::Vacant(entry) => _ = entry.insert(cost(costs)),
+            // They differ in their methods.
+            Entry::Occupied(entry) => entry.into_mut().methods.extend(cost(costs).methods),
+        }
+    }
+    all
+}
+
+/// What the requests of a route cost.
+fn cost(costs: &RouteCosts) -> RouteCost {
+    let rule = costs.rule();
+    let methods = costs.methods().map(|it| {
+        let cost = MethodCost {
+            cost: it.cost.get(),
+            seconds: it.time.map(|time| time.as_secs_f64()),
+            source: Plain::new(it.source),
+            requests: it.requests,
+            origin_seconds: it.total.as_secs_f64(),
+        };
+        (Plain::new(it.method), cost)
+    });
+    RouteCost {
+        unit_seconds: rule.unit.as_secs_f64(),
+        max: rule.max.get(),
+        shadow: rule.is_shadow,
+        methods: methods.collect(),
+    }
 }
 
 fn view(
@@ -59,5 +102,6 @@ fn view(
         requests: statuses.values().sum(),
         statuses,
         latency: minute.latency(&Of::Route(name), &metrics.latencies()),
+        cost: None,
     }
 }

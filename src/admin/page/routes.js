@@ -42,6 +42,11 @@ function newRow(body) {
 /** In a few words; empty without maintenance. */
 const until = (it) => (it ? `in maintenance until ${clock(Date.parse(it.until) / 1000)}, by ${visible(it.by)}` : "");
 
+/** What requests cost, where that is learned, and where it comes from. */
+const SOURCES = { quiet: "learned", busy: "learned while busy", median: "as others there", none: "nothing learned" };
+const costs = (cost) => (cost ? Object.entries(cost.methods).map(([method, it]) =>
+  `${visible(method)} costs ${it.cost} (${[Number.isFinite(it.seconds) && seconds(it.seconds), SOURCES[it.source], cost.shadow && "shadow: 1 is charged"].filter(Boolean).join(", ")})`) : []);
+
 /** Where requests of a route go. */
 function goes({ refuses, origin, zones, maintenance }) {
   if (maintenance) return `refused: ${until(maintenance)}`;
@@ -79,7 +84,7 @@ export function showRoutes() {
     setText(name.firstElementChild, visible(route.name));
     name.firstElementChild.dir = "ltr";
     const [, of, act] = name.children;
-    setText(of, goes(route));
+    setText(of, [goes(route), ...costs(route.cost)].join("; "));
     of.classList.toggle("bad", Boolean(route.maintenance));
     act.hidden = !route.origin;
     // That of all routes is ended for all.

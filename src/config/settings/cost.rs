@@ -1,4 +1,5 @@
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::limit::Cost;
 
@@ -35,6 +36,19 @@ pub enum CostRule {
         /// What counts for any higher number.
         max: Cost,
     },
+    /// How long earlier requests of the route and the method took their origin.
+    Learned(LearnedCost),
+}
+
+/// A cost that is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnedCost {
+    /// How long a request of cost 1 takes its origin, above zero.
+    pub unit: Duration,
+    /// What counts for any longer time.
+    pub max: Cost,
+    /// Whether it only shows what it would charge, and charges 1.
+    pub is_shadow: bool,
 }
 
 impl CostRule {
@@ -46,6 +60,8 @@ impl CostRule {
             Self::Header { max, .. }
             | Self::BodyPer { max, .. }
             | Self::ResponseHeader { max, .. } => *max,
+            Self::Learned(learned) if learned.is_shadow => Cost::ONE,
+            Self::Learned(learned) => learned.max,
         }
     }
 
@@ -55,8 +71,20 @@ impl CostRule {
         match self {
             Self::Fixed(cost) => *cost,
             Self::Header { default, .. } => *default,
-            Self::BodyPer { .. } => Cost::ONE,
+            Self::BodyPer { .. } | Self::Learned(_) => Cost::ONE,
             Self::ResponseHeader { estimate, .. } => *estimate,
+        }
+    }
+
+    /// How it is learned, if it is.
+    #[must_use]
+    pub fn learned(&self) -> Option<&LearnedCost> {
+        match self {
+            Self::Learned(learned) => Some(learned),
+            Self::Fixed(_)
+            | Self::Header { .. }
+            | Self::BodyPer { .. }
+            | Self::ResponseHeader { .. } => None,
         }
     }
 

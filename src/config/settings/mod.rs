@@ -23,7 +23,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 pub use byte_regex::{ByteRegex, ByteRegexError};
-pub use cost::CostRule;
+pub use cost::{CostRule, LearnedCost};
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks};

@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use crate::config::size::show_size;
-use crate::config::{CostRule, Plan, RouteLimit, Zone};
-use crate::limit::{Cost, Rate};
+use crate::config::{CostRule, LearnedCost, Origin, Plan, RouteLimit, Zone};
+use crate::limit::{Cost, Rate, show_duration};
 
 pub(super) const COST: Kind<CostRule> = kind(
     Form::OneOf(&[
@@ -11,6 +11,7 @@ pub(super) const COST: Kind<CostRule> = kind(
         Form::Table(COST_HEADER),
         Form::Table(COST_BODY),
         Form::Table(COST_RESPONSE),
+        Form::Table(COST_LEARNED),
     ]),
     read,
     |it| bare(&shown(it)),
@@ -46,8 +47,59 @@ table! {
     }
 }
 
-const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per or \
-                    response_header, such as { header = \"x-cost\", default = 1, max = 20 }";
+table! {
+    pub(in crate::config) const COST_LEARNED {
+        learn: Field::of(word::<Measure>().form).required("\"time\""), NextRequest,
+            "\"time\": the time that earlier requests of the route and the method took the origin.";
+        unit: Field::of(Form::Duration(UNITS.0, UNITS.1)).required("\"10ms\""), NextRequest,
+            "How much of that costs 1.";
+        max: MAX, NextRequest, "What counts for any longer time.";
+        mode: Field::of(word::<LearningMode>().form).or("\"on\""), NextRequest,
+            "\"shadow\": learn and show, but charge 1.";
+    }
+}
+
+words!(Measure);
+
+/// What a cost is learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    /// The time at the origin.
+    Time,
+}
+
+impl Measure {
+    const NAMED: [(&'static str, Self); 1] = [("time", Self::Time)];
+}
+
+words!(LearningMode);
+
+/// Whether a learned cost is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LearningMode {
+    /// It is.
+    On,
+    /// It is only shown.
+    Shadow,
+}
+
+impl LearningMode {
+    const NAMED: [(&'static str, Self); 2] = [("on", Self::On), ("shadow", Self::Shadow)];
+}
+
+/// The shortest and the longest `unit`, in nanoseconds: 100 us and 1 minute.
+const UNITS: (u64, u64) = (100_000, 60_000_000_000);
+
+const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per, \
+                    response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }";
+
+/// The fields that choose the form of the table.
+const CHOOSING: [(&str, Table); 4] = [
+    ("header", COST_HEADER),
+    ("body_per", COST_BODY),
+    ("response_header", COST_RESPONSE),
+    ("learn", COST_LEARNED),
+];
 
 /// Reads a route's `cost`.
 fn read(node: Node) -> Option<CostRule> {
@@ -57,23 +109,23 @@ fn read(node: Node) -> Option<CostRule> {
     if node.value.as_table().is_none() {
         return node.expected(FORM_IN_WORDS);
     }
-    let has = |name| node.field(name).is_some();
-    let all = match ["header", "body_per", "response_header"].map(has) {
-        [true, false, false] => COST_HEADER,
-        [false, true, false] => COST_BODY,
-        [false, false, true] => COST_RESPONSE,
-        _ => {
-            node.wrong(&format!(
-                "expected {FORM_IN_WORDS}; found a table with none or several of these"
-            ));
-            // The others are costs in each of the forms.
-            for field in ["max", "default", "estimate"] {
-                let _wrong_either_way = node.field(field).and_then(cost);
-            }
-            return None;
+    let mut chosen = CHOOSING
+        .iter()
+        .filter(|(name, _)| node.field(name).is_some());
+    let (Some((form, all)), None) = (chosen.next(), chosen.next()) else {
+        node.wrong(&format!(
+            "expected {FORM_IN_WORDS}; found a table with none or several of these"
+        ));
+        // The others are costs in each of the forms.
+        for field in ["max", "default", "estimate"] {
+            let _wrong_either_way = node.field(field).and_then(cost);
         }
+        return None;
     };
-    let mut fields = Fields::of(node, "cost".to_owned(), all)?;
+    if *form == "learn" {
+        return learned(node);
+    }
+    let mut fields = Fields::of(node, "cost".to_owned(), *all)?;
     let mut of = |name| fields.value(name).and_then(|_| fields.get(name));
     let (header, body_per, response) = (of("header"), of("body_per"), of("response_header"));
     let max = fields.required("max", cost);
@@ -110,6 +162,25 @@ fn read(node: Node) -> Option<CostRule> {
     rule
 }
 
+/// Reads a cost that is learned.
+fn learned(node: Node) -> Option<CostRule> {
+    let mut fields = Fields::of(node, "cost".to_owned(), COST_LEARNED)?;
+    let measure = fields.required("learn", word::<Measure>().read);
+    let unit = fields.required("unit", |node| values::duration_between(node, UNITS));
+    let max = fields.required("max", cost);
+    let mode = fields.optional("mode", LearningMode::On, word::<LearningMode>().read);
+    fields.finish();
+    let (Some(Measure::Time), Some(unit), Some(max), Some(mode)) = (measure, unit, max, mode)
+    else {
+        return None;
+    };
+    Some(CostRule::Learned(LearnedCost {
+        unit,
+        max,
+        is_shadow: mode == LearningMode::Shadow,
+    }))
+}
+
 /// The name of the field whose cost is above `max`, if there is one.
 fn first_above_max(rule: &CostRule) -> Option<(&'static str, Cost)> {
     match rule {
@@ -117,7 +188,17 @@ fn first_above_max(rule: &CostRule) -> Option<(&'static str, Cost)> {
         CostRule::ResponseHeader { estimate, max, .. } => {
             (estimate > max).then_some(("estimate", *max))
         }
-        CostRule::Fixed(_) | CostRule::BodyPer { .. } => None,
+        CostRule::Fixed(_) | CostRule::BodyPer { .. } | CostRule::Learned(_) => None,
+    }
+}
+
+/// Reports a problem if a cost is learned of an origin whose load is not known.
+pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
+    if rule.learned().is_some() && origin.places().is_none() {
+        let origin = &origin.name;
+        node.wrong(&format!(
+            "a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.{origin}]: how many requests it works on at once"
+        ));
     }
 }
 
@@ -184,6 +265,19 @@ fn shown(rule: &CostRule) -> String {
         } => {
             let name = toml_text(name);
             format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
+        }
+        CostRule::Learned(LearnedCost {
+            unit,
+            max,
+            is_shadow,
+        }) => {
+            let unit = toml_text(&show_duration(*unit));
+            let mode = if *is_shadow {
+                ", mode = \"shadow\""
+            } else {
+                ""
+            };
+            format!("{{ learn = \"time\", unit = {unit}, max = {max}{mode} }}")
         }
     }
 }

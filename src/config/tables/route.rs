@@ -232,7 +232,11 @@ impl Route {
     /// Whether the answer decides what a request is charged.
     #[must_use]
     pub fn settles(&self) -> bool {
-        !self.refund.is_empty() || matches!(self.cost, CostRule::ResponseHeader { .. })
+        !self.refund.is_empty()
+            || matches!(
+                self.cost,
+                CostRule::ResponseHeader { .. } | CostRule::Learned(_)
+            )
     }
 
     /// Whether the route is made for the check of a certificate authority that the host is under

@@ -134,6 +134,9 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     if let (Some(node), Some(limits)) = (fields.right("cost"), &limits) {
         cost::check(node, &route.cost, limits, known.zones.zones);
     }
+    if let (Some(node), Some(origin)) = (fields.right("cost"), origin) {
+        cost::check_origin(node, &route.cost, origin);
+    }
     if let Some(node) = fields.right("origin_pages") {
         page::check_origin_pages(node, &route);
     }

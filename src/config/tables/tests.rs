@@ -35,13 +35,14 @@ const SECTIONS: [(&str, Table); 16] = [
 ];
 
 /// The names of the fields of tables that the page describes without a table of fields.
-const IN_PROSE: [&[&str]; 7] = [
+const IN_PROSE: [&[&str]; 8] = [
     &[
         "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
     ],
     &["header", "max", "default"],
     &["body_per", "max"],
     &["response_header", "max", "estimate"],
+    &["learn", "unit", "max", "mode"],
     &["file"],
     &["html", "json"],
     &["zone", "burst"],

@@ -319,6 +319,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         );
         self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);
+        if self.route.cost.learned().is_some() && self.counts_to_head(head) {
+            self.end_work(in_flight, true);
+        }
         now
     }
 

@@ -2,12 +2,19 @@
 
 use super::request_info::RequestInfo;
 use crate::config::CostRule;
+use crate::http::gateway::RouteCosts;
 use crate::http::message::{BodyLength, ResponseHead};
 use crate::limit::Cost;
 use crate::zone::UsedTurn;
 
-/// What a request of this route counts for before its answer is there.
-pub(super) fn before(rule: &CostRule, info: &RequestInfo<'_>) -> Cost {
+/// What a request of a route counts for before its answer is there.
+///
+/// `learned`: what was learned of the route, if its costs are.
+pub(super) fn before(
+    rule: &CostRule,
+    info: &RequestInfo<'_>,
+    learned: Option<&RouteCosts>,
+) -> Cost {
     match rule {
         CostRule::Fixed(cost) => *cost,
         CostRule::Header { name, default, max } => {
@@ -25,6 +32,9 @@ pub(super) fn before(rule: &CostRule, info: &RequestInfo<'_>) -> Cost {
             BodyLength::Chunked => *max,
         },
         CostRule::ResponseHeader { estimate, .. } => *estimate,
+        CostRule::Learned(_) => {
+            learned.map_or(Cost::ONE, |costs| costs.charged(info.head.method()))
+        }
     }
 }
 
@@ -35,7 +45,10 @@ pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost>
             let value = answer.fields().named(name).next()?;
             CostRule::parse(value, *max)
         }
-        CostRule::Fixed(_) | CostRule::Header { .. } | CostRule::BodyPer { .. } => None,
+        CostRule::Fixed(_)
+        | CostRule::Header { .. }
+        | CostRule::BodyPer { .. }
+        | CostRule::Learned(_) => None,
     }
 }
 
@@ -47,7 +60,10 @@ pub(super) fn hiding(
 ) -> impl FnMut(&[u8], &[u8]) {
     let hidden = match rule {
         CostRule::ResponseHeader { name, .. } => Some(name.as_bytes()),
-        CostRule::Fixed(_) | CostRule::Header { .. } | CostRule::BodyPer { .. } => None,
+        CostRule::Fixed(_)
+        | CostRule::Header { .. }
+        | CostRule::BodyPer { .. }
+        | CostRule::Learned(_) => None,
     };
     move |name, value| {
         if hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden)) {

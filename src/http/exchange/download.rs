@@ -23,7 +23,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         at_origin: &mut AtOrigin<'r>,
         keeps: bool,
     ) -> Result<(), Failure> {
-        while let Some((connection, _)) = at_origin {
+        while let Some((connection, in_flight)) = at_origin {
             let mut piece = self.next_piece(connection).await?;
             self.record.sent(piece.len() as u64);
             if !connection.body_is_over() {
@@ -31,6 +31,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 continue;
             }
             let trailers = self.trailers(connection);
+            self.end_work(in_flight, true);
             self.occupied.clear();
             if let Some((connection, in_flight)) = at_origin.take() {
                 in_flight.ended();

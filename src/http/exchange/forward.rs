@@ -56,6 +56,8 @@ pub(super) struct Forward<'a, 'r, C> {
     ///
     /// If so, the request is not sent again.
     pub(super) any_head: bool,
+    /// Whether it is settled how long the request took its origin.
+    pub(super) has_ended_work: bool,
     /// The fields that the response's `Connection` lists, if trailers may follow.
     pub(super) named_away: Vec<Box<[u8]>>,
 }
@@ -125,6 +127,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             held_since: None,
             continued: false,
             any_head: false,
+            has_ended_work: false,
             named_away: Vec::new(),
         }
     }
@@ -404,6 +407,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Records that the request gets no response, or only a part, while it has its place still.
     fn given_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         self.client.unanswered();
+        if matches!(failure, Failure::Origin(_)) {
+            self.end_work(in_flight, false);
+        }
         self.failed(in_flight, failure)
     }
 

@@ -230,7 +230,7 @@ fn find<'a>(
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
         return Err(Reply::client_error(ClientError::TooLarge));
     }
-    let cost = cost::before(&route.cost, info);
+    let cost = cost::before(&route.cost, info, gateway.learned_costs(index));
     record.cost = cost;
     let gate = GateRequest::new(gateway, index, origin, info, cost);
     if let Some(gate) = &gate {

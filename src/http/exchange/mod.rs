@@ -34,6 +34,7 @@ mod room;
 mod room_fields;
 mod tunnel;
 mod upload;
+mod work;
 mod worker;
 
 pub use worker::Worker;

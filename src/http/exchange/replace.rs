@@ -42,6 +42,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         {
             at_origin = None;
         }
+        if let Some((_, in_flight)) = &at_origin {
+            self.end_work(in_flight, true);
+        }
         self.occupied.clear();
         if let Some((connection, _in_flight)) = at_origin
             && keeps

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
 
+use super::learned_costs::LearnedCosts;
 use super::{Gateway, RetiredGate, rooms, store_health};
 use crate::config::{self, Settings};
 use crate::limit::Moment;
@@ -56,6 +57,7 @@ impl Gateway {
         );
         (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
         gateway.follow_events_of(self);
+        gateway.learned_costs = LearnedCosts::new(&gateway.settings, Some(self));
         gateway.share_gates(workers, now);
         gateway
     }

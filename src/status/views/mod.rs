@@ -37,7 +37,7 @@ pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
 pub use places::Places;
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
-pub use route::{Codes, Latency, Maintenance, Route, RouteSample, Routes};
+pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, RouteSample, Routes};
 pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};

@@ -51,6 +51,39 @@ pub struct Route {
     pub statuses: BTreeMap<Plain, u64>,
     /// From the request's head to the last byte of the answer, in the last minute.
     pub latency: Latency,
+    /// What its requests cost, if that is learned; left out if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<RouteCost>,
+}
+
+/// What the requests of a route cost, as far as it was learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RouteCost {
+    /// How much time at the origin costs 1, in seconds.
+    pub unit_seconds: f64,
+    /// What counts for any longer time.
+    pub max: u32,
+    /// Whether the costs are only shown, and each request counts for 1.
+    pub shadow: bool,
+    /// By method: those of which requests have ended.
+    pub methods: BTreeMap<Plain, MethodCost>,
+}
+
+/// What the requests of one method of a route cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MethodCost {
+    /// What a request counts for now.
+    pub cost: u32,
+    /// How long a request takes the origin; `None`: nothing was learned yet.
+    pub seconds: Option<f64>,
+    /// Where the cost comes from: `quiet`, `busy`, `median` or `none`.
+    pub source: Plain,
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Their time at the origin together.
+    pub origin_seconds: f64,
 }
 
 /// Quantiles of durations, in seconds; `None` without any.

@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     (ROUTE, "origin = \"app\"\ncost = 256",
      "11:8: cost: expected a whole number from 1 to 255; found 256"),
     (ROUTE, "origin = \"app\"\ncost = 1.5",
-     "11:8: cost: expected a whole number from 1 to 255, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found 1.5"),
+     "11:8: cost: expected a whole number from 1 to 255, or a table with header, body_per, response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }; found 1.5"),
     (ROUTE, "origin = \"app\"\ncost = 22",
      "11:8: cost: a request of cost 22 would never pass the limit in zone per_client, which takes 21 at once; raise its burst to at least 21, or lower the cost"),
     (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\" }",
@@ -53,9 +53,26 @@ pub(super) const CASES: &[Case] = &[
     (ROUTE, "origin = \"app\"\ncost = { body_per = \"64KB\", max = 22 }",
      "11:8: cost: a request of cost 22 would never pass the limit in zone per_client, which takes 21 at once; raise its burst to at least 21, or lower the cost"),
     (ROUTE, "origin = \"app\"\ncost = { header = \"a\", body_per = \"1KB\", max = 2 }",
-     "11:8: cost: expected a whole number from 1 to 255, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
+     "11:8: cost: expected a whole number from 1 to 255, or a table with header, body_per, response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
     (ROUTE, "origin = \"app\"\ncost = { response_header = \"x-drip-cost\", estimate = 9, max = 2 }",
      "11:8: cost: estimate is above max, which is 2; raise max, or lower it"),
+    // A cost that is learned.
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9 }",
+     "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once"),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"bytes\", unit = \"10ms\", max = 9 }",
+     "11:18: learn: expected \"time\"; found \"bytes\""),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"0\", max = 9 }",
+     "11:33: unit: expected a duration from 100us to 1m; found \"0\""),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 0 }",
+     "11:47: max: expected a whole number from 1 to 255; found 0"),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", max = 9 }",
+     "11:8: cost has no unit; add one such as unit = \"10ms\""),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, estimate = 2 }",
+     "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once\n11:50: \"estimate\" is not a field of cost, whose fields are learn, unit, max, mode"),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, response_header = \"x-cost\" }",
+     "11:8: cost: expected a whole number from 1 to 255, or a table with header, body_per, response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
+    (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, mode = \"off\" }",
+     "11:57: mode: expected \"on\" or \"shadow\"; found \"off\""),
     // A route's refund.
     (ROUTE, "origin = \"app\"\nrefund = \"2xx\"",
      "11:10: refund: expected a list such as [\"2xx\"]; found \"2xx\""),
@@ -88,5 +105,26 @@ fn a_response_tells_the_cost_in_redis_too() {
             .replacen("rate = ", "store = \"redis\"\nrate = ", 1);
     let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
     assert_eq!(settings.zones[0].store, crate::config::StoreKind::Redis);
+    assert!(settings.routes[0].settles());
+}
+
+#[test]
+fn a_shadow_of_learned_costs_fits_any_limit() {
+    let cost = |mode: &str| {
+        let rule = format!(
+            "origin = \"app\"\ncost = {{ learn = \"time\", unit = \"10ms\", max = 64{mode} }}"
+        );
+        let servers = format!("{SERVERS}\nmax_in_flight = 4");
+        let text = SMALLEST.replacen(ROUTE, &rule, 1);
+        let text = text.replacen(SERVERS, &servers, 1);
+        parse(&text, Path::new("/etc/drip/gateway.toml"), false)
+    };
+    let problems = cost("").expect_err("its burst is 20").to_string();
+    assert!(
+        problems.contains("raise its burst to at least 63"),
+        "{problems}"
+    );
+    let settings = cost(", mode = \"shadow\"").unwrap();
+    assert_eq!(settings.routes[0].cost.max().get(), 1);
     assert!(settings.routes[0].settles());
 }

@@ -115,7 +115,8 @@ fn routes_are_named_and_matched_byte_by_byte() {
             "/private/",
             "/",
             "/three",
-            "/four"
+            "/four",
+            "/five"
         ]
     );
     let exact = &settings.routes[0].path;

@@ -51,7 +51,7 @@ async fn fetch(
     record.identify(info.client.trusted);
     record.route = Some(index);
     record.limited = Limited::Decided(LimitOutcome::default());
-    record.cost = cost::before(&route.cost, &info);
+    record.cost = cost::before(&route.cost, &info, gateway.learned_costs(index));
     let gate = GateRequest::new(&gateway, index, origin, &info, record.cost);
     let before = BeforeGate {
         route,

@@ -29,4 +29,22 @@ impl RequestRecord<'_> {
         }
         billed
     }
+
+    /// Settles what the request was charged in its zones by how long it took its origin.
+    ///
+    /// Returns whether it was charged something else.
+    pub(in crate::http::exchange) fn settle_work(
+        &mut self,
+        cost: Cost,
+        used: &mut UsedTurns<'_>,
+    ) -> bool {
+        if cost == self.cost {
+            return false;
+        }
+        self.cost = cost;
+        if self.exception != Exception::Refunded {
+            used.settle(cost);
+        }
+        true
+    }
 }
