@@ -10,7 +10,7 @@ use crate::support::{Client, Exchange, Gateway, Origin, eventually, half_alone, 
 
 /// The work of a light and of a heavy request.
 const LIGHT: Duration = Duration::from_millis(20);
-const HEAVY: Duration = Duration::from_millis(2000);
+const HEAVY: Duration = Duration::from_secs(2);
 
 /// When a worker was busy with what.
 type Busy = Mutex<Vec<(String, Instant, Instant)>>;
@@ -208,6 +208,7 @@ impl Scene {
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
     fn measure(self, name: &str) -> Run {
         let mut took = self.took.into_inner().expect("no panic");
         took.sort_unstable();

@@ -8,22 +8,22 @@ const KEPT: usize = 32;
 pub(super) struct Recent {
     times: [u32; KEPT],
     /// How many there are.
-    len: u8,
+    len: usize,
     /// Where the next one goes.
-    next: u8,
+    next: usize,
 }
 
 impl Recent {
     pub(super) fn push(&mut self, micros: u32) {
-        if let Some(oldest) = self.times.get_mut(usize::from(self.next)) {
+        if let Some(oldest) = self.times.get_mut(self.next) {
             *oldest = micros;
         }
-        self.next = (self.next + 1) % KEPT as u8;
-        self.len = (self.len + 1).min(KEPT as u8);
+        self.next = (self.next + 1) % KEPT;
+        self.len = (self.len + 1).min(KEPT);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len.into()
+        self.len
     }
 
     pub(super) fn clear(&mut self) {

@@ -3,6 +3,8 @@
 //!
 //! The gate, the costs and what they are learned from are the real ones.
 
+#![expect(clippy::cast_precision_loss, reason = "counts are small")]
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -203,7 +205,7 @@ impl Simulation {
             let until = end.min(Duration::from_secs(second + 1));
             let index = usize::try_from(second).expect("few");
             if let Some(busy) = self.record.busy.get_mut(index) {
-                *busy += (until - at).as_secs_f64();
+                *busy += until.saturating_sub(at).as_secs_f64();
             }
             at = until;
         }
