@@ -62,7 +62,12 @@ impl Workers {
             let status = exchange.field("x-status").unwrap_or("200 OK").to_owned();
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: 2\r\n\r\nok");
-            exchange.send(head.as_bytes())
+            let (head, body) = head.split_at(head.len() - 2);
+            exchange.send(head.as_bytes())?;
+            if let Some(millis) = exchange.field("x-then") {
+                thread::sleep(Duration::from_millis(millis.parse().expect("a number")));
+            }
+            exchange.send(body.as_bytes())
         })
     }
 
@@ -375,7 +380,7 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
         ask(
             &gateway,
             "/page?c",
-            "X-Work: 1\r\nX-Type: Text/Event-Stream; a=b\r\n"
+            "X-Work: 1\r\nX-Type: Text/Event-Stream; a=b\r\nX-Then: 600\r\n"
         ),
         200
     );
@@ -412,7 +417,7 @@ fn nothing_is_learned_while_the_back_off_holds() {
     );
     let gateway = Gateway::start(&text);
     for _ in 0..4 {
-        assert_eq!(ask(&gateway, "/page", "X-Work: 50\r\n"), 200);
+        assert_eq!(ask(&gateway, "/page", "X-Work: 100\r\n"), 200);
     }
     let before = cost(&gateway, "/page", "GET");
     // Enough trouble for a window.
@@ -427,11 +432,11 @@ fn nothing_is_learned_while_the_back_off_holds() {
         }
         is_lowered()
     });
-    for _ in 0..6 {
-        assert_eq!(ask(&gateway, "/page", "X-Work: 200\r\n"), 200);
+    for _ in 0..12 {
+        assert_eq!(ask(&gateway, "/page", "X-Work: 1\r\n"), 200);
     }
     assert!(is_lowered(), "the cut lasts for seconds");
     let after = cost(&gateway, "/page", "GET");
     assert_eq!(after["cost"], before["cost"]);
-    assert!(after["requests"].as_u64() >= before["requests"].as_u64().map(|it| it + 6));
+    assert!(after["requests"].as_u64() >= before["requests"].as_u64().map(|it| it + 12));
 }

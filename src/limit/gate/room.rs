@@ -155,3 +155,37 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{Cost, GateLimits};
+
+    #[test]
+    fn an_origin_is_quiet_while_others_have_fewer_than_half_of_its_places() {
+        let now = Moment::from_nanos(1_000_000_000);
+        let gate = |max_in_flight| {
+            let limits = GateLimits {
+                max_in_flight,
+                ..GateLimits::NONE
+            };
+            Gate::<char, u32>::new(limits)
+        };
+        let mut four = gate(Some(4));
+        let quiet: Vec<bool> = (0..4)
+            .map(|_| four.pass(Cost::ONE, now) && four.is_quiet())
+            .collect();
+        assert_eq!(quiet, [true, true, false, false]);
+        four.give_back(now);
+        four.give_back(now);
+        assert!(four.is_quiet());
+        // What others do with places that they borrow, nobody knows, nor what no bound says.
+        four.set_lent(Some(4), now);
+        assert!(!four.is_quiet());
+        assert!(!gate(None).is_quiet());
+        // The servers' own bounds count, too.
+        let mut served = gate(None);
+        served.set_room(Some(1), now);
+        assert!(served.pass(Cost::ONE, now) && served.is_quiet());
+    }
+}
