@@ -100,7 +100,7 @@ fn gateways_have_their_turns_at_one_place() {
 #[test]
 fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     let (app, redis) = (Counting::start(), Redis::start());
-    let text = text(&app, &redis.url(), "", ", in_flight = 2");
+    let text = text(&app, &redis.url(), "orphan = \"1s\"", ", in_flight = 2");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
     // They run for longer than a lease lasts that nobody renews, and than their places are withheld.
     let mut first = Client::ask(one.address(), "/6000?key=a");

@@ -79,3 +79,49 @@ fn a_place_goes_back_where_more_are_used_than_there_are() {
     let call = places.call(needs(3, 2), 2, KEPT, at(1)).expect("at once");
     assert_eq!((call.has, call.yields, call.wanted), (3, 1, 5));
 }
+
+#[test]
+fn what_is_not_wanted_any_more_goes_back_at_once() {
+    let mut places = KeyPlaces::new(most(4));
+    places.call(needs(0, 3), 1, KEPT, at(0)).expect("it is due");
+    places.answer(1, granted(3));
+    // Two more are asked for, then three have left, before the answer is here.
+    places.call(needs(3, 1), 2, KEPT, at(1)).expect("it is due");
+    let call = places.call(needs(1, 0), 3, KEPT, at(1)).expect("at once");
+    assert_eq!((call.has, call.wanted), (1, 1));
+    places.answer(2, granted(4));
+    assert!(
+        !places.is_free(most(4), 1, at(2)),
+        "the store may lend them to others"
+    );
+    places.answer(3, granted(1));
+    assert_eq!(places.calls_at(needs(1, 0)), Some(at(1000)), "it renews");
+    assert_eq!(places.call(needs(1, 0), 4, KEPT, at(999)), None);
+    places
+        .call(needs(1, 0), 4, KEPT, at(1000))
+        .expect("it renews");
+    places.answer(4, granted(1));
+    places
+        .call(needs(0, 0), 5, KEPT, at(1100))
+        .expect("at once");
+    assert!(!places.is_settled(at(1101)));
+    places.answer(5, granted(0));
+    assert!(places.is_settled(at(1101)));
+}
+
+#[test]
+fn what_a_failed_call_may_have_taken_is_told_again_until_the_store_has_forgotten_it() {
+    let mut places = KeyPlaces::new(most(4));
+    places.call(needs(0, 3), 1, KEPT, at(0)).expect("it is due");
+    places.fail(1);
+    assert!(places.is_lost());
+    assert!(!places.is_settled(at(1)));
+    assert_eq!(places.calls_at(needs(0, 0)), Some(at(250)));
+    let call = places
+        .call(needs(0, 0), 2, KEPT, at(250))
+        .expect("it is due");
+    assert_eq!((call.has, call.wanted), (0, 0));
+    places.fail(2);
+    assert!(!places.is_settled(at(5249)));
+    assert!(places.is_settled(at(5250)));
+}
