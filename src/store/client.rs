@@ -11,6 +11,7 @@ use super::calls::{Calls, MAX_KEYS, Place};
 use super::connection::RedisConnection;
 use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
+use super::patience::within;
 use super::places::PlacesReply;
 use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, KeyReply, Reply};
@@ -385,7 +386,7 @@ impl Store {
         }
         let used = Cell::new(0);
         let asked = self.ask(count, command, &used);
-        let error = match tokio::time::timeout(self.timeout, asked).await {
+        let error = match within(self.timeout, asked).await {
             Ok(Ok(replies)) if replies.len() == count => {
                 let outage =
                     |reply: &Result<Value, Error>| reply.as_ref().is_err_and(Error::is_outage);

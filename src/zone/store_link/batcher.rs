@@ -19,7 +19,7 @@ use super::refill::{LeasedDecision, Refilled};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, store_result};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
-use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip};
+use crate::store::{Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, Trip, within};
 use crate::time::pacer::Pacer;
 
 /// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
@@ -178,13 +178,14 @@ impl Batcher {
         let since = since.unwrap_or_else(|| self.now());
         self.carried.add(&batch);
         let (most, store) = (self.store_health.settings().timeout, self.link.store());
-        let left = most.saturating_sub(self.now().since(since));
+        // What has waited for longer than anything may was here while this process stood still.
+        let left = most.checked_sub(self.now().since(since)).unwrap_or(most);
         let asked = batch
             .iter()
             .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
         let asked: Vec<_> = asked.collect();
         let both = join(store.decide(&asked), self.places.carry(store, &places));
-        let (answers, trip) = self.link.run(timeout(left, both)).await;
+        let (answers, trip) = self.link.run(within(left, both)).await;
         let (answers, of_places) = answers.unwrap_or_else(|_| {
             store.hang_up();
             let late = |count: usize| vec![Err(Error::Late); count];

@@ -52,6 +52,32 @@ fn a_gateway_that_stood_still_starts_nothing_on_old_places() {
     assert!(app.most() <= 4, "{} at once", app.most());
 }
 
+/// A gateway that is stopped while Redis answers it reads the answers when it goes on: Redis was never out, so nothing
+/// follows `on_store_failure`.
+#[test]
+fn a_gateway_that_stood_still_does_not_take_redis_for_out() {
+    let _machine = half_alone();
+    let (app, redis) = (Counting::start(), Redis::start());
+    let text = text(&app, &redis.url(), "", LIMIT);
+    let gateways = [0; 2].map(|_| Gateway::start(&text));
+    let [_, other] = &gateways;
+    // So busy that it is often stopped in the middle of a call.
+    busy(&gateways.each_ref().map(|it| (it, 12)), "/2?key=a", || {
+        eventually("all are used", || app.here() == 4);
+        for after in [300, 310, 320, 330] {
+            pass(after);
+            other.signal(Signal::STOP);
+            // Longer than the timeout of Redis.
+            pass(2100);
+            other.signal(Signal::CONT);
+        }
+        pass(300);
+    });
+    let log = other.log();
+    assert!(!log.contains("the store is out"), "{log}");
+    assert!(app.most() <= 4, "{} at once", app.most());
+}
+
 /// Redis is killed while all are busy, then comes back empty: closed gateways start nothing meanwhile.
 #[test]
 fn without_redis_closed_gateways_start_nothing_once_their_places_are_not_renewed() {

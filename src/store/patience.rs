@@ -1,0 +1,56 @@
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Waits for an answer for no longer than `limit`.
+///
+/// Time in which this process could not look, because it was stopped or had no CPU, does not count,
+/// up to `limit`: the answer may have arrived meanwhile, and then the store is not out.
+pub async fn within<A: Future>(limit: Duration, answer: A) -> Result<A::Output, Elapsed> {
+    let mut answer = pin!(answer);
+    let ends = Instant::now() + limit;
+    if let Ok(answer) = timeout_at(ends, &mut answer).await {
+        return Ok(answer);
+    }
+    timeout(ends.elapsed().min(limit), answer).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::sync::oneshot;
+    use tokio::task::yield_now;
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_came_while_the_process_stood_still_counts() {
+        let (answered, answer) = oneshot::channel();
+        let asked = tokio::spawn(within(LIMIT, answer));
+        yield_now().await;
+        advance(Duration::from_secs(10)).await;
+        // Another task has to take it from the connection first.
+        sleep(LIMIT / 2).await;
+        answered.send(7).expect("somebody waits");
+        assert_eq!(asked.await.expect("no panic").expect("in time"), Ok(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_answer_is_waited_for_once() {
+        let began = Instant::now();
+        assert!(within(LIMIT, pending::<()>()).await.is_err());
+        assert!(began.elapsed() <= LIMIT + Duration::from_millis(5));
+        let asked = tokio::spawn(within(LIMIT, pending::<()>()));
+        yield_now().await;
+        advance(Duration::from_secs(10)).await;
+        let woke = Instant::now();
+        assert!(asked.await.expect("no panic").is_err());
+        assert!(woke.elapsed() <= LIMIT + Duration::from_millis(5));
+    }
+}
