@@ -292,3 +292,49 @@ origin = "shared"
     );
     assert_eq!(paused.status, 200, "{}", paused.text());
 }
+
+/// What other numbers would do is asked of the last seconds, and changes nothing.
+#[test]
+fn other_numbers_are_tried_on_the_last_seconds_of_the_gate() {
+    const WHAT_IF: &str = "/api/origins/app/what-if";
+    let origin = Origin::start();
+    let gate_of_file = "rate = \"5r/s\"\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&one_origin(origin.address, "", gate_of_file));
+    eventually("a second was seen", || {
+        send(&gateway, "POST", WHAT_IF, r#"{"rate": "5r/s"}"#).status == 200
+    });
+    let mut waiting = crowd(&gateway, 20);
+    assert!(waiting.iter_mut().all(|it| it.answer().status == 200));
+    let ask = |body: &str| {
+        let answer = send(&gateway, "POST", WHAT_IF, body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        parse(&answer)
+    };
+    // A second that is not over is not among them.
+    eventually("all are seen", || {
+        ask(r#"{"rate": "50r/s"}"#)["now"]["departed"] == 20
+    });
+    let told = ask(r#"{"rate": "50r/s"}"#);
+    assert_eq!(told["happened"]["requests"], 20, "{told}");
+    let of = |side: &str, field: &str| told[side][field].as_f64().expect("a number");
+    // The last of twenty waited for 3.8 s; a busy machine asks them within a second or two.
+    assert!((1.5..5.0).contains(&of("now", "wait_max")), "{told}");
+    assert!(of("then", "wait_max") < 1.0, "{told}");
+    assert_eq!(
+        (told["now"]["rate"].as_str(), told["then"]["rate"].as_str()),
+        (Some("5r/s"), Some("50r/s"))
+    );
+    assert_eq!(gate(&gateway)["rate"]["now"], "5r/s", "nothing changes");
+    for (body, status, part) in [
+        ("{}", 400, "no number to try"),
+        (r#"{"rate": "fast"}"#, 400, "fast"),
+        (r#"{"max_in_flight": 0}"#, 400, "max_in_flight is 0"),
+        (r#"{"burst": 3}"#, 400, "burst"),
+    ] {
+        let answer = send(&gateway, "POST", WHAT_IF, body);
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        assert!(answer.text().contains(part), "{}", answer.text());
+    }
+    let unknown = send(&gateway, "POST", "/api/origins/other/what-if", "{}");
+    assert_eq!(unknown.status, 404);
+}

@@ -74,3 +74,42 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
     );
     check_that_nobody_complained(&browser);
 }
+
+#[test]
+fn other_numbers_of_a_gate_are_compared() {
+    let origin = Origin::start();
+    let gate = "rate = \"50r/s\"\nmax_in_flight = 24\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&one_origin(origin.address, "", gate));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for(
+        "the gate",
+        "return says('.gate .settings').includes('rate 50r/s')",
+    );
+    let crowd = (0..40).map(|_| Client::ask(gateway.address(), "/"));
+    for mut client in crowd.collect::<Vec<_>>() {
+        assert_eq!(client.answer().status, 200);
+    }
+    browser.wait_for("they are seen", "return says('.gate .stat b') === '0'");
+    click(&browser, ".gate .act");
+    let compared = |now: &str, then: &str, row: usize| {
+        format!(
+            "const rows = [...document.querySelectorAll('#what-if tbody tr')];
+             return !document.querySelector('#what-if').hidden && rows.length === 9
+                && rows[{row}].cells[1].textContent === '{now}' && rows[{row}].cells[2].textContent === '{then}'"
+        )
+    };
+    choose(&browser, "rate");
+    enter(&browser, "#act-rate", "250r/s");
+    click(&browser, "#act-compare");
+    browser.wait_for("both rates", &compared("50r/s", "250r/s", 0));
+    choose(&browser, "places");
+    enter(&browser, "#act-text", "30");
+    click(&browser, "#act-compare");
+    browser.wait_for("both numbers of places", &compared("24", "30", 1));
+    choose(&browser, "pause");
+    browser.wait_for(
+        "nothing to try",
+        "return document.querySelector('#act-compare').hidden && document.querySelector('#what-if').hidden",
+    );
+    check_that_nobody_complained(&browser);
+}

@@ -17,7 +17,7 @@ use crate::status::what_if::{OtherNumbers, differs, replay};
 use crate::time::clock;
 
 /// One replay at a time: it keeps a processor busy.
-static ONE: Semaphore = Semaphore::const_new(1);
+pub(super) static ONE: Semaphore = Semaphore::const_new(1);
 
 /// How long the workers may take to hand out their arrivals.
 const COLLECTED_IN: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     }
 }
 
-fn later(message: &str) -> HttpResponse {
+pub(super) fn later(message: &str) -> HttpResponse {
     let mut response = reply::error(StatusCode::SERVICE_UNAVAILABLE, message);
     let value = HeaderValue::from_static("1");
     response.headers_mut().insert(RETRY_AFTER, value);

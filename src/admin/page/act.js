@@ -47,7 +47,7 @@ function change() {
   shownFor = action;
   $("act-rate-line").hidden = !action.hasRate;
   $("act-for-line").hidden = !action.isTimed;
-  $("act-compare").hidden = !(action.hasRate && target.zone !== undefined && target.key === undefined);
+  $("act-compare").hidden = !action.tries || target.key !== undefined;
   hideComparison();
   setText($("act-will"), action.will(fields()));
   setText($("act-do"), action.verb);
@@ -79,18 +79,24 @@ async function attempt(button, run) {
   }
 }
 
-async function act() {
-  const action = chosen();
+/** Whether all fields are filled that the action needs. */
+function isFilled(action) {
   if (action.hasRate && !fields().rate) {
     complain("Enter a rate, such as 20r/s.");
     $("act-rate").focus();
-    return;
+    return false;
   }
   if (action.field && !action.field.isOptional && !fields().text) {
     complain(`${action.field.label} is empty.`);
     $("act-text").focus();
-    return;
+    return false;
   }
+  return true;
+}
+
+async function act() {
+  const action = chosen();
+  if (!isFilled(action)) return;
   const { method, path, body } = action.request(fields());
   if (!(await attempt($("act-do"), () => send(method, path, body)))) return;
   $("act-dialog").close();
@@ -146,14 +152,12 @@ export function startAct(afterwards) {
     if (event.target !== $("act-token")) change();
   });
   $("act-compare").addEventListener("click", () => {
-    const { rate } = fields();
-    if (!rate) {
-      complain("Enter a rate, such as 20r/s.");
-      $("act-rate").focus();
-      return;
-    }
-    const of = target;
-    attempt($("act-compare"), () => compare(of.zone, rate, () => target === of && fields().rate === rate));
+    const action = chosen();
+    if (!isFilled(action)) return;
+    const [of, asked] = [target, JSON.stringify(fields())];
+    const path = of.gate === undefined ? `zones/${encodeURIComponent(of.zone)}` : `origins/${encodeURIComponent(of.gate)}`;
+    const isWanted = () => target === of && JSON.stringify(fields()) === asked;
+    attempt($("act-compare"), () => compare(path, action.tries(fields()), isWanted));
   });
   $("reload").addEventListener("click", () => open("The gateway", { gateway: true }));
   $("token").value = token();

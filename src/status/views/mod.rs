@@ -41,7 +41,7 @@ pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, Route
 pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
-pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
+pub use what_if::{ChangedKey, GateReplayed, GateWhatIf, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{
     HeavyKey, KeyOverride, KeySample, Keyless, Keys, Limit, OnlyKey, Override, Overrides, Totals,
     Zone, ZonePlan, ZoneSample, Zones,

@@ -89,3 +89,50 @@ pub struct RateAdvice {
     /// unless none of those that were tried does.
     pub faster: Vec<Replayed>,
 }
+
+/// `/api/origins/{origin}/what-if`: the last seconds at a gate, let through again with two sets of
+/// numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateWhatIf {
+    pub origin: Plain,
+    /// When the replayed span began, as Unix time in seconds.
+    pub since: f64,
+    pub span_seconds: f64,
+    /// How many requests came or waited already.
+    pub arrivals: u64,
+    /// With the numbers that were in force in each second.
+    pub now: GateReplayed,
+    /// With the other numbers.
+    pub then: GateReplayed,
+    /// What happened to these requests and is not part of the replay.
+    pub ignores: Vec<Plain>,
+    /// What really became of the requests of that span.
+    pub happened: Happened,
+}
+
+/// What becomes of requests at a gate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateReplayed {
+    /// Such as `200r/s`; `none` without a pace. If it changed in the span, the last one.
+    pub rate: Plain,
+    /// Requests at the origin at once; `None`: no limit.
+    pub max_in_flight: Option<u64>,
+    pub departed: u64,
+    /// By a full queue, or after `queue_timeout`.
+    pub rejected: u64,
+    /// Those that wait at the end of the span.
+    pub waiting: u64,
+    /// The part of all requests that is rejected; from 0 to 1.
+    pub share_rejected: f64,
+    /// How long those that leave have waited, in seconds; `None` if none leaves.
+    pub wait_p50: Option<f64>,
+    pub wait_p95: Option<f64>,
+    pub wait_p99: Option<f64>,
+    pub wait_max: Option<f64>,
+    /// The most requests that leave in any second.
+    pub most_in_a_second: u64,
+    /// The most requests that wait.
+    pub deepest: u64,
+}

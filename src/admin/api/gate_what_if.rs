@@ -1,0 +1,86 @@
+//! `/api/origins/{origin}/what-if`: what would other numbers do at the gate of an origin?
+
+use actix_web::http::StatusCode;
+use actix_web::web::{self, Bytes, Data, Path};
+use serde::Deserialize;
+
+use super::body::parse;
+use super::gates::{find, places, rate, refusal};
+use super::what_if::{ONE, later};
+use crate::admin::Admin;
+use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::GateOverride;
+use crate::limit::Moment;
+use crate::status::views::{GateWhatIf, Plain, Sample};
+use crate::status::what_if::{OtherGate, replay_gate, seconds};
+
+/// The body of a POST.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Body {
+    rate: Option<String>,
+    max_in_flight: Option<u64>,
+}
+
+pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
+    let gateway = admin.serving()?;
+    let (origin, _) = find(&gateway, &name)?;
+    let wanted: Body = parse(&body, r#"{"rate": "20r/s"}, with rate and max_in_flight"#)?;
+    let rate = wanted.rate.as_deref().map(rate).transpose()?;
+    let most = wanted.max_in_flight.map(places).transpose()?;
+    if rate.is_none() && most.is_none() {
+        return Err(reply::bad_query(
+            "the body has no number to try; give rate, max_in_flight or both, such as {\"rate\": \"20r/s\"}",
+        ));
+    }
+    // The gate decides on what can differ for this gateway alone.
+    let tried = GateOverride {
+        rate,
+        max_in_flight: most,
+        is_paused: false,
+        since: Moment::default(),
+        until: Moment::default(),
+        by: "".into(),
+        owner: None,
+    };
+    let origin = origin.settings().clone();
+    let fits = tried.check_fits(&origin);
+    fits.map_err(|unfit| refusal(&origin.name, unfit))?;
+    let Ok(permit) = ONE.try_acquire() else {
+        return Ok(later(
+            "another replay is running; try again when it has ended",
+        ));
+    };
+    let samples = admin.recent.live.kept();
+    let replayed = web::block(move || {
+        let _one = permit;
+        let name = Plain::new(&origin.name);
+        let samples = samples.iter();
+        let samples = samples.filter_map(|json| serde_json::from_slice::<Sample>(json).ok());
+        let of_origin = samples.filter_map(|it| Some((it.time, it.origin(&name)?.clone())));
+        let of_origin: Vec<_> = of_origin.collect();
+        let (waiting, seconds) = seconds(&of_origin);
+        if seconds.is_empty() {
+            return None;
+        }
+        let wanted = OtherGate {
+            rate,
+            max_in_flight: wanted.max_in_flight,
+        };
+        let view = replay_gate((waiting, &seconds), gateway.settings(), &origin, wanted);
+        Some(GateWhatIf {
+            since: of_origin.first().map_or(0.0, |(at, _)| *at),
+            ..view
+        })
+    });
+    match replayed.await {
+        Ok(Some(view)) => Ok(reply::ok(&view)),
+        Ok(None) => Ok(later(
+            "the gateway has watched this gate for less than two seconds; try again in a moment",
+        )),
+        Err(error) => Err(Refusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("the replay failed: {error}; this is an error of drip"),
+        )),
+    }
+}
