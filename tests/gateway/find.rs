@@ -1,5 +1,7 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
+mod pages;
+
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};

@@ -37,10 +37,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Ends the exchange of a response that the client does not get.
     pub(super) async fn end_replaced(&mut self, mut at_origin: AtOrigin<'r>, keeps: bool) {
-        if let Some((connection, _)) = &mut at_origin
-            && !drained(connection).await
-        {
-            at_origin = None;
+        if let Some((connection, in_flight)) = &mut at_origin {
+            let is_drained = drained(connection).await;
+            // What is not read of it is not waited for either.
+            in_flight.ended();
+            if !is_drained {
+                at_origin = None;
+            }
         }
         if let Some((_, in_flight)) = &at_origin {
             self.end_work(in_flight, true);
