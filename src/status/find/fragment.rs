@@ -29,12 +29,13 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
         grouped(report.requests)
     );
     if let Some(it) = rate {
-        let range = format!("{} to {}, {measured}", level(it.low), level(it.high));
-        lines.push((format!("rate = \"{}\"", it.level), range));
+        lines.push((format!("rate = \"{}\"", it.level), range(it, &measured)));
     }
     if let Some(it) = places {
-        let range = format!("{} to {}, {measured}", it.low, it.high);
-        lines.push((format!("max_in_flight = {}", it.level), range));
+        lines.push((
+            format!("max_in_flight = {}", it.level),
+            range(it, &measured),
+        ));
     } else if let Some(at_edge) = rate.and_then(|it| it.at_edge) {
         let here = rate.map_or(0, |it| it.at_once);
         let places = at_edge.max(here).max(1);
@@ -56,6 +57,18 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
         );
     }
     text
+}
+
+/// Where the end of the origin is, and what it was measured from.
+fn range(it: &Found, measured: &str) -> String {
+    if it.is_upper_bound {
+        // Nothing above it was tried.
+        return format!("at least: the upper bound held, {measured}");
+    }
+    match (it.low, it.high) {
+        (Level::Places(low), Level::Places(high)) => format!("{low} to {high}, {measured}"),
+        (low, high) => format!("{} to {}, {measured}", level(low), level(high)),
+    }
 }
 
 fn found(outcome: &Outcome) -> Option<&Found> {

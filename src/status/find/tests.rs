@@ -131,6 +131,38 @@ slow = \"400ms\"
 }
 
 #[test]
+fn an_upper_bound_that_held_is_at_least() {
+    let objective = objective();
+    let facts = Facts {
+        origin: "app",
+        objective: &objective,
+        when: "2026-12-01 14:20",
+    };
+    let top = Found {
+        is_upper_bound: true,
+        at_edge: None,
+        ..found()
+    };
+    let places = Found {
+        level: Level::Places(30),
+        ..top
+    };
+    let mut both = report(Outcome::Found(top));
+    both.outcomes.push(Outcome::Found(places));
+    let measured = "at least: the upper bound held, 2026-12-01 14:20, 9 minutes, 41,200 requests";
+    let text = fragment(&facts, &both);
+    assert!(
+        text.contains(&format!("rate = \"212r/s\"          # {measured}\n")),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("max_in_flight = 30       # {measured}\n")),
+        "{text}"
+    );
+    assert!(!text.contains(" to "), "{text}");
+}
+
+#[test]
 fn a_conclusion_says_what_holds_and_what_helps() {
     let say = |outcome| conclusion(&outcome, &objective());
     assert_eq!(
