@@ -32,6 +32,7 @@ use class_table::ClassTable;
 use learned_costs::LearnedCosts;
 
 pub use addresses::Addresses;
+pub(crate) use learned_costs::SavedCost;
 pub use learned_costs::{MethodCost, RouteCosts};
 pub use maintenance::{Maintenance, MaintenanceTarget, Maintenances};
 

@@ -97,4 +97,4 @@ pub use waiting_room::{
     Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
     RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, Waiting, WaitingRoom,
 };
-pub use work::{LearnedWork, Work, WorkSource};
+pub use work::{LearnedWork, SavedWork, Work, WorkSource};

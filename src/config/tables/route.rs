@@ -268,7 +268,7 @@ impl Route {
 
     /// What decides which requests it takes, the same for two versions of one route.
     #[must_use]
-    pub fn selector(&self) -> impl Eq + Hash + '_ {
+    pub fn selector(&self) -> impl Eq + Hash + std::fmt::Debug + '_ {
         (
             &self.path,
             &self.hosts,

@@ -1,5 +1,7 @@
 //! What requests cost where that is learned: by route and method.
 
+mod saved;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +10,8 @@ use std::time::Duration;
 use super::Gateway;
 use crate::config::{LearnedCost, Route, Settings};
 use crate::limit::{Cost, LearnedWork, Work};
+
+pub(crate) use saved::SavedCost;
 
 /// The methods that have a cost of their own. All others share one, the last.
 const METHODS: [&str; 8] = [
@@ -66,7 +70,7 @@ pub struct MethodCost {
     /// Where the cost comes from: `quiet` or `busy` times of the origin, the `median` of other
     /// routes to it, or `none`.
     pub source: &'static str,
-    /// Requests that have ended.
+    /// Requests that have ended since the start.
     pub requests: u64,
     /// Their time at the origin together.
     pub total: Duration,
@@ -179,11 +183,11 @@ impl RouteCosts {
         }
     }
 
-    /// The methods of which requests have ended, with what they cost.
+    /// The methods of which requests have ended, here or before a restart, with what they cost.
     pub fn methods(&self) -> impl Iterator<Item = MethodCost> {
         let all = METHODS.into_iter().zip(&self.work.methods);
         let all = all.map(|(method, work)| (method, work, work.requests.load(Ordering::Relaxed)));
-        all.filter(|(.., requests)| *requests > 0)
+        all.filter(|(_, work, requests)| *requests > 0 || work.is_known())
             .map(|(method, work, requests)| {
                 let learned = work.learned();
                 let other = if self.origin.median() == 0 {
@@ -221,6 +225,10 @@ impl RouteWork {
 }
 
 impl MethodWork {
+    fn is_known(&self) -> bool {
+        self.micros.load(Ordering::Relaxed) > 0
+    }
+
     fn learned(&self) -> Option<LearnedWork> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.as_ref()?.learned()

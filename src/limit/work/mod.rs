@@ -15,12 +15,14 @@
 #[cfg(test)]
 mod properties;
 mod recent;
+mod saved;
 #[cfg(test)]
 mod simulation;
 
 use std::time::Duration;
 
 use recent::Recent;
+pub use saved::SavedWork;
 
 use super::Cost;
 

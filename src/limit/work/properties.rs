@@ -77,6 +77,24 @@ proptest! {
         }
     }
 
+    /// A restart between any two requests changes nothing of what is learned.
+    #[test]
+    fn what_is_restored_learns_on_as_if_nothing_had_happened(
+        times in prop::collection::vec((1..5_000_000_u32, prop::bool::weighted(0.05)), 1..600),
+        restarts in prop::collection::vec(0..600_usize, 0..4),
+    ) {
+        let (mut work, mut same) = (Work::default(), Work::default());
+        for (nth, (micros, is_quiet)) in times.into_iter().enumerate() {
+            if restarts.contains(&nth) {
+                work = Work::restore(&work.save());
+            }
+            let took = Duration::from_micros(micros.into());
+            prop_assert_eq!(work.learn(took, is_quiet), same.learn(took, is_quiet));
+            prop_assert_eq!(work.learned(), same.learned());
+        }
+        prop_assert_eq!(work.save(), same.save());
+    }
+
     /// A cost is off by half a unit at most, but for the bounds.
     #[test]
     fn a_cost_is_the_nearest(micros in 0..10_000_000_u64, unit in 100..1_000_000_u64, max in 1..=255_u32) {

@@ -30,6 +30,15 @@ impl Recent {
         (self.len, self.next) = (0, 0);
     }
 
+    /// The times, the oldest first.
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let first = (self.next + KEPT - self.len) % KEPT;
+        let indexes = (first..first + self.len).map(|nth| nth % KEPT);
+        indexes
+            .filter_map(|nth| self.times.get(nth).copied())
+            .collect()
+    }
+
     /// The shortest time that at least `percent` of them do not exceed; `None` without any.
     ///
     /// It is one of the times: the nearest rank (Hyndman and Fan 1996, type 1).

@@ -4,6 +4,7 @@
 //! those that wait still leave. The next process starts from it, so its first requests leave behind
 //! them. A lock beside the file says that another process may still write it.
 
+mod cost_record;
 mod format;
 mod lock;
 mod record;

@@ -7,9 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::cost_record::CostRecord;
 use super::stamp::Stamp;
 use crate::config;
 use crate::gate::SavedOriginGate;
+use crate::http::gateway::SavedCost;
 use crate::limit::{Percent, Rate, SavedAccount, SavedBackoff, SavedGate, SavedPlaces};
 use crate::zone::SavedKey;
 
@@ -132,6 +134,9 @@ pub(super) struct GateRecord {
     reserved: Vec<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     backoff: Option<BackoffRecord>,
+    /// What was learned of the costs of routes to the origin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) costs: Vec<CostRecord>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +166,7 @@ struct Places {
 }
 
 impl GateRecord {
-    pub(super) fn of(origin: &str, saved: &SavedOriginGate) -> Self {
+    pub(super) fn of(origin: &str, saved: &SavedOriginGate, costs: Vec<SavedCost>) -> Self {
         let SavedOriginGate { gate, backoff } = saved;
         Self {
             origin: origin.to_owned(),
@@ -180,6 +185,7 @@ impl GateRecord {
                 paused: nanos(backoff.paused),
                 places: backoff.places.map(PlacesRecord),
             }),
+            costs: costs.into_iter().map(CostRecord::of).collect(),
         }
     }
 

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cost_record::CostRecord;
 use super::format::{Reader, Unusable};
 use super::record::{Record, ZoneRecord};
 use super::{READING, StateFile};
@@ -101,11 +102,15 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
         match record {
             Record::Written(_) => return Err(Unusable::Other),
             Record::Gate(record) => {
-                let named = |origin: &&Origin| origin.settings().name == record.origin;
-                let origin = gateway.origins().iter().find(named);
-                if let Some(gate) = origin.and_then(Origin::gate) {
+                let named = |origin: &Origin| origin.settings().name == record.origin;
+                let index = gateway.origins().iter().position(named);
+                if let Some(index) = index
+                    && let Some(gate) = gateway.origin(index).gate()
+                {
                     gate.restore(&record.saved(), at);
                     restored.gates += 1;
+                    let costs = record.costs.into_iter().map(CostRecord::into_saved);
+                    gateway.restore_costs(index, &costs.collect::<Vec<_>>());
                 }
             }
             Record::Zone(record) => {

@@ -98,12 +98,13 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     let writing = tokio::task::spawn_blocking(move || write(&file, records));
     // If writing fails, its error says why.
     let mut first = vec![Record::Written(stamp)];
-    first.extend(gateway.origins().iter().filter_map(|origin| {
+    first.extend((0..).zip(gateway.origins()).filter_map(|(index, origin)| {
         let gate = origin.gate()?;
         let saved = gate.hand_over(at, arrivals.at(gate));
         Some(Record::Gate(GateRecord::of(
             &origin.settings().name,
             &saved,
+            gateway.saved_costs(index),
         )))
     }));
     let mut open = to_disk.send(Part::Records(first)).await.is_ok();

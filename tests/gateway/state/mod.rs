@@ -1,5 +1,6 @@
 //! A restart with `state`: the next process goes on where the one before stops.
 
+mod costs;
 mod file;
 mod load;
 mod streams;
