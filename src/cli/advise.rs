@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::logs;
-use crate::config::{self, KeyTemplate, Zone};
+use crate::config::{self, KeyTemplate, Route, Zone};
 use crate::replay::Form;
 use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Span, Survey};
 use crate::tools::complain::complain;
+use crate::tools::learned_costs;
 use crate::tools::trace::{form, svg};
 
 /// The arguments of `drip advise`.
@@ -111,6 +112,14 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     let settings = config::load(file).map_err(io::Error::other)?;
     let names: Vec<_> = settings.zones.iter().map(|zone| &*zone.name).collect();
     let names = names.join(", ");
+    let index = settings.zones.iter().position(|zone| zone.name == name);
+    let is_limited = |it: &Route| it.limits.iter().any(|limit| Some(limit.zone) == index);
+    if let Some(learned) = learned_costs(&settings, is_limited) {
+        complain(format_args!(
+            "{}: {learned} by a running gateway; this counts each request as 1",
+            file.display()
+        ));
+    }
     let found = settings.zones.into_iter().find(|zone| zone.name == name);
     found.ok_or_else(|| {
         let file = file.display();

@@ -6,6 +6,7 @@ pub(crate) mod complain;
 pub mod demo;
 pub mod find;
 pub mod import;
+mod learned_costs;
 pub(crate) mod order;
 pub mod plot;
 pub(crate) mod random;
@@ -14,3 +15,5 @@ pub mod simulate;
 pub(crate) mod starter;
 pub mod top;
 pub(crate) mod trace;
+
+pub(crate) use learned_costs::learned_costs;

@@ -207,3 +207,29 @@ fn plans_beyond_those_that_are_judged_count_as_none() {
     );
     assert_eq!(row(&report, "p31")[..3], ["p31", "1", "1"]);
 }
+
+#[test]
+fn a_file_with_learned_costs_is_told_that_each_request_counts_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "log", own_log(|_| None));
+    let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"10r/s\"\nmax_in_flight = 4\n\
+        [zones.users]\nkey = \"$arg_key\"\nrate = \"1r/s\"\n[zones.others]\nkey = \"$arg_key\"\nrate = \"1r/s\"\n\
+        [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"users\", burst = 99 }]\n\
+        cost = { learn = \"time\", unit = \"10ms\", max = 64 }\n\
+        [[routes]]\npath = \"/other\"\norigin = \"app\"\nlimits = [{ zone = \"others\", burst = 5 }]\n";
+    write(folder, "gateway.toml", file);
+    let said = |zone: &str| {
+        let args = ["advise", "-c", "gateway.toml", "--zone", zone, "log"];
+        String::from_utf8(run(folder, &args).stderr).unwrap()
+    };
+    let told = said("users");
+    assert!(
+        told.contains(
+            "the cost of / is learned by a running gateway; this counts each request as 1"
+        ),
+        "{told}"
+    );
+    let told = said("others");
+    assert!(!told.contains("learned"), "{told}");
+}

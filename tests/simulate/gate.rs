@@ -441,3 +441,33 @@ fn files_with_and_without_a_gate_are_compared() {
     let plotted = said(folder, &["--plot", "flow.svg", "trace"]);
     assert_eq!(plotted.lines().count(), 6);
 }
+
+#[test]
+fn costs_that_are_learned_are_not_and_it_says_so() {
+    let file = |cost: &str| {
+        Bench::new(&format!(
+            "rate = \"1r/s\"\nmax_in_flight = 4\n[[routes]]\npath = \"/\"\norigin = \"app\"\n{cost}\n"
+        ))
+    };
+    let learned = file("cost = { learn = \"time\", unit = \"10ms\", max = 64 }");
+    let said = |bench: &Bench| {
+        let output = bench.simulate("0,a\n");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = said(&learned);
+    assert!(
+        told.contains(
+            "gateway.toml: the cost of / is learned by a running gateway, not by this replay"
+        ),
+        "{told}"
+    );
+    let departures = |bench: &Bench| -> Vec<Option<f64>> {
+        let rows = rows(bench, "0,a,/,2\n0,a\n0,a\n");
+        rows.iter().map(|row| row.departure).collect()
+    };
+    let known = file("");
+    assert_eq!(departures(&learned), [Some(0.0), Some(2.0), Some(3.0)]);
+    assert_eq!(departures(&known), departures(&learned));
+    let told = said(&known);
+    assert!(!told.contains("learned"), "{told}");
+}

@@ -24,6 +24,7 @@ use super::trace::{SHOWN, form, length, open, progress, svg};
 use crate::config::{self, Settings};
 use crate::replay::{Form, Line, Outcome, Trace};
 use crate::tools::complain::complain;
+use crate::tools::learned_costs;
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -86,6 +87,13 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let Some(trace) = wanted.trace.as_deref() else {
         return room::simulate(&all, &names, wanted);
     };
+    for (name, (_, settings)) in names.iter().zip(&all) {
+        if let Some(learned) = learned_costs(settings, |_| true) {
+            complain(format_args!(
+                "{name}: {learned} by a running gateway, not by this replay; a request costs what its line says, or 1"
+            ));
+        }
+    }
     if let Some((_, settings)) = all.first().filter(|_| wanted.collapse) {
         return collapse::simulate(settings, trace, wanted);
     }

@@ -1,0 +1,16 @@
+use crate::config::{Route, Settings};
+
+/// Names the routes whose costs a gateway learns, which no offline command does: `the cost of /report
+/// is learned`. `None` without such a route.
+pub(crate) fn learned_costs<'s>(
+    settings: &'s Settings,
+    concerns: impl Fn(&Route) -> bool + 's,
+) -> Option<String> {
+    let routes = settings.routes.iter();
+    let mut learned = routes.filter(|it| it.cost.learned().is_some() && concerns(it));
+    let first = learned.next()?.name();
+    Some(match learned.count() {
+        0 => format!("the cost of {first} is learned"),
+        more => format!("the costs of {first} and {more} more routes are learned"),
+    })
+}
