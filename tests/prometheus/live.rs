@@ -148,6 +148,7 @@ origin = "failing"
 [[routes]]
 path = "/gated"
 origin = "gated"
+cost = {{ learn = "time", unit = "100ms", max = 64 }}
 
 [[routes]]
 path = "/shop"
