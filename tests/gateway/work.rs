@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Client, Exchange, Gateway, Origin, eventually, half_alone, now, whole_lines};
+use crate::support::{
+    Client, Exchange, Gateway, Lateness, Origin, eventually, half_alone, now, whole_lines,
+};
 
 /// The work of a light and of a heavy request.
 const LIGHT: Duration = Duration::from_millis(20);
@@ -252,6 +254,25 @@ fn both(one: (&str, fn(&str, &str) -> Run), learned: &str) -> (Run, Run) {
     })
 }
 
+/// Runs this until all that it returns holds: again, twice at most, only if threads were woken so late
+/// meanwhile that a page of 20 ms took half as long again.
+fn unless_late(run: impl Fn() -> Vec<(&'static str, bool)>) {
+    for attempt in 1..=3 {
+        let lateness = Lateness::observe();
+        let missed = run();
+        let missed: Vec<_> = missed.iter().filter(|it| !it.1).map(|it| it.0).collect();
+        let late = lateness.end();
+        println!("run {attempt}: woken {late:?} late at p99; missed {missed:?}");
+        if missed.is_empty() {
+            return;
+        }
+        assert!(
+            late > LIGHT / 2 && attempt < 3,
+            "{missed:?}, woken {late:?} late"
+        );
+    }
+}
+
 /// Twelve keys ask for pages and four for reports, each again as soon as it has an answer.
 fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
     let scene = Scene::start(rate, cost, "/report/short", 16, 30);
@@ -275,10 +296,14 @@ fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
 #[test]
 fn keys_get_equal_work_of_an_origin_that_is_evenly_busy() {
     let _half = half_alone();
-    let (one, work) = both(("12r/s", keys_that_always_ask), "320r/s");
-    assert!(work.mean >= 0.85 * one.mean);
-    assert!(work.variance * 3.0 <= one.variance);
-    assert!(work.jain >= 0.98 && one.jain < 0.6);
+    unless_late(|| {
+        let (one, work) = both(("12r/s", keys_that_always_ask), "320r/s");
+        vec![
+            ("busy time", work.mean >= 0.85 * one.mean),
+            ("variance", work.variance * 3.0 <= one.variance),
+            ("fairness", work.jain >= 0.98 && one.jain < 0.6),
+        ]
+    });
 }
 
 /// 40 pages a second of 20 keys, and every five seconds four reports of one.
@@ -313,9 +338,13 @@ fn bursts_of_reports(rate: &str, cost: &str) -> Run {
 #[test]
 fn pages_do_not_wait_for_a_burst_of_reports() {
     let _half = half_alone();
-    let (one, work) = both(("100r/s", bursts_of_reports), "400r/s");
-    assert!(work.mean >= 0.85 * one.mean);
-    assert!(work.p99 * 2 <= one.p99);
+    unless_late(|| {
+        let (one, work) = both(("100r/s", bursts_of_reports), "400r/s");
+        vec![
+            ("busy time", work.mean >= 0.85 * one.mean),
+            ("p99 of pages", work.p99 * 2 <= one.p99),
+        ]
+    });
 }
 
 #[test]
