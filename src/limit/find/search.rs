@@ -38,6 +38,8 @@ pub(super) struct Search {
     good: Option<f64>,
     /// The lowest level that broke since the last one above it held.
     broke: Option<f64>,
+    /// The highest level that ever held.
+    highest: f64,
     /// How often a level broke within a step of `broke`.
     breaches: u32,
     returns: u32,
@@ -54,6 +56,7 @@ impl Search {
             step,
             good: None,
             broke: None,
+            highest: 0.0,
             breaches: 0,
             returns: 0,
             confirmations: 0,
@@ -73,12 +76,14 @@ impl Search {
         self.good
     }
 
-    /// Where the end of the origin is: a step around what held, and up to what broke.
+    /// Where the end of the origin is: a step around what held, or up to what broke.
     ///
-    /// Both are judged from a sample, so the end may also be below what held.
+    /// Both are judged from a sample, so the end may also be below what held. A level that held once and
+    /// broke at another time is near the end, whichever was chance: so it counts from the highest one
+    /// that ever held, and only what broke above that is beyond it.
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
-        let high = self.scale.up(good, self.step);
+        let high = self.scale.up(good.max(self.highest), self.step);
         let high = self.broke.map_or(high, |broke| broke.max(high));
         (self.scale.down(good, self.step), high)
     }
@@ -90,6 +95,9 @@ impl Search {
     /// What follows the trial of the current level. `closeness` is the share of bad answers against
     /// the allowed one.
     pub fn next(&mut self, verdict: StepVerdict, closeness: f64) -> Next {
+        if verdict == StepVerdict::Good && self.purpose != Purpose::Recover {
+            self.highest = self.highest.max(self.level);
+        }
         let next = match verdict {
             StepVerdict::Good => self.held(closeness),
             StepVerdict::Broke => self.broke(),
@@ -114,7 +122,9 @@ impl Search {
                 self.good = Some(self.level);
                 self.broke = None;
                 self.breaches = 0;
-                if self.level >= self.scale.top() {
+                // One that broke before and is near its bounds now is the edge itself.
+                let is_edge = self.purpose == Purpose::Retry && closeness > VERY_NEAR;
+                if self.level >= self.scale.top() || is_edge {
                     return Next::Try(self.level, Purpose::Confirm);
                 }
                 let part = match closeness {

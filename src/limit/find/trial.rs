@@ -1,5 +1,6 @@
 //! One level, measured: the answers to the requests that were sent at it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::answer::{AnswerEvent, Part};
@@ -17,6 +18,9 @@ const MAX_EXTENSION: u32 = 5;
 
 /// Answers that are faster than this part of their bound are far from it, whatever they were before.
 const MIN_QUEUEING: f64 = 0.15;
+
+/// Shares of bad answers against the allowed one that a minute does not tell apart.
+const EDGE: RangeInclusive<f64> = 0.8..=1.25;
 
 /// Ticks on end at which a watched figure may be beyond its bound.
 const MAX_FIGURE_BROKEN: u32 = 7;
@@ -203,7 +207,10 @@ impl Trial {
         let took = self.blocks.busy(closed);
         match self.length {
             Length::Recover => self.has_recovered(timing, closed, now),
-            Length::Confirm => (took >= timing.confirm).then(|| self.by_figures(closed)),
+            Length::Confirm => {
+                let is_over = took >= timing.confirm * self.lengths(closed);
+                is_over.then(|| self.by_figures(closed))
+            }
             Length::Decided if took < timing.min_step => None,
             Length::DecidedNear if took < timing.min_step * 2 => None,
             Length::Decided | Length::DecidedNear
@@ -213,10 +220,23 @@ impl Trial {
                 Some(StepVerdict::Good)
             }
             Length::Decided | Length::DecidedNear => {
-                let is_over = took >= timing.max_step && self.has_enough(closed)
+                let longest = timing.max_step * self.lengths(closed);
+                let is_over = took >= longest && self.has_enough(closed)
                     || took >= timing.max_step * MAX_EXTENSION;
                 is_over.then(|| self.by_figures(closed))
             }
+        }
+    }
+
+    /// How many times its time a trial takes that nothing but its figures decides.
+    ///
+    /// Twice where they are near the edge: a minute with one pause of the origin more or less than
+    /// usual would decide it.
+    fn lengths(&self, closed: usize) -> u32 {
+        if EDGE.contains(&self.closeness_of(closed)) {
+            2
+        } else {
+            1
         }
     }
 

@@ -90,10 +90,11 @@ fn find_all(kind: &Kind) {
     if let Some(seed) = seed {
         return print(&run(kind, settings(kind), &mut Demand::Endless, seed));
     }
-    let seeds = env::var("DRIP_SEEDS").ok().and_then(|it| it.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(SEEDS);
+    let setting = |name| env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
+    let seeds = setting("DRIP_SEEDS").unwrap_or(SEEDS);
+    let first = setting("DRIP_FIRST_SEED").unwrap_or(0);
     let (mut ratios, mut in_range, mut over, mut took, mut broke) = (vec![], 0, vec![], 0.0, 0.0);
-    for seed in 0..seeds {
+    for seed in first..first + seeds {
         let run = run(kind, settings(kind), &mut Demand::Endless, seed);
         let (from, to) = (
             kind.from.parse::<Rate>().unwrap(),
@@ -111,10 +112,17 @@ fn find_all(kind: &Kind) {
         let found = found(&run);
         let level = found.map_or(0.0, |found| number(found.level));
         ratios.push(level / kind.truth);
-        in_range +=
-            u32::from(found.is_some_and(|found| {
-                (number(found.low)..=number(found.high)).contains(&kind.truth)
-            }));
+        let range = found.map_or(0.0..=0.0, |it| number(it.low)..=number(it.high));
+        in_range += u32::from(range.contains(&kind.truth));
+        let above = above(&run, kind.truth);
+        if !range.contains(&kind.truth) || above > 10.0 {
+            let (low, high) = (range.start() / kind.truth, range.end() / kind.truth);
+            println!(
+                "{}, seed {seed}: found {:.3} ({low:.3} to {high:.3}), too high for {above:.0} s",
+                kind.name,
+                level / kind.truth
+            );
+        }
         took += run.seconds / seeds as f64;
         let steps = run
             .report
@@ -122,7 +130,7 @@ fn find_all(kind: &Kind) {
             .iter()
             .filter(|step| step.back_to.is_some());
         broke += steps.map(|step| step.took.as_secs_f64()).sum::<f64>() / seeds as f64;
-        if above(&run, kind.truth) > 10.0 {
+        if above > 10.0 {
             over.push(seed);
         }
     }

@@ -109,6 +109,49 @@ fn one_breach_that_nothing_confirms_does_not_end_the_climb() {
 }
 
 #[test]
+fn a_level_that_broke_and_held_near_its_bounds_is_the_edge() {
+    let mut it = search("50r/s", "400r/s", 0.05);
+    let mut breaches = 0;
+    let (end, trials) = run(&mut it, |level, purpose| {
+        let is_good = level < 200.0 || purpose != Purpose::Climb;
+        breaches += u32::from(!is_good);
+        (is_good, level / 210.0)
+    });
+    assert_eq!((end, breaches), (Next::Found, 1));
+    let [
+        (retried, Purpose::Retry, true),
+        (confirmed, Purpose::Confirm, true),
+    ] = trials[trials.len() - 2..]
+    else {
+        panic!("{trials:?}");
+    };
+    assert_eq!((retried, it.level), (confirmed, confirmed));
+}
+
+#[test]
+fn the_range_counts_from_the_highest_level_that_ever_held() {
+    let mut it = search("50r/s", "400r/s", 0.05);
+    // 195 and 200 hold on the way up, and what is above breaks; then only 190 is confirmed.
+    let (end, trials) = run(&mut it, |level, purpose| match purpose {
+        Purpose::Confirm => (level < 192.0, 0.0),
+        _ => (level < 202.0, 0.0),
+    });
+    assert_eq!(end, Next::Found);
+    let held = trials.iter().filter(|it| it.2 && it.1 != Purpose::Recover);
+    let highest = held.map(|it| it.0).fold(0.0, f64::max);
+    let (low, high) = it.range();
+    assert!(
+        it.level < 192.0 && highest > 193.0,
+        "{} {highest}",
+        it.level
+    );
+    assert!(
+        low < it.level && high >= highest * 1.04,
+        "{low} {highest} {high}"
+    );
+}
+
+#[test]
 fn steps_are_smaller_near_the_edge() {
     let mut it = search("50r/s", "400r/s", 0.05);
     let (_, trials) = run(&mut it, |level, _| (level <= 300.0, level / 300.0));
