@@ -1,6 +1,7 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
 mod pages;
+mod real;
 
 use std::collections::VecDeque;
 use std::io::Read;
