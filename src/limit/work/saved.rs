@@ -31,7 +31,9 @@ impl Work {
     pub fn restore(saved: &SavedWork) -> Self {
         let recent = |times: &[u32]| {
             let mut recent = Recent::default();
-            times.iter().for_each(|it| recent.push((*it).max(1)));
+            for micros in times {
+                recent.push((*micros).max(1));
+            }
             recent
         };
         let learned = saved.learned.map(|it| LearnedWork {
