@@ -182,7 +182,9 @@ impl BackoffExchange {
             cuts = backoff.adopt(&learned, at, now);
         }
         if backoff.exceeds(self.learned(), now) {
-            self.is_urgent = backoff.is_pending() || self.known.is_none();
+            // Another one told something in between: those who do so often must not keep it from the others.
+            let is_refused = asked.tell.is_some() && own.is_none();
+            self.is_urgent = backoff.is_pending() || self.known.is_none() || is_refused;
         } else {
             backoff.note_told();
         }

@@ -186,6 +186,31 @@ fn what_a_store_forgets_is_told_again_and_one_that_starts_learns_it() {
     assert_eq!(fleet.shares(), [left; 3]);
 }
 
+/// A gateway whose news were refused, as another one was first, tells them again at once.
+#[test]
+fn what_was_refused_is_told_again_at_once() {
+    let mut fleet = Fleet::of(1);
+    fleet.run(3000);
+    let left = cut_one(&mut fleet);
+    fleet.run(300);
+    let other = Gateway::start(99 << 32, limits(), fleet.millis).backoff;
+    let nothing = other.learned(at(fleet.millis));
+    fleet.store.stored = Some(([1; 12], nothing, fleet.millis));
+    let tells = |fleet: &Fleet| {
+        let asked = fleet.gateways[0].asked.as_ref();
+        asked.is_some_and(|(ask, _)| ask.tell.is_some())
+    };
+    while !tells(&fleet) {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "it never tells");
+    }
+    fleet.store.stored = Some(([2; 12], nothing, fleet.millis));
+    fleet.run(30);
+    let (_, stored, _) = fleet.store.stored.unwrap();
+    let share = f64::from(stored.rate.share.millionths()) / 1e6;
+    assert!((share - left).abs() < 0.001, "{share}");
+}
+
 #[test]
 fn one_that_was_cut_off_goes_on_alone_and_then_learns() {
     let mut fleet = Fleet::of(3);
