@@ -260,7 +260,10 @@ impl InFlightLimit {
     }
 
     /// Judges a window. Returns whether it is a cut, even if the limit cannot be lower.
-    pub fn judge(&mut self, closed: &Closed, slow: Duration) -> bool {
+    ///
+    /// `part`: which part of the origin's answers come by this gateway. A limit in the file is one
+    /// of all gateways, so what is counted here stands for that much more.
+    pub fn judge(&mut self, closed: &Closed, part: Percent, slow: Duration) -> bool {
         let window = &closed.window;
         let (bad, all) = (
             window.slow + closed.overdue,
@@ -281,6 +284,12 @@ impl InFlightLimit {
             return true;
         }
         let at_origin = closed.unanswered + closed.answering;
+        let part = if self.file.is_some() {
+            part
+        } else {
+            Percent::ALL
+        };
+        let answering = of_all(closed.answering.into(), part, 1);
         let lowered = self.lowered.as_ref();
         let until = lowered.map_or(self.file.unwrap_or(at_origin), |it| it.until);
         let before = lowered.map_or(until, |it| it.limit.div_ceil(ONE));
@@ -289,13 +298,13 @@ impl InFlightLimit {
             generation: closed.generation,
             in_flight: closed.unanswered,
             limit: lowered.map_or(until.saturating_mul(ONE), |it| it.limit),
-            is_lowest: before <= fewest + closed.answering,
+            is_lowest: before <= fewest + answering,
             at: closed.at,
         });
         // Those that are being answered keep their places: the rest is for the others.
-        let after = lower(before.saturating_sub(closed.answering), closed, slow);
+        let after = lower(before.saturating_sub(answering), closed, part, slow);
         let after = after.max(fewest);
-        let after = (after + closed.answering).min(before);
+        let after = after.saturating_add(answering).min(before);
         if after < until {
             self.lowered = Some(LoweredLimit {
                 limit: after * ONE,
@@ -372,11 +381,11 @@ impl InFlightLimit {
 }
 
 /// What a cut leaves of a limit: at least half, and as many as good answers need.
-fn lower(limit: u64, closed: &Closed, slow: Duration) -> u64 {
+fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
-    let busy = round_up(window.good_nanos, span);
+    let busy = of_all(window.good_nanos, part, span);
     let slow = slow.as_nanos().saturating_mul(window.completions.into());
-    let in_time = round_up(slow.saturating_mul(8), span * 10);
+    let in_time = of_all(slow.saturating_mul(8), part, span * 10);
     let lower = limit.saturating_sub(1).min(in_time);
     lower.max(limit.div_ceil(2)).max(busy)
 }
@@ -385,6 +394,13 @@ fn lower(limit: u64, closed: &Closed, slow: Duration) -> u64 {
 fn fewest(file: u64, floor: Percent) -> u64 {
     let part = u128::from(file) * u128::from(floor.millionths());
     round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PLACES)
+}
+
+/// What `number` / `by` is over all gateways if this part of it is counted here, rounded up.
+fn of_all(number: u128, part: Percent, by: u128) -> u64 {
+    let all = number.saturating_mul(Percent::ALL.millionths().into());
+    let by = by.saturating_mul(part.millionths().max(1).into());
+    round_up(all, by)
 }
 
 fn places(count: usize) -> u64 {

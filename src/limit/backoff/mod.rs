@@ -249,12 +249,10 @@ impl Backoff {
     fn judge(&mut self, closed: &Closed, now: Moment) {
         let mut is_cut = self.pause(closed, now);
         let resumes = self.paused_until.unwrap_or(now);
+        let told = self.shared_cuts.as_ref();
+        let part = told.map_or(Percent::ALL, |told| told.part());
         if let Some(rate) = self.file_rate {
             let before = self.rate_share.share();
-            let part = self
-                .shared_cuts
-                .as_ref()
-                .map_or(Percent::ALL, |told| told.part());
             let judged = self
                 .rate_share
                 .judge(closed, (rate, part), &self.limits, resumes);
@@ -266,7 +264,7 @@ impl Backoff {
         }
         if let Some(slow) = self.limits.slow {
             let before = self.in_flight_limit.now();
-            is_cut |= self.in_flight_limit.judge(closed, slow);
+            is_cut |= self.in_flight_limit.judge(closed, part, slow);
             let after = self.in_flight_limit.now();
             // It is higher where fewer at once did not help. No limit is above all others.
             let is_lower = after.is_some_and(|after| before.is_none_or(|before| after < before));

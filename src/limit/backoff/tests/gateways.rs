@@ -260,6 +260,32 @@ fn one_part_of_the_answers_stands_for_all() {
     assert!((0.6..0.75).contains(&share), "{share}");
 }
 
+/// 200 answers a second of 260 ms, where 250 ms are in time, need most of 40 places.
+#[test]
+fn one_part_of_slow_answers_stands_for_all() {
+    let cut_of = |count: u64| {
+        let mut fleet = Fleet::with(count, slow(250));
+        for gateway in &mut fleet.gateways {
+            gateway.every = 5 * count;
+        }
+        fleet.run(6000);
+        for gateway in &mut fleet.gateways {
+            gateway.takes = 260;
+        }
+        while fleet.places().iter().all(|places| *places == 40) {
+            fleet.run(1);
+            assert!(fleet.millis < 20_000, "it is never cut");
+        }
+        fleet.places().into_iter().min().unwrap()
+    };
+    let (alone, shared) = (cut_of(1), cut_of(4));
+    // A quarter of them would have been cut by half.
+    assert!(
+        alone > 30 && alone.abs_diff(shared) <= 4,
+        "{alone}, {shared}"
+    );
+}
+
 #[test]
 fn nothing_is_asked_while_nothing_runs() {
     let mut fleet = Fleet::of(2);

@@ -34,6 +34,28 @@ fn a_cut_follows_its_formula() {
     }
 }
 
+/// A gateway that has a part of the answers cuts as one that has them all.
+#[test]
+fn a_part_of_the_answers_cuts_as_all_of_them_do() {
+    for (parts, file, good, slow_ones, after) in [
+        (2, 14, 0, 60, 12),
+        (5, 14, 0, 60, 12),
+        (4, 50, 0, 60, 25),
+        (2, 36, 90, 20, 22),
+        (5, 20, 90, 20, 19),
+        (5, 24, 100, 20, 23),
+    ] {
+        let mut origin = Origin::new(slow(250), "none", Some(file));
+        origin.backoff.share_as(Some(1));
+        let part = format!("{}%", 100 / parts).parse().unwrap();
+        origin.backoff.set_part(part);
+        origin.answers(good / parts, GOOD, 200);
+        origin.answers(slow_ones / parts, GOOD, 251);
+        origin.wait(1000 - origin.millis);
+        assert_eq!(limit(&origin), Some(after), "1/{parts} of {file}");
+    }
+}
+
 #[test]
 fn good_answers_keep_their_places() {
     // 180 * 0.2 = 36 places are busy with good answers.
