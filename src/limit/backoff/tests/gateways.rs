@@ -2,6 +2,7 @@
 
 mod fleet;
 mod histories;
+mod late;
 
 use super::*;
 use fleet::{Fleet, Gateway, Store};

@@ -1,0 +1,86 @@
+//! Gateways that learn late what the others have: it is as if they had been there.
+
+use super::super::*;
+use super::cut_one;
+use super::fleet::{Fleet, Gateway};
+
+/// Nobody has told the store anything for 10 s. One that starts does not grow in its first window.
+#[test]
+fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
+    let mut fleet = Fleet::of(2);
+    fleet.run(3000);
+    let left = cut_one(&mut fleet);
+    fleet.run(300);
+    fleet.gateways[0].is_cut_off = true;
+    fleet.gateways[1].every = 0;
+    fleet.run(10_000);
+    fleet.gateways[1] = Gateway::start(99 << 32, limits(), fleet.millis);
+    fleet.run(600);
+    let shares = fleet.shares();
+    assert!(
+        shares[0] > left + 0.05 && shares[0] < 0.9,
+        "{left} {shares:?}"
+    );
+    assert!((shares[0] - shares[1]).abs() < 0.06, "{shares:?}");
+}
+
+/// Nothing grows in a pause, whether a gateway was there or not.
+#[test]
+fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
+    let mut fleet = Fleet::with(2, slow(100));
+    fleet.run(3000);
+    fleet.gateways[0].takes = 150;
+    while fleet.places()[0] == 40 {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "they are never cut");
+    }
+    fleet.gateways[0].takes = 10;
+    fleet.run(300);
+    fleet.retry_after = Some(secs(7));
+    fleet.gateways[0].trouble = 100;
+    while fleet.gateways[0].backoff.paused_until().is_none() {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "it never pauses");
+    }
+    fleet.gateways[0].trouble = 0;
+    fleet.retry_after = None;
+    fleet.run(300);
+    // Nobody tells the store anything more.
+    fleet.gateways[0].is_cut_off = true;
+    fleet.gateways[1].every = 0;
+    let before = fleet.places()[0];
+    fleet.run(5500);
+    fleet.gateways[1] = Gateway::start(99 << 32, slow(100), fleet.millis);
+    fleet.run(600);
+    let is_paused = |gateway: &Gateway| gateway.backoff.paused_until().is_some();
+    assert!(fleet.gateways.iter().all(is_paused), "the pause lasts");
+    let places = fleet.places();
+    assert!(before < 35 && places[0] == before, "{before} {places:?}");
+    assert!(places[0].abs_diff(places[1]) <= 1, "{places:?}");
+}
+
+/// A gateway goes on from its state file: how long the rate is steady counts at all.
+#[test]
+fn what_a_gateway_has_saved_is_steady_at_all() {
+    let mut fleet = Fleet::of(2);
+    fleet.run(3000);
+    let saved = SavedBackoff {
+        share: "50%".parse().unwrap(),
+        answers: 100,
+        bad: 40,
+        steady: secs(10),
+        paused: Duration::ZERO,
+        places: None,
+    };
+    let now = at(fleet.millis);
+    let mut anew = Gateway::start(99 << 32, limits(), fleet.millis);
+    anew.backoff.restore(&saved, now, now);
+    fleet.gateways[0] = anew;
+    fleet.run(600);
+    assert_eq!(fleet.shares(), [0.5; 2]);
+    fleet.gateways[1].is_cut_off = true;
+    fleet.run(8000);
+    assert_eq!(fleet.shares(), [0.5; 2]);
+    fleet.run(4000);
+    assert!(fleet.shares()[1] > 0.5, "it grows then");
+}
