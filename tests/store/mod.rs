@@ -8,6 +8,7 @@ mod learned;
 mod leases;
 mod live;
 mod places;
+mod places_failover;
 mod replay;
 mod room;
 mod schedule;
