@@ -2,6 +2,7 @@
 //! happens to Redis or a gateway.
 
 mod failures;
+mod kinds;
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
