@@ -211,7 +211,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__find)
-            opts="-h --slo --from --to --find --step --min-step --confirm --wait --dry-run --json --admin --help"
+            opts="-h --slo --from --to --places-from --places-to --find --step --min-step --confirm --wait --until --dry-run --json --report --admin --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,8 +229,16 @@ _drip() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --places-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --places-to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --find)
-                    COMPREPLY=($(compgen -W "rate places" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "rate places both" -- "${cur}"))
                     return 0
                     ;;
                 --step)
@@ -246,6 +254,14 @@ _drip() {
                     return 0
                     ;;
                 --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

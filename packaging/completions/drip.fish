@@ -94,12 +94,17 @@ complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print he
 complete -c drip -n "__fish_drip_using_subcommand find" -l slo -d 'What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l from -d 'The first and lowest rate or number of places' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l to -d 'The highest rate or number of places that is tried' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l places-from -d 'With --find both: the first and lowest number of places' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l places-to -d 'With --find both: the highest number of places that is tried' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l find -d 'What to find' -r -f -a "rate\t'The highest rate'
-places\t'The highest number of requests at the origin at once'"
+places\t'The highest number of requests at the origin at once'
+both\t'The rate, and then the number at once while the rate is at its upper bound'"
 complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long to wait for more requests if too few wait at the gate [default: 1m]' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l until -d 'Wait for more requests until this time of the day, such as 18:00, in the time zone here' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l report -d 'Write a page with a plot, the steps and the result to this file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand find" -l admin -d 'The address of the gateway\'s admin port' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l dry-run -d 'Say which levels would be tried and how long it may take, and change nothing'
 complete -c drip -n "__fish_drip_using_subcommand find" -l json -d 'Print the result as JSON, with all steps'

@@ -1,5 +1,6 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
+mod demand;
 mod pages;
 mod real;
 
@@ -35,13 +36,13 @@ fn body(more: &str) -> String {
 }
 
 /// Clients that ask again and again, so that requests always wait at the gate.
-struct Crowd {
+pub struct Crowd {
     is_over: Arc<AtomicBool>,
     clients: Vec<thread::JoinHandle<u64>>,
 }
 
 impl Crowd {
-    fn start(gateway: &Gateway, clients: usize) -> Self {
+    pub fn start(gateway: &Gateway, clients: usize) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = || {
             let (address, is_over) = (gateway.address(), Arc::clone(&is_over));
@@ -59,7 +60,7 @@ impl Crowd {
     }
 
     /// Ends it. Returns how many answers were no good ones.
-    fn end(self) -> u64 {
+    pub fn end(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.clients.into_iter();
         ended.map(|it| it.join().expect("no panic")).sum()
@@ -87,10 +88,16 @@ fn origin_of(most: usize) -> Origin {
 }
 
 fn command(gateway: &Gateway, arguments: &[&str]) -> Child {
+    let bounds = ["--from", "50r/s", "--to", "90r/s"];
+    command_within(gateway, &[&bounds, arguments].concat())
+}
+
+/// The command without bounds.
+fn command_within(gateway: &Gateway, arguments: &[&str]) -> Child {
     let admin = gateway.site.admin.to_string();
     Command::new(env!("CARGO_BIN_EXE_drip"))
         .args(["find", "app", "--slo", "p95<200ms, errors<5%"])
-        .args(["--from", "50r/s", "--to", "90r/s", "--admin", &admin])
+        .args(["--admin", &admin])
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -235,6 +242,21 @@ fn a_dry_run_changes_nothing_and_what_cannot_be_is_refused() {
             "\"origin\"",
             "\"confirm\": \"0s\", \"origin\"",
             "confirm is",
+        ),
+        (
+            "\"origin\"",
+            "\"find\": \"both\", \"origin\"",
+            "places_from or places_to is missing",
+        ),
+        (
+            "\"origin\"",
+            "\"places_from\": \"3\", \"origin\"",
+            "find is \"rate\"",
+        ),
+        (
+            "\"origin\"",
+            "\"until\": \"2001-01-01T00:00:00Z\", \"origin\"",
+            "until is",
         ),
     ] {
         let (status, told) = post(&gateway, "/api/find", &body("").replace(from, to));

@@ -16,7 +16,7 @@ mod conditions;
 mod cost;
 mod eviction;
 mod fields;
-mod find;
+pub mod find;
 mod fleet;
 mod gate;
 mod gate_api;

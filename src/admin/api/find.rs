@@ -9,42 +9,20 @@ use actix_web::web::{Bytes, Data, Path};
 use serde::Deserialize;
 
 use super::body::parse;
+use super::find_body::FindBody;
 use super::gates;
-use super::span::from_1s_to_24h;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, FindStart, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::ChangedBy;
 use crate::gate::GateOverride;
-use crate::limit::find::{AbortReason, FindPlan, FindSettings, Objective, Target, Timing, plan};
-use crate::limit::{Moment, Percent, Rate};
+use crate::limit::Moment;
+use crate::limit::find::{AbortReason, FindPlan, FindSettings, Target, plan};
 use crate::origin::Origin;
 use crate::status::gates::place;
 use crate::status::views::{self, Finds, Plain};
 use crate::time::clock;
-
-/// Most places that are tried.
-const MAX_PLACES: u32 = 1_000_000;
-
-/// The body of a POST.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct FindBody {
-    origin: String,
-    slo: String,
-    /// `rate`, if it is not given, or `places`.
-    find: Option<String>,
-    from: String,
-    to: String,
-    step: Option<String>,
-    min_step: Option<String>,
-    confirm: Option<String>,
-    /// How long to wait for requests.
-    wait: Option<String>,
-    /// Says what would be done, and does nothing.
-    dry_run: Option<bool>,
-}
 
 /// The body of a PUT that renews.
 #[derive(Deserialize)]
@@ -69,15 +47,15 @@ pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
 pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (author, now) = (Author::of(&request), clock::now());
-    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, step, min_step, confirm, wait and dry_run"#;
+    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, places_from, places_to, step, min_step, confirm, wait, until and dry_run"#;
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
-    let settings = settings(&body, now)?;
+    let settings = body.settings(now)?;
     check(origin, gate.overridden().as_ref(), &settings, now)?;
     if body.dry_run == Some(true) {
         return Ok(reply::ok(&planned(&plan(&settings))));
     }
-    let (by, what) = (author.shown(), describe(&body));
+    let (by, what) = (author.shown(), body.describe());
     let wanted = FindStart {
         settings,
         by: by.into(),
@@ -177,92 +155,6 @@ fn check(
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
     Ok(())
-}
-
-fn describe(body: &FindBody) -> String {
-    let what = body.find.as_deref().unwrap_or("rate");
-    format!("{what} {} to {}, {}", body.from, body.to, body.slo)
-}
-
-fn settings(body: &FindBody, now: Moment) -> Result<FindSettings, Refusal> {
-    let objective = body.slo.parse::<Objective>();
-    let objective =
-        objective.map_err(|error| reply::bad_query(format!("slo is {:?}: {error}", body.slo)))?;
-    let step = body.step.as_deref().unwrap_or("5%");
-    let step = step
-        .parse::<Percent>()
-        .map_err(|error| reply::bad_query(format!("step is {step:?}: {error}")))?;
-    let mut timing = Timing::default();
-    for (name, text, part) in [
-        ("min_step", &body.min_step, &mut timing.min_step),
-        ("confirm", &body.confirm, &mut timing.confirm),
-        ("wait", &body.wait, &mut timing.idle),
-    ] {
-        if let Some(text) = text {
-            *part = from_1s_to_24h(name, text, "20s")?;
-        }
-    }
-    timing.max_step = timing.max_step.max(timing.min_step * 3);
-    let until = body.wait.as_ref().map(|_| now + timing.idle);
-    Ok(FindSettings {
-        targets: vec![target(body)?],
-        objective,
-        step,
-        until,
-        timing,
-    })
-}
-
-fn target(body: &FindBody) -> Result<Target, Refusal> {
-    let (from, to) = (&*body.from, &*body.to);
-    let bad = |message: String| reply::bad_query(message);
-    match body.find.as_deref().unwrap_or("rate") {
-        "rate" => {
-            let rate = |name: &str, text: &str| {
-                let rate = text.parse::<Rate>();
-                let rate = rate.map_err(|error| bad(format!("{name} is {text:?}: {error}")))?;
-                if rate.is_unlimited() {
-                    return Err(bad(format!(
-                        "{name} is {text:?}; give a rate such as 50r/s"
-                    )));
-                }
-                Ok(rate)
-            };
-            let (low, high) = (rate("from", from)?, rate("to", to)?);
-            if low.per_second() >= high.per_second() {
-                return Err(bad(format!(
-                    "from is {from:?} and to is {to:?}; from must be the lower rate"
-                )));
-            }
-            Ok(Target::Rate {
-                from: low,
-                to: high,
-            })
-        }
-        "places" => {
-            let places = |name: &str, text: &str| {
-                let places = text.parse::<u32>().ok();
-                places.filter(|it| (1..=MAX_PLACES).contains(it)).ok_or_else(|| {
-                    bad(format!(
-                        "{name} is {text:?}; it must be a number of places from 1 to {MAX_PLACES}"
-                    ))
-                })
-            };
-            let (low, high) = (places("from", from)?, places("to", to)?);
-            if low >= high {
-                return Err(bad(format!(
-                    "from is {from:?} and to is {to:?}; from must be the lower number"
-                )));
-            }
-            Ok(Target::Places {
-                from: low,
-                to: high,
-            })
-        }
-        other => Err(bad(format!(
-            "find is {other:?}; it must be \"rate\" or \"places\""
-        ))),
-    }
 }
 
 /// What an experiment would do, as the API shows it.

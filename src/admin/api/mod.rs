@@ -3,6 +3,7 @@
 mod body;
 pub(super) mod config;
 mod find;
+mod find_body;
 mod fleet;
 mod gate_what_if;
 mod gates;

@@ -28,6 +28,8 @@ pub(in crate::admin) struct Running {
     /// Who started it: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
     pub(in crate::admin) began: Moment,
+    /// Until when it waits for requests, if that was asked for.
+    pub(in crate::admin) until: Option<Moment>,
     pub(in crate::admin) experiment: Experiment,
     gate: Arc<OriginGate>,
     /// When its owner last renewed it.
@@ -60,6 +62,7 @@ impl Running {
             objective,
             by,
             began: now,
+            until: wanted.settings.until,
             experiment: Experiment::new(wanted.settings, first.unwrap_or_default(), now),
             gate: Arc::clone(gate),
             renewed: now,

@@ -3,7 +3,8 @@
 use super::running::Running;
 use crate::limit::Moment;
 use crate::limit::find::{
-    Figure, FindReport, Level, Measured, Objective, Outcome, Purpose, StepRecord, StepVerdict,
+    Criterion, Figure, FindReport, Level, Measured, Objective, Outcome, Purpose, StepRecord,
+    StepVerdict,
 };
 use crate::status::find::{Facts, abort_reason, conclusion, fragment, line};
 use crate::status::timestamp::timestamp;
@@ -21,12 +22,10 @@ pub(in crate::admin) fn view(it: &Running, now: Moment) -> views::Find {
         state: if is_over { "ended" } else { "running" }.into(),
         by: Plain::new(&it.by),
         began: timestamp(it.began),
+        until: it.until.map(timestamp),
         took: report.took.as_secs_f64(),
         requests: report.requests,
-        current: (!is_over).then(|| FindLevel {
-            level: shown(level),
-            purpose: of_purpose(purpose).into(),
-        }),
+        current: (!is_over).then(|| at(level, purpose)),
         steps: report.steps.iter().map(step).collect(),
         outcomes: report.outcomes.iter().map(outcome).collect(),
         lines: if is_over {
@@ -41,10 +40,22 @@ fn shown(level: Level) -> Plain {
     Plain::new(&level.to_string())
 }
 
+fn at(level: Level, purpose: Purpose) -> FindLevel {
+    let (find, value) = match level {
+        Level::Rate(rate) => ("rate", rate.per_second()),
+        Level::Places(places) => ("places", places.into()),
+    };
+    FindLevel {
+        level: shown(level),
+        find: find.into(),
+        value,
+        purpose: of_purpose(purpose).into(),
+    }
+}
+
 fn step(it: &StepRecord) -> FindStep {
     FindStep {
-        level: shown(it.level),
-        purpose: of_purpose(it.purpose).into(),
+        at: at(it.level, it.purpose),
         verdict: of_verdict(it.verdict).into(),
         figures: it.figures.iter().map(figure).collect(),
         waited: it.waited.map(|it| it.as_secs_f64()),
@@ -57,8 +68,14 @@ fn step(it: &StepRecord) -> FindStep {
 }
 
 fn figure(it: &Measured) -> FindFigure {
+    let (unit, below) = match it.condition {
+        Criterion::Percentile { below, .. } => ("seconds", below.as_secs_f64()),
+        Criterion::Errors { below, .. } => ("share", f64::from(below.millionths()) / 1e6),
+    };
     FindFigure {
         name: Plain::new(&it.condition.name()),
+        unit: unit.into(),
+        below,
         value: it.value.map(|value| match value {
             Figure::Time(time) => time.as_secs_f64(),
             Figure::Share(share) => share,

@@ -13,7 +13,22 @@ let done = () => {};
 let shownFor = null; // the action whose fields are shown
 
 const chosen = () => actions.find(({ id }) => id === $("act-what").querySelector("input:checked")?.value) ?? actions[0];
-const fields = () => ({ rate: $("act-rate").value.trim(), text: $("act-text").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
+/** What the experiment is asked for, as the API takes it, without what is empty. */
+function findFields() {
+  const all = [...$("act-find").querySelectorAll("input")].map(({ name, value }) => [name, value.trim()]);
+  const { until, ...find } = Object.fromEntries(all.filter(([, value]) => value));
+  return until ? { ...find, until: nextTime(until).toISOString() } : find;
+}
+
+/** The next moment at which it is a time of the day, such as 18:00. */
+function nextTime(text) {
+  const at = new Date();
+  at.setHours(...text.split(":").map(Number), 0, 0);
+  if (at <= new Date()) at.setDate(at.getDate() + 1);
+  return at;
+}
+
+const fields = () => ({ find: findFields(), rate: $("act-rate").value.trim(), text: $("act-text").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
 
 function open(title, of, first, rate = "") {
   target = of;
@@ -45,6 +60,7 @@ function change() {
     $("act-text").value = field.value;
   }
   shownFor = action;
+  $("act-find").hidden = !action.isFind;
   $("act-rate-line").hidden = !action.hasRate;
   $("act-for-line").hidden = !action.isTimed;
   $("act-compare").hidden = !action.tries || target.key !== undefined;
@@ -98,7 +114,8 @@ async function act() {
   const action = chosen();
   if (!isFilled(action)) return;
   const { method, path, body } = action.request(fields());
-  if (!(await attempt($("act-do"), () => send(method, path, body)))) return;
+  const run = async () => action.after?.(await send(method, path, body));
+  if (!(await attempt($("act-do"), run))) return;
   $("act-dialog").close();
   setText($("acted"), `${action.verb}: done.`);
   done();
@@ -121,7 +138,8 @@ export function actOnRoutes(name, maintenance) {
 export function actOnGate(origin, first) {
   const { rate, max_in_flight } = known.origins.find(({ name }) => name === origin)?.gate ?? {};
   const { override } = last()?.gates.get(origin) ?? {};
-  open(`Gate of ${visible(origin)}`, { gate: origin, rate: rate?.file, places: max_in_flight?.file, override }, first, override?.rate ?? rate?.file ?? "");
+  const isTried = known.finds.get(origin)?.state === "running";
+  open(`Gate of ${visible(origin)}`, { gate: origin, rate: rate?.file, places: max_in_flight?.file, override, isTried }, first, override?.rate ?? rate?.file ?? "");
 }
 
 /** Opens the dialog for the waiting room of an origin. */

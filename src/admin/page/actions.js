@@ -1,5 +1,6 @@
 // What can be done to a zone, a key or the gateway, in words and as a request.
 
+import { ownFind, take } from "./ownfinds.js";
 import { instead, visible } from "./text.js";
 
 const BACK = "Afterwards, or after a restart, the file holds again.";
@@ -93,6 +94,36 @@ function maintenances(path, who, maintenance) {
     request: () => ({ method: "DELETE", path }),
   };
   return maintenance ? [undo, set] : [set];
+}
+
+/** The body that starts an experiment: of the rate, the places or both, whichever has bounds. */
+function findBody(origin, { rate_from, rate_to, places_from, places_to, ...more }) {
+  const [hasRate, hasPlaces] = [rate_from ?? rate_to, places_from ?? places_to];
+  const bounds = !hasRate && hasPlaces ? { find: "places", from: places_from ?? "", to: places_to ?? "" } : { from: rate_from ?? "", to: rate_to ?? "" };
+  return { origin, slo: "", ...more, ...bounds, ...(hasRate && hasPlaces && { find: "both", places_from, places_to }) };
+}
+
+/** Starts or stops the experiment at the gate of an origin. */
+function findActs(origin, isTried) {
+  const who = visible(origin);
+  const start = {
+    id: "find",
+    label: "Find what it can take",
+    verb: "Start",
+    isFind: true,
+    will: ({ find }) => `While requests wait there, the gate of ${who} lets more through step by step as long as ${find.slo ? visible(find.slo) : "the objective"} holds, and less at once when it breaks. With bounds of both, the rate is found first. It ends 15 seconds after this page is closed. ${BACK}`,
+    request: ({ find }) => ({ method: "POST", path: "api/find", body: findBody(origin, find) }),
+    after: ownFind,
+  };
+  const stop = {
+    id: "stop",
+    label: "Stop the experiment",
+    verb: "Stop",
+    will: () => `The experiment ends, and the file holds again at the gate of ${who}.`,
+    request: () => ({ method: "DELETE", path: `api/find/${encodeURIComponent(origin)}` }),
+    after: take,
+  };
+  return [isTried ? stop : start];
 }
 
 /** Acts at the gate of an origin: `who` is the origin. */
@@ -227,11 +258,11 @@ const RELOAD = {
  * The actions for `{gateway}`, `{routes}`, `{route}`, `{gate}`, `{room}`, `{zone}` or `{zone, key}`, each
  * {id, label, verb, will(fields), request(fields)}.
  */
-export function actionsOf({ gateway, routes, route, maintenance, gate, places, room, word, zone, key, rate, override }) {
+export function actionsOf({ gateway, routes, route, maintenance, gate, places, isTried, room, word, zone, key, rate, override }) {
   if (gateway) return [RELOAD];
   if (routes) return maintenances("api/maintenance", "all routes", maintenance);
   if (route !== undefined) return maintenances(`api/routes/${encodeURIComponent(route)}/maintenance`, visible(route), maintenance);
-  if (gate !== undefined) return gateActs(`api/origins/${encodeURIComponent(gate)}/override`, visible(gate), rate, places, override);
+  if (gate !== undefined) return [...gateActs(`api/origins/${encodeURIComponent(gate)}/override`, visible(gate), rate, places, override), ...findActs(gate, isTried)];
   if (room !== undefined) return roomActs(`api/rooms/${encodeURIComponent(room)}`, visible(room), { override, word });
   const path = `api/zones/${encodeURIComponent(zone)}`;
   if (key === undefined) {

@@ -1,6 +1,7 @@
 // What the page asks the API for, beside the stream.
 
 import { askLimited } from "./limited.js";
+import { take } from "./ownfinds.js";
 import { KEPT, drawSoon, known, last, roomOf } from "./state.js";
 import { call } from "./token.js";
 
@@ -25,6 +26,7 @@ export async function askAll() {
     ["api/config", (config) => (known.config = config)],
     ["api/origins", ({ origins }) => takeOrigins(origins)],
     ["api/routes", (routes) => (known.routes = routes)],
+    ["api/find", ({ experiments }) => experiments.forEach(take)],
   ];
   if (last()?.store) takes.push(["api/store", ({ store }) => (known.store = store)]);
   const answers = await Promise.allSettled(takes.map(([path]) => get(path)));

@@ -1,6 +1,7 @@
 // The panel of an origin's gate: what waits there, and why.
 
 import { actOnGate } from "./act.js";
+import { FindPanel } from "./find.js";
 import { gateSettings, partOf, placesOf, rateOf, whyLess } from "./gates.js";
 import { overrideLine, showGateOverride } from "./overrides.js";
 import { Plot, seen } from "./plot.js";
@@ -56,6 +57,8 @@ export class GatePanel {
     this.override = overrideLine(() => actOnGate(name, "undo"));
     this.settings.before(this.override);
     part(".act").addEventListener("click", () => actOnGate(name));
+    this.experiment = new FindPanel(name);
+    this.root.append(this.experiment.root);
     this.plots = plotsOf(name);
     part(".plots").append(...this.plots.map((plot) => plot.root));
     this.history.open = (last()?.gates.size ?? 0) <= FEW && innerWidth >= 620;
@@ -72,6 +75,7 @@ export class GatePanel {
     if (gate.outage) say(this.less, { bold: "The origin is down" }, `: ${waitFor(gate.depth)} for it, up to ${gate.outage.hold} (${gate.outage.error})`);
     else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All places are back" : gate.backing_off.grows ? "Growing back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
     showGateOverride(this.override, gate.override, settings);
+    this.experiment.show();
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
     this.rejected.hidden = reasons.length === 0;
     say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));

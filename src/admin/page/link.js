@@ -7,7 +7,7 @@ import { call } from "./token.js";
 
 const LOST_AFTER = 3500; // ms without an event until the connection counts as lost
 
-const link = { stream: null, heard: Date.now(), lostSince: null, again: 500, retry: null, news: () => {} };
+const link = { stream: null, heard: Date.now(), lostSince: null, again: 500, retry: null, news: () => {}, each: () => {} };
 
 export const isLost = () => link.lostSince !== null;
 
@@ -46,6 +46,7 @@ function take(name, data) {
     const sample = JSON.parse(data);
     const isNews = !before || newsOf(sample) !== newsOf(before);
     keep(sample);
+    link.each();
     if (isNews) link.news();
     drawSoon();
   }
@@ -102,9 +103,9 @@ function watch() {
   if (silent > 2 * LOST_AFTER) connect();
 }
 
-/** Connects, and calls `news` when the API has more to tell than the samples. */
-export function startLink(news) {
-  link.news = news;
+/** Connects, and calls `news` when the API has more to tell than the samples, and `each` after each sample. */
+export function startLink(news, each) {
+  Object.assign(link, { news, each });
   document.addEventListener("visibilitychange", () => {
     watch();
     drawSoon();

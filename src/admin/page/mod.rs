@@ -13,6 +13,7 @@
 //! | `zones`, `overrides` | the cards of zones, and what differs from the file |
 //! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
 //! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, what is shared, gates and waiting rooms |
+//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot, and those that this page renews |
 //! | `routes`, `store` | routes; the store of shared zones |
 //! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
@@ -30,7 +31,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 36] = [
+const ASSETS: [Asset; 39] = [
     asset("/", "text/html; charset=utf-8", include_str!("page.html")),
     asset(
         "/page.css",
@@ -61,6 +62,9 @@ const ASSETS: [Asset; 36] = [
     script("/shared.js", include_str!("shared.js")),
     script("/gatepanel.js", include_str!("gatepanel.js")),
     script("/gates.js", include_str!("gates.js")),
+    script("/find.js", include_str!("find.js")),
+    script("/findplot.js", include_str!("findplot.js")),
+    script("/ownfinds.js", include_str!("ownfinds.js")),
     script("/rooms.js", include_str!("rooms.js")),
     script("/routes.js", include_str!("routes.js")),
     script("/store.js", include_str!("store.js")),

@@ -13,6 +13,7 @@ import { connectAgain, isLost, startLink } from "./link.js";
 import { showLogin, startLogin } from "./login.js";
 import { showLink, showNotices } from "./notices.js";
 import { showOrigins } from "./origins.js";
+import { renewFinds } from "./ownfinds.js";
 import { showRoutes, startRoutes } from "./routes.js";
 import { drawSoon, drawWith, last, ranked, view } from "./state.js";
 import { showStore } from "./store.js";
@@ -70,5 +71,5 @@ startLogin(() => {
 setInterval(() => {
   if (!document.hidden && !isLost()) askAll();
 }, ASK_EVERY);
-startLink(askAll);
+startLink(askAll, renewFinds);
 askAll();

@@ -3,11 +3,12 @@
 import { placeOf, visible } from "./text.js";
 import { call } from "./token.js";
 
-/** Why a request failed, in words of the gateway. `needsToken`: another token may help. */
+/** Why a request failed, in words of the gateway; `status` is 0 without an answer. `needsToken`: another token may help. */
 class Refused extends Error {
-  constructor(message, needsToken) {
+  constructor(message, status) {
     super(message);
-    this.needsToken = needsToken;
+    this.status = status;
+      this.needsToken = [401, 403].includes(status);
   }
 }
 
@@ -26,10 +27,10 @@ export async function send(method, path, body) {
   try {
     response = await call(path, { method, headers, body: body && JSON.stringify(body) });
   } catch {
-    throw new Refused("the gateway does not answer", false);
+    throw new Refused("the gateway does not answer", 0);
   }
   const answer = await response.json().catch(() => null);
   // 403: the token only reads.
-  if (!response.ok) throw new Refused(reasonOf(response.status, answer), [401, 403].includes(response.status));
+  if (!response.ok) throw new Refused(reasonOf(response.status, answer), response.status);
   return answer;
 }

@@ -18,6 +18,7 @@ export const known = {
   before: [], // the origins of the last requests, oldest first, each {at, origins}
   routes: null,
   store: null,
+  finds: new Map(), // origin -> its last experiment
   heavy: null, // the last answer of /api/zones/{zone}/keys, with what was asked
 };
 export const view = {

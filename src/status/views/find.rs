@@ -24,6 +24,8 @@ pub struct Find {
     pub by: Plain,
     /// When it began; in UTC.
     pub began: Plain,
+    /// Until when it waits for more requests; in UTC.
+    pub until: Option<Plain>,
     /// How long it has taken, in seconds.
     pub took: f64,
     /// Requests that were sent to the origin meanwhile.
@@ -49,11 +51,15 @@ pub struct FindPlan {
 }
 
 /// A level that is set, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindLevel {
     /// As the file has it: `212r/s`, or a number of places.
     pub level: Plain,
+    /// `rate` or `places`.
+    pub find: Plain,
+    /// The level in requests a second, or at once.
+    pub value: f64,
     /// `climb`, `recover`, `refine`, `retry` or `confirm`.
     pub purpose: Plain,
 }
@@ -62,9 +68,8 @@ pub struct FindLevel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindStep {
-    pub level: Plain,
-    /// As in [`FindLevel`].
-    pub purpose: Plain,
+    #[serde(flatten)]
+    pub at: FindLevel,
     /// `ok`, `broke`, `idle` or `undecided`.
     pub verdict: Plain,
     pub figures: Vec<FindFigure>,
@@ -87,8 +92,12 @@ pub struct FindStep {
 pub struct FindFigure {
     /// Such as `p95` or `errors`.
     pub name: Plain,
-    /// In seconds, or a part from 0 to 1; `None` without an answer.
+    /// `seconds`, or `share`: a part from 0 to 1.
+    pub unit: Plain,
+    /// `None` without an answer.
     pub value: Option<f64>,
+    /// The bound: the objective wants less.
+    pub below: f64,
 }
 
 /// How the search of one target ended.

@@ -3,18 +3,22 @@
 //! The experiment runs in the gateway. This starts it, renews it each second, and prints its steps.
 //! If this ends for any reason, the gateway ends the experiment, and the file counts again.
 
+mod arguments;
+mod report;
+mod until;
+
+use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use awc::http::Method;
-use clap::{Args, ValueEnum};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
-use crate::config::{AdminAddress, AdminTokens};
+pub use self::arguments::FindArguments;
+use crate::config::AdminTokens;
 use crate::limit::Moment;
 use crate::remote::client::Client;
 use crate::server::signals::Signals;
@@ -26,88 +30,6 @@ use crate::tools::complain::complain;
 const EVERY: Duration = Duration::from_secs(1);
 /// A gateway that does not answer for so long has ended the experiment.
 const LOST_AFTER: Duration = Duration::from_secs(15);
-
-/// The arguments of `drip find`.
-#[derive(Debug, Args)]
-pub struct FindArguments {
-    /// The origin whose end is looked for; it needs a gate, and requests that wait there
-    #[arg(value_name = "ORIGIN")]
-    origin: String,
-    /// What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the
-    /// head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx
-    #[arg(long, value_name = "OBJECTIVE")]
-    slo: String,
-    /// The first and lowest rate or number of places
-    #[arg(long, value_name = "RATE")]
-    from: String,
-    /// The highest rate or number of places that is tried
-    #[arg(long, value_name = "RATE")]
-    to: String,
-    /// What to find
-    #[arg(long, value_enum, default_value = "rate")]
-    find: What,
-    /// How much each step is above the one before
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    step: String,
-    /// The shortest time of a step that holds
-    #[arg(long, value_name = "TIME", default_value = "20s")]
-    min_step: String,
-    /// How long what was found must hold
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    confirm: String,
-    /// How long to wait for more requests if too few wait at the gate [default: 1m]
-    #[arg(long, value_name = "TIME")]
-    wait: Option<String>,
-    /// Say which levels would be tried and how long it may take, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Print the result as JSON, with all steps
-    #[arg(long)]
-    json: bool,
-    /// The address of the gateway's admin port
-    #[arg(long, value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
-    admin: AdminAddress,
-}
-
-/// What is looked for.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
-    /// The highest rate
-    Rate,
-    /// The highest number of requests at the origin at once
-    Places,
-}
-
-impl FindArguments {
-    fn body(&self) -> String {
-        let mut body = Map::new();
-        let mut put = |name: &str, value: &str| {
-            body.insert(name.to_owned(), Value::from(value));
-        };
-        put("origin", &self.origin);
-        put("slo", &self.slo);
-        put("from", &self.from);
-        put("to", &self.to);
-        put("step", &self.step);
-        put("min_step", &self.min_step);
-        put("confirm", &self.confirm);
-        let find = match self.find {
-            What::Rate => "rate",
-            What::Places => "places",
-        };
-        put("find", find);
-        if let Some(wait) = &self.wait {
-            put("wait", wait);
-        }
-        body.insert("dry_run".to_owned(), Value::from(self.dry_run));
-        Value::from(body).to_string()
-    }
-
-    fn path(&self) -> String {
-        let origin = utf8_percent_encode(&self.origin, NON_ALPHANUMERIC);
-        format!("/api/find/{origin}")
-    }
-}
 
 /// Finds what the origin can take, and prints it.
 ///
@@ -135,6 +57,12 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
         let plan = client.send_for::<FindPlan>(Method::POST, "/api/find", body);
         return tell_plan(wanted, &plan.await.map_err(started)?);
     }
+    let report = wanted.report.as_deref().map(|path| {
+        let opened = File::create(path);
+        opened.map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+    });
+    // Opened first: a path that cannot be written must not cost an experiment.
+    let report = report.transpose()?;
     let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
     let renewal = json!({ "id": now.id }).to_string();
@@ -143,7 +71,11 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     loop {
         told = tell_steps(wanted, &now, told)?;
         if now.state.as_str() != "running" {
-            return tell_end(wanted, &now);
+            let is_found = tell_end(wanted, &now)?;
+            if let Some(mut report) = report {
+                report.write_all(report::html(&now).as_bytes())?;
+            }
+            return Ok(is_found);
         }
         let is_stopped = tokio::select! {
             _ = signals.next() => true,
