@@ -127,6 +127,7 @@ impl KeyReply {
             [1] => Self::Done(KeyPlacesReply {
                 granted: count(rest.whole()?)?,
                 others: count(rest.whole()?)?,
+                withheld: count(rest.whole()?)?,
                 others_wait: rest.take()? == [1],
             }),
             [2] => Self::Late,

@@ -48,7 +48,7 @@ pub use messages::Waiters;
 pub use overrides::{MAX_KEYS, Override, Overrides};
 pub use probing::Probing;
 pub use saved_key::{SavedKey, TurnToCome};
-pub use stats::{KeyState, Order, Top, ZoneStats};
+pub use stats::{KeyState, Order, PlacesElsewhere, Top, ZoneStats};
 pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;

@@ -9,7 +9,7 @@ use super::answer::{Answer, Key, Rejection};
 use super::arrivals::{Arrival, ArrivalLog, Arrivals};
 use super::heavy::{HeavyCount, HeavyName};
 use super::messages::Probe;
-use super::stats::KeyState;
+use super::stats::{KeyState, PlacesElsewhere};
 use super::store_link::StoreLink;
 use crate::limit::{Bucket, Heaviest, Measure, Moment, Rate, Refusal, Window};
 use crate::observe::metrics::{LimitStatus, ZoneMetrics};
@@ -270,6 +270,8 @@ pub(super) struct Snapshot {
     pub(super) running: Cell<usize>,
     /// Whether the store may count places of this key for this gateway.
     pub(super) counts_in_store: Cell<bool>,
+    /// What other gateways have of it, if the store may count some for this one.
+    pub(super) elsewhere: Cell<PlacesElsewhere>,
     /// What the waiters were charged together.
     pub(super) costs: Cell<u64>,
     pub(super) bucket: Cell<Bucket>,
@@ -287,6 +289,7 @@ impl Snapshot {
             depth: Cell::new(0),
             running: Cell::new(0),
             counts_in_store: Cell::new(false),
+            elsewhere: Cell::default(),
             costs: Cell::new(0),
             bucket: Cell::new(bucket),
             oldest: Cell::new(None),
@@ -300,6 +303,7 @@ impl Snapshot {
             key: Key::clone(&self.key),
             depth: self.depth.get(),
             in_flight: self.running.get(),
+            elsewhere: self.counts_in_store.get().then(|| self.elsewhere.get()),
             excess: self.bucket.get().excess(rate, now).requests(),
             oldest_wait: self.oldest.get().map_or(Duration::ZERO, |it| now.since(it)),
             active: true,

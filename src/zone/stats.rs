@@ -15,12 +15,23 @@ pub struct KeyState {
     pub depth: usize,
     /// Number of running requests, of those that a limit with `in_flight` bounds.
     pub in_flight: usize,
+    /// Places that other gateways have; `None` if the store counts none for this one.
+    pub elsewhere: Option<PlacesElsewhere>,
     /// The level, in requests.
     pub excess: f64,
     /// How long the oldest waiter has waited.
     pub oldest_wait: Duration,
     /// Whether the key has an actor. If not, only its bucket is kept.
     pub active: bool,
+}
+
+/// Places of a key that other gateways have, as the store told last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacesElsewhere {
+    /// All of them.
+    pub places: u32,
+    /// Those of gateways that have vanished, which nobody gets yet.
+    pub withheld: u32,
 }
 
 /// The order in which keys are listed, highest first.
@@ -190,6 +201,7 @@ mod tests {
             key: key.as_bytes().into(),
             depth,
             in_flight: 0,
+            elsewhere: None,
             excess,
             oldest_wait: Duration::ZERO,
             active: true,

@@ -139,6 +139,12 @@ struct StateView {
     depth: usize,
     /// Running requests, of those that a limit with `in_flight` bounds.
     in_flight: usize,
+    /// Places that other gateways have, and those of them that are withheld as their gateways have
+    /// vanished; left out if the store counts none for this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_flight_elsewhere: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<u32>,
     excess: f64,
     oldest_wait_seconds: f64,
     state: &'static str,
@@ -230,6 +236,8 @@ impl From<KeyState> for StateView {
         Self {
             depth: state.depth,
             in_flight: state.in_flight,
+            in_flight_elsewhere: state.elsewhere.map(|it| it.places),
+            withheld: state.elsewhere.map(|it| it.withheld),
             excess: state.excess,
             oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
             state: if state.active { "active" } else { "parked" },

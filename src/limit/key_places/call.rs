@@ -24,6 +24,8 @@ pub struct KeyPlacesReply {
     pub granted: usize,
     /// How many the others have, those of gateways that vanished included.
     pub others: usize,
+    /// How many of these are of gateways that have vanished: nobody gets them yet.
+    pub withheld: usize,
     /// Whether others wait for places.
     pub others_wait: bool,
 }

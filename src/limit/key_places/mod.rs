@@ -74,6 +74,8 @@ pub struct KeyPlaces {
 struct OtherGateways {
     /// How many places they have.
     places: usize,
+    /// How many of these are of gateways that have vanished.
+    withheld: usize,
     /// Whether some of them wait for one.
     wait: bool,
 }
@@ -141,6 +143,12 @@ impl KeyPlaces {
     #[must_use]
     pub fn elsewhere(&self) -> usize {
         self.elsewhere.places
+    }
+
+    /// How many places of gateways that vanished nobody gets yet, as the store told last.
+    #[must_use]
+    pub fn withheld(&self) -> usize {
+        self.elsewhere.withheld
     }
 
     /// Whether the last call failed: the store does not answer, or refuses this key.
@@ -290,6 +298,7 @@ impl KeyPlaces {
         self.used_until = sent + LEASE_HERE;
         self.elsewhere = OtherGateways {
             places: reply.others,
+            withheld: reply.withheld,
             wait: reply.others_wait,
         };
         self.is_lost = false;

@@ -23,6 +23,7 @@ fn granted(granted: usize) -> KeyPlacesReply {
     KeyPlacesReply {
         granted,
         others: 0,
+        withheld: 0,
         others_wait: false,
     }
 }

@@ -14,7 +14,8 @@
 --   and for each key
 --   B        1: done, 2: a later call came before or there are too many gateways, 0: something else has this key. If it
 --            is not 1, nothing follows
---   d d B    how many places the gateway has from now on, how many the others have, 1: others wait
+--   d d d B  how many places the gateway has from now on, how many the others have, how many of these are of gateways that
+--            have not called for GONE: nobody knows whether they use them; 1: others wait
 --
 -- Never takes away what it has granted, but for what is given back or not wanted any more. So a gateway may use what it
 -- was granted before its next call is answered.
@@ -66,8 +67,8 @@ local function load(stored)
     return gateways, own
 end
 
-local function done(own, others, others_wait)
-    return pack("<BddB", 1, own.places, others, others_wait and 1 or 0)
+local function done(own, others, withheld, others_wait)
+    return pack("<BdddB", 1, own.places, others, withheld, others_wait and 1 or 0)
 end
 
 local function write(key, gateways)
@@ -96,10 +97,13 @@ local function serve(key, number, has, wanted, yields, waits, most)
         gateways[#gateways + 1] = own
     end
     local places = max(has, min(wanted, own.places - yields))
-    local others, before, others_wait = 0, 0, false
+    local others, withheld, before, others_wait = 0, 0, 0, false
     local since = own.since > 0 and yields == 0 and own.since or now
     for _, g in ipairs(gateways) do
-        others = others + (g ~= own and g.places or 0)
+        if g ~= own then
+            others = others + g.places
+            withheld = withheld + (now - g.seen >= GONE and g.places or 0)
+        end
     end
     local all = others + places
     for _, g in ipairs(gateways) do
@@ -120,7 +124,7 @@ local function serve(key, number, has, wanted, yields, waits, most)
         own.since = more > 0 and now or since
     end
     write(key, gateways)
-    return done(own, others, others_wait)
+    return done(own, others, withheld, others_wait)
 end
 
 for nth, key in ipairs(KEYS) do

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context, Handler, WeakAddr};
 
 use super::super::answer::{Charge, RETRY_SOON};
+use super::super::stats::PlacesElsewhere;
 use super::super::store_link::PlacesAnswer;
 use super::KeyActor;
 use super::places::{DueWaiter, most};
@@ -249,6 +250,7 @@ impl KeyActor {
             && shared.coming.is_empty()
             && self.places.running() + self.depth() == 0;
         self.snapshot.counts_in_store.set(!is_over);
+        self.snapshot.elsewhere.set(elsewhere(&shared.places));
         if is_over {
             self.shared_places = None;
             return None;
@@ -305,6 +307,15 @@ impl KeyActor {
             coming: coming.count() + soon.count(),
             most,
         }
+    }
+}
+
+/// What other gateways have.
+fn elsewhere(places: &KeyPlaces) -> PlacesElsewhere {
+    let count = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
+    PlacesElsewhere {
+        places: count(places.elsewhere()),
+        withheld: count(places.withheld()),
     }
 }
 

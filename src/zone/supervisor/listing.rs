@@ -121,6 +121,7 @@ impl ZoneSupervisor {
                 key: Key::from(key),
                 depth: 0,
                 in_flight: 0,
+                elsewhere: None,
                 excess: account.excess(self.rates.of(key), now).requests(),
                 oldest_wait: Duration::ZERO,
                 active: false,

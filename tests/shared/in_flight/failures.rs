@@ -2,6 +2,17 @@ use super::*;
 
 const LIMIT: &str = ", burst = 50, in_flight = 4";
 
+/// Places of the first key that others have, and those of them that are withheld, as `/api` says.
+fn told_of_key(gateway: &Gateway) -> (Option<u64>, Option<u64>) {
+    let answer = gateway.admin("/api/zones/z/keys").expect("an admin port");
+    let keys: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let key = &keys["keys"][0];
+    (
+        key["in_flight_elsewhere"].as_u64(),
+        key["withheld"].as_u64(),
+    )
+}
+
 /// What a gateway had that is killed is withheld for 3 s and `orphan`, and then free.
 #[test]
 fn what_a_killed_gateway_had_is_withheld_and_then_free() {
@@ -21,8 +32,14 @@ fn what_a_killed_gateway_had_is_withheld_and_then_free() {
             pass(5);
         }
         assert!(running(&one) <= 1, "{} run", running(&one));
+        eventually("what is withheld is told", || {
+            told_of_key(&one) == (Some(3), Some(3))
+        });
         eventually("they are free", || running(&one) == 4);
         let took = killed.elapsed();
+        eventually("nothing is withheld", || {
+            told_of_key(&one) == (Some(0), Some(0))
+        });
         println!("free after {took:?}");
         // It may have renewed a second before.
         assert!(took > Duration::from_millis(4900), "{took:?}");
