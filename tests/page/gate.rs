@@ -1,10 +1,12 @@
 //! The gate of an origin on the live page.
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::page::webdriver::{Browser, DESKTOP, Look};
 use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
-use crate::support::{Gateway, Origin, fetch, free_address, one_origin};
+use crate::support::redis::Redis;
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch, free_address, one_origin};
 
 /// A file with this gate and nothing else that limits, and a zone that may name its keys.
 fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
@@ -82,6 +84,34 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
         });
         assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
     }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_gate_shows_what_it_has_of_places_that_gateways_share_and_what_is_withheld() {
+    let (origin, redis) = (HoldingOrigin::start(), Redis::start());
+    let gate = "store = \"redis\"\nmax_in_flight = 6\norphan = \"60s\"\n";
+    let text = one_origin(origin.origin.address, "", gate);
+    let text = format!(
+        "{text}\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n",
+        redis.url()
+    );
+    let [one, other] = [Gateway::start(&text), Gateway::start(&text)];
+    let browser = Browser::open(&one, DESKTOP);
+    let _here = [
+        Client::ask(one.address(), "/a"),
+        Client::ask(one.address(), "/b"),
+    ];
+    let _there = [0; 3].map(|_| Client::ask(other.address(), "/c"));
+    browser.wait_for(
+        "what it has",
+        "return /uses 2 of [23] held, 6 of 2 gateways/.test(says('.gate .settings').replace(/\\s+/g, ' '))",
+    );
+    other.signal(Signal::KILL);
+    browser.wait_for(
+        "what is withheld",
+        "return /withheld [34] of gateways that vanished/.test(says('.gate .settings').replace(/\\s+/g, ' '))",
+    );
     check_that_nobody_complained(&browser);
 }
 

@@ -2,7 +2,7 @@
 
 import { actOnGate } from "./act.js";
 import { FindPanel } from "./find.js";
-import { gateSettings, partOf, placesOf, rateOf, whyLess } from "./gates.js";
+import { gateSettings, partOf, placesHere, placesOf, rateOf, sharedPlaces, whyLess } from "./gates.js";
 import { overrideLine, showGateOverride } from "./overrides.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
@@ -84,10 +84,12 @@ export class GatePanel {
   }
 
   showSettings(gate, settings) {
-    const [rate, places] = [rateOf(gate), placesOf(gate)];
+    const [rate, places, shared] = [rateOf(gate), placesOf(gate), sharedPlaces(gate.name)];
     const chips = [
       rate && ["rate ", ...rate],
       places && ["places ", ...places],
+      shared && placesHere(shared),
+      shared?.withheld > 0 && ["withheld ", { bold: count(shared.withheld) }, " of gateways that vanished"],
       settings?.sharing && partOf(settings.sharing),
       settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),
       settings && ["max_queue ", { bold: count(settings.max_queue) }],

@@ -10,6 +10,9 @@ const grow = (all, more) => {
 /** The settings of an origin's gate, from /api/origins. */
 export const gateSettings = (name) => known.origins.find((origin) => origin.name === name)?.gate ?? null;
 
+/** What this gateway has of the places of an origin that several share, from /api/origins; null if they share none. */
+export const sharedPlaces = (name) => known.origins.find((origin) => origin.name === name)?.places ?? null;
+
 /** The gate of an origin now, and over the last seconds; null without one. */
 export function gateNow(name) {
   const gate = last()?.gates.get(name);
@@ -49,6 +52,10 @@ export const partOf = ({ alone, part, gateways }) => [
   { bold: `${Math.round(100 * part)} %` },
   gateways ? ` of ${count(gateways)} gateways` : "",
 ];
+
+/** What a gateway uses and holds of places that several share. */
+export const placesHere = ({ alone, held, in_use, of, gateways }) =>
+  alone ? ["the lease of the places has ended: ", { bold: "Redis does not answer" }] : ["uses ", { bold: count(in_use) }, ` of ${count(held)} held, ${count(of)} of ${count(gateways)} gateways`];
 
 /** The places now, and those of the file if these are others; null without a limit. */
 export function placesOf(gate) {

@@ -8,7 +8,7 @@ use super::view::file;
 use super::view::numbers::wait;
 use super::view::trouble::{headline, of_server, store};
 use super::view::zones::COLUMNS;
-use super::view::{overridden, room, shared};
+use super::view::{overridden, places, room, shared};
 use crate::config::AdminAddress;
 use crate::status::views::Plain;
 
@@ -33,6 +33,7 @@ pub(super) fn text(address: &AdminAddress, model: &Model) -> String {
     lines.push(String::new());
     lines.extend(servers(model));
     lines.extend(gates(model));
+    lines.extend(borrowed(model));
     lines.extend(rooms(model));
     lines.extend(shares(model));
     lines.extend(deepest(model));
@@ -169,6 +170,37 @@ fn gates(model: &Model) -> Vec<String> {
     lines.extend(columns(&rows, &[0, 1, 6]));
     lines.extend(overridden);
     lines.extend(keys(deepest));
+    lines
+}
+
+/// What this gateway has of places that several share; nothing if they share none.
+fn borrowed(model: &Model) -> Vec<String> {
+    let titles = "places, of, used here, held here, lent, free, withheld, gateways";
+    let mut rows = vec![heading(titles)];
+    let mut alone = Vec::new();
+    for origin in model.origins() {
+        let Some(it) = &origin.places else {
+            continue;
+        };
+        let numbers = [
+            it.of,
+            it.in_use,
+            it.held,
+            it.lent,
+            it.free,
+            it.withheld,
+            it.gateways,
+        ];
+        let numbers = numbers.iter().map(u64::to_string);
+        rows.push(iter::once(origin.name.to_string()).chain(numbers).collect());
+        alone.extend(places::why_alone(it).map(|why| format!("{}: {why}", origin.name)));
+    }
+    if rows.len() == 1 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(columns(&rows, &[0]));
+    lines.extend(alone);
     lines
 }
 

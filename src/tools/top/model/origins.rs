@@ -1,7 +1,7 @@
 use super::Model;
 use crate::status::views::{
-    Gate, GateKey, GateOverride, GateSample, Origin, OriginSample, Plain, RoomSample, Sample,
-    Server, Shared, SharedAnswers,
+    Gate, GateKey, GateOverride, GateSample, Origin, OriginSample, Places, Plain, RoomSample,
+    Sample, Server, Shared, SharedAnswers,
 };
 
 /// How many of a gate's deepest keys are shown.
@@ -19,6 +19,8 @@ pub(in crate::tools::top) enum OriginLine<'a> {
     Waiting(GateNow<'a>),
     /// What the gate lets through.
     Limits(GateNow<'a>),
+    /// What this gateway has of the places that several share.
+    Places(&'a Places),
     /// Who is where in the origin's waiting room.
     Room(&'a RoomSample),
     /// What became of those who were called.
@@ -62,6 +64,7 @@ impl Model {
             lines.extend(
                 gate.and_then(|gate| gate.is_limited().then_some(OriginLine::Limits(gate))),
             );
+            lines.extend(origin.places.as_ref().map(OriginLine::Places));
             let room = self.room(origin);
             lines.extend(room.map(OriginLine::Room));
             lines.extend(room.map(OriginLine::Calls));

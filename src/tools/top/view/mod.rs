@@ -8,6 +8,7 @@ pub(super) mod numbers;
 mod origins;
 pub(super) mod overridden;
 mod paint;
+pub(super) mod places;
 mod question;
 pub(super) mod room;
 mod settings;

@@ -8,10 +8,11 @@ use ratatui::widgets::Paragraph;
 use super::View;
 use super::numbers::wait;
 use super::overridden;
+use super::places;
 use super::room;
 use super::shared;
 use super::trouble::{latency, of_server};
-use crate::status::views::{GateKey, Origin, OriginSample, RoomSample, Server};
+use crate::status::views::{GateKey, Origin, OriginSample, Places, RoomSample, Server};
 use crate::tools::top::model::{GateNow, OriginLine, SharedNow};
 use crate::tools::top::page::Panel;
 
@@ -36,6 +37,7 @@ fn line(view: &View, line: OriginLine) -> Line<'static> {
         OriginLine::Shared(now) => shares(view, now),
         OriginLine::Waiting(gate) => waiting(view, gate),
         OriginLine::Limits(gate) => limits(view, gate),
+        OriginLine::Places(shared) => borrowed(view, shared),
         OriginLine::Answers(second) => answers(view, second),
         OriginLine::Room(of) => Line::raw(format!("  room: {}", room::visitors(&of.room))),
         OriginLine::Calls(of) => calls(view, of),
@@ -96,6 +98,19 @@ fn limits(view: &View, gate: GateNow) -> Line<'static> {
             view.paint.bad(),
         ));
     }
+    Line::from(spans)
+}
+
+fn borrowed(view: &View, shared: &Places) -> Line<'static> {
+    if let Some(why) = places::why_alone(shared) {
+        return Line::styled(format!("  places: {why}"), view.paint.bad());
+    }
+    let mut spans = vec![Span::raw(format!(
+        "  places: {}",
+        places::of_gateway(shared)
+    ))];
+    let withheld = places::withheld(shared).map(|text| format!(", {text}"));
+    spans.extend(withheld.map(|text| Span::styled(text, view.paint.bad())));
     Line::from(spans)
 }
 

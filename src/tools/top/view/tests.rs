@@ -1,3 +1,5 @@
+mod places;
+
 use std::time::Duration;
 
 use ratatui::Terminal;
