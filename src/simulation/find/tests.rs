@@ -90,9 +90,10 @@ fn find_all(kind: &Kind) {
     if let Some(seed) = seed {
         return print(&run(kind, settings(kind), &mut Demand::Endless, seed));
     }
-    let setting = |name| env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
-    let seeds = setting("DRIP_SEEDS").unwrap_or(SEEDS);
-    let first = setting("DRIP_FIRST_SEED").unwrap_or(0);
+    let seeds = env::var("DRIP_SEEDS").ok().and_then(|it| it.parse().ok());
+    let seeds: u64 = seeds.unwrap_or(SEEDS);
+    let first = env::var("DRIP_FIRST_SEED").ok();
+    let first: u64 = first.and_then(|it| it.parse().ok()).unwrap_or(0);
     let (mut ratios, mut in_range, mut over, mut took, mut broke) = (vec![], 0, vec![], 0.0, 0.0);
     for seed in first..first + seeds {
         let run = run(kind, settings(kind), &mut Demand::Endless, seed);

@@ -1,4 +1,4 @@
-//! `drip find` before a real application, of four Python processes and SQLite, whose end it does not know.
+//! `drip find` before a real application, of four Python processes and `SQLite`, whose end it does not know.
 //!
 //! The truth is measured without the gateway: requests straight to the application, evenly at fixed rates.
 
