@@ -211,7 +211,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__find)
-            opts="-h --slo --from --to --places-from --places-to --find --step --min-step --confirm --wait --until --dry-run --json --report --admin --help"
+            opts="-h --slo --from --to --places-from --places-to --find --step --min-step --confirm --wait --until --only --watch --dry-run --json --report --admin --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -258,6 +258,14 @@ _drip() {
                     return 0
                     ;;
                 --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --watch)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

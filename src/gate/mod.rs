@@ -74,6 +74,8 @@ pub struct OriginGate {
     lease_end: AtomicU64,
     /// Whether an experiment follows the requests that leave.
     is_observed: AtomicBool,
+    /// Whether the experiment wants to know what kind of requests they are.
+    asks_kinds: AtomicBool,
 }
 
 /// The turn of a request that waited.
@@ -136,6 +138,7 @@ impl OriginGate {
             onward: handover::next_onward(),
             lease_end: AtomicU64::new(NO_LEASE),
             is_observed: AtomicBool::new(false),
+            asks_kinds: AtomicBool::new(false),
         }))
     }
 

@@ -90,6 +90,15 @@ impl Place {
         self.gate.may_start()
     }
 
+    /// Says what kind of request it is: its class at the gate, and its route. It is asked only if an
+    /// experiment wants to know.
+    pub(crate) fn tell_kind<'a>(&self, kind: impl FnOnce() -> (&'a str, String)) {
+        if self.gate.asks_kinds() {
+            let (class, route) = kind();
+            self.gate.observe_kind(self.number, class, &route);
+        }
+    }
+
     /// Reports that the head of an answer has arrived.
     pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
         self.failure.set(None);

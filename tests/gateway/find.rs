@@ -1,8 +1,10 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
 mod demand;
+mod demand;
 mod pages;
 mod real;
+mod targets;
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -43,13 +45,18 @@ pub struct Crowd {
 
 impl Crowd {
     pub fn start(gateway: &Gateway, clients: usize) -> Self {
+        Self::asking(gateway, "/", clients)
+    }
+
+    /// The same for another path.
+    fn asking(gateway: &Gateway, path: &'static str, clients: usize) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = || {
             let (address, is_over) = (gateway.address(), Arc::clone(&is_over));
             thread::spawn(move || {
                 let mut refused = 0;
                 while !is_over.load(Ordering::Relaxed) {
-                    let mut client = Client::ask(address, "/");
+                    let mut client = Client::ask(address, path);
                     refused += u64::from(client.answer().status != 200);
                 }
                 refused

@@ -15,10 +15,11 @@ use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, FindStart, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::config::ChangedBy;
+use crate::config::{ChangedBy, Route};
 use crate::gate::GateOverride;
+use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::limit::find::{AbortReason, FindPlan, FindSettings, Target, plan};
+use crate::limit::find::{AbortReason, FindPlan, FindSettings, Only, Target, plan};
 use crate::origin::Origin;
 use crate::status::gates::place;
 use crate::status::views::{self, Finds, Plain};
@@ -47,17 +48,26 @@ pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
 pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (author, now) = (Author::of(&request), clock::now());
-    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, places_from, places_to, step, min_step, confirm, wait, until and dry_run"#;
+    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, places_from, places_to, step, min_step, confirm, wait, until, only, watch and dry_run"#;
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
     let settings = body.settings(now)?;
     check(origin, gate.overridden().as_ref(), &settings, now)?;
+    if let Some(only) = &settings.only {
+        check_only(&gateway, origin, only)?;
+    }
+    let sources = body.sources()?;
+    for source in &sources {
+        let read = source.read().await;
+        read.map_err(|error| reply::bad_query(format!("watch: {error}")))?;
+    }
     if body.dry_run == Some(true) {
         return Ok(reply::ok(&planned(&plan(&settings))));
     }
     let (by, what) = (author.shown(), body.describe());
     let wanted = FindStart {
         settings,
+        sources,
         by: by.into(),
     };
     let Some(running) = find::start(&admin, wanted, (origin, gate)) else {
@@ -155,6 +165,49 @@ fn check(
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
     Ok(())
+}
+
+/// Refuses a class or a route that the origin does not have: no request would count.
+fn check_only(gateway: &Gateway, origin: &Origin, only: &Only) -> Result<(), Refusal> {
+    let settings = origin.settings();
+    let names: Vec<String> = match only {
+        Only::Class(_) => settings
+            .classes
+            .iter()
+            .map(|it| it.name.to_string())
+            .collect(),
+        Only::Route(_) => {
+            let routes = gateway.settings().routes.iter();
+            let is_ours = |it: &&Route| {
+                it.origin()
+                    .is_some_and(|it| gateway.origin(it).settings().name == settings.name)
+            };
+            routes.filter(is_ours).map(Route::name).collect()
+        }
+    };
+    let is_known = names.iter().any(|name| match only {
+        Only::Class(_) => only.takes(name, ""),
+        Only::Route(_) => only.takes("", name),
+    });
+    if is_known {
+        return Ok(());
+    }
+    let names: Vec<_> = names.iter().take(8).map(|it| format!("{it:?}")).collect();
+    let names = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    };
+    let what = match only {
+        Only::Class(_) => "classes",
+        Only::Route(_) => "routes",
+    };
+    let message = format!(
+        "only is {:?}; the {what} of origin {:?}: {names}",
+        only.to_string(),
+        settings.name
+    );
+    Err(reply::bad_query(message))
 }
 
 /// What an experiment would do, as the API shows it.

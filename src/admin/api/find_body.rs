@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::span::from_1s_to_24h;
+use crate::admin::find::FigureSource;
 use crate::admin::reply::{self, Refusal};
-use crate::limit::find::{FindSettings, Objective, Target, Timing};
+use crate::limit::find::{FindSettings, MAX_FIGURES, Objective, Only, Target, Timing};
 use crate::limit::{Moment, Percent, Rate};
 
 /// Most places that are tried.
@@ -34,6 +35,11 @@ pub(super) struct FindBody {
     wait: Option<String>,
     /// The time until which to wait for requests.
     until: Option<String>,
+    /// Figures of the origin's own: `http://127.0.0.1:9100/metrics node_load1 < 8`.
+    #[serde(default)]
+    watch: Vec<String>,
+    /// Which requests count: `class=interactive`, or `route=/reports`.
+    only: Option<String>,
     /// Says what would be done, and does nothing.
     pub(super) dry_run: Option<bool>,
 }
@@ -45,6 +51,12 @@ impl FindBody {
         let mut text = format!("{what} {} to {}", self.from, self.to);
         if let (Some(from), Some(to)) = (&self.places_from, &self.places_to) {
             text.push_str(&format!(", places {from} to {to}"));
+        }
+        if let Some(only) = &self.only {
+            text.push_str(&format!(", only {only}"));
+        }
+        for watch in &self.watch {
+            text.push_str(&format!(", watch {watch}"));
         }
         format!("{text}, {}", self.slo)
     }
@@ -80,13 +92,35 @@ impl FindBody {
             Some(until) => Some(parse_until(until, now)?),
             None => self.wait.as_ref().map(|_| now + timing.idle),
         };
+        let only = self.only.as_ref().map(|text| {
+            let only = text.parse::<Only>();
+            only.map_err(|error| bad(format!("only is {text:?}: {error}")))
+        });
         Ok(FindSettings {
+            figures: self.sources()?.into_iter().map(|it| it.bound).collect(),
+            only: only.transpose()?,
             targets: self.targets()?,
             objective,
             step,
             until,
             timing,
         })
+    }
+
+    /// Where the figures are read that are watched.
+    ///
+    /// # Errors
+    ///
+    /// Says which one is wrong, or that there are too many.
+    pub(super) fn sources(&self) -> Result<Vec<FigureSource>, Refusal> {
+        if self.watch.len() > MAX_FIGURES {
+            return Err(bad(format!("watch has more than {MAX_FIGURES} figures")));
+        }
+        let read = self.watch.iter().map(|text| {
+            let source = text.parse::<FigureSource>();
+            source.map_err(|error| bad(format!("watch is {text:?}: {error}")))
+        });
+        read.collect()
     }
 
     fn targets(&self) -> Result<Vec<Target>, Refusal> {

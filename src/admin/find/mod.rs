@@ -4,6 +4,7 @@
 //! the override of the origin's gate, and tells the logic what the gate saw.
 
 mod running;
+mod source;
 pub(super) mod text;
 
 use std::collections::HashMap;
@@ -22,9 +23,13 @@ use crate::status::find::line;
 use crate::status::gates::place;
 use crate::time::clock;
 pub(super) use running::{FindStart, Running};
+pub(super) use source::FigureSource;
 
 /// How often an experiment looks at its gate.
 const EVERY: Duration = Duration::from_millis(200);
+
+/// How often a figure that is watched is read.
+const READ_EVERY: Duration = Duration::from_secs(1);
 
 /// The last experiment of each origin that has had one.
 #[derive(Debug, Default)]
@@ -69,6 +74,7 @@ pub(super) fn start(
     if before.is_some_and(|it| !locked(it).experiment.is_over()) {
         return None;
     }
+    let sources = wanted.sources.clone();
     let id = before.map_or(1, |it| locked(it).id + 1);
     let gateway = admin.gateway();
     let is_in_file = |name: &String| {
@@ -81,6 +87,9 @@ pub(super) fn start(
     let running = Arc::new(Mutex::new(running));
     all.insert(name.clone(), Arc::clone(&running));
     drop(all);
+    for (nth, source) in sources.into_iter().enumerate() {
+        actix_rt::spawn(watch(nth, source, Arc::clone(&running)));
+    }
     actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
     Some(running)
 }
@@ -106,6 +115,32 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
             admin.history.add(now, ChangedBy::Expiry, vec![text]);
             return;
         }
+    }
+}
+
+/// Reads a figure until the experiment is over.
+async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
+    loop {
+        let read = source.read().await;
+        let now = clock::now();
+        let mut it = locked(&running);
+        if it.experiment.is_over() {
+            return;
+        }
+        let origin = it.origin.clone();
+        let lost = read.and_then(|figure| {
+            it.read(nth, figure, now);
+            Ok(())
+        });
+        let has_ended = lost.is_err() && it.has_lost(nth, now);
+        drop(it);
+        if let Err(error) = lost {
+            tracing::warn!(origin, "experiment: a figure cannot be read: {error}");
+        }
+        if has_ended {
+            return;
+        }
+        sleep(READ_EVERY).await;
     }
 }
 

@@ -1,15 +1,18 @@
 //! One experiment: its logic, who owns it, and what it does to the gate each moment.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::source::FigureSource;
 use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::limit::Moment;
 use crate::limit::find::{
-    AbortReason, AnswerEvent, Experiment, FindSettings, Objective, Observed, StepRecord,
+    AbortReason, AnswerEvent, Experiment, FigureBound, FindSettings, MAX_FIGURES, Objective,
+    Observed, Only, StepRecord,
 };
 use crate::origin::{Availability, Origin};
 
@@ -18,6 +21,9 @@ pub(super) const OWNER: &str = "drip find";
 /// The override ends so long after the experiment was last alive, and the experiment so long after
 /// its owner was.
 pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
+
+/// An experiment ends if a figure that it watches cannot be read for so long.
+const FIGURE_LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// An experiment that runs or has ended.
 #[derive(Debug)]
@@ -28,10 +34,17 @@ pub(in crate::admin) struct Running {
     /// Who started it: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
     pub(in crate::admin) began: Moment,
+    watch: Vec<FigureBound>,
+    /// Which requests count; `None`: all.
+    pub(in crate::admin) only: Option<Only>,
     /// Until when it waits for requests, if that was asked for.
     pub(in crate::admin) until: Option<Moment>,
     pub(in crate::admin) experiment: Experiment,
     gate: Arc<OriginGate>,
+    /// What was read of the figures since the last moment.
+    figures: [Option<f64>; MAX_FIGURES],
+    /// When each was read last.
+    read: [Moment; MAX_FIGURES],
     /// When its owner last renewed it.
     renewed: Moment,
     /// Why it is to end.
@@ -41,6 +54,8 @@ pub(in crate::admin) struct Running {
 /// What an experiment is started with.
 pub(in crate::admin) struct FindStart {
     pub(in crate::admin) settings: FindSettings,
+    /// Where the figures of the settings are read, in their order.
+    pub(in crate::admin) sources: Vec<FigureSource>,
     pub(in crate::admin) by: Arc<str>,
 }
 
@@ -53,7 +68,7 @@ impl Running {
         admin: &Admin,
         now: Moment,
     ) -> Self {
-        gate.begin_observing();
+        gate.begin_observing(wanted.settings.only.clone());
         let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
         let (objective, by) = (wanted.settings.objective.clone(), wanted.by);
         let running = Self {
@@ -62,9 +77,13 @@ impl Running {
             objective,
             by,
             began: now,
+            watch: wanted.settings.figures.clone(),
+            only: wanted.settings.only.clone(),
             until: wanted.settings.until,
             experiment: Experiment::new(wanted.settings, first.unwrap_or_default(), now),
             gate: Arc::clone(gate),
+            figures: [None; MAX_FIGURES],
+            read: [now; MAX_FIGURES],
             renewed: now,
             stops: None,
         };
@@ -80,6 +99,28 @@ impl Running {
     /// Ends at the next moment.
     pub(in crate::admin) fn stop(&mut self, reason: AbortReason) {
         self.stops.get_or_insert(reason);
+    }
+
+    /// Takes in a figure that was read.
+    pub(super) fn read(&mut self, nth: usize, figure: f64, now: Moment) {
+        if let (Some(last), Some(read)) = (self.figures.get_mut(nth), self.read.get_mut(nth)) {
+            (*last, *read) = (Some(figure), now);
+        }
+    }
+
+    /// Ends it if a figure was not read for too long. Returns whether it does.
+    pub(super) fn has_lost(&mut self, nth: usize, now: Moment) -> bool {
+        let read = self.read.get(nth).copied().unwrap_or(now);
+        let is_lost = now.since(read) >= FIGURE_LOST_AFTER;
+        if is_lost {
+            self.stop(AbortReason::FigureLost);
+        }
+        is_lost
+    }
+
+    /// The figures that are watched.
+    pub(in crate::admin) fn watch(&self) -> impl Iterator<Item = &FigureBound> {
+        self.watch.iter()
     }
 
     /// Goes on to `now`. Returns the step that ended, if one did.
@@ -106,7 +147,10 @@ impl Running {
         if let Some(reason) = self.stops {
             return self.end(reason, now);
         }
-        let step = seen.and_then(|seen| self.experiment.tick(&seen, now));
+        let step = seen.and_then(|mut seen| {
+            seen.figures = mem::take(&mut self.figures);
+            self.experiment.tick(&seen, now)
+        });
         if self.experiment.is_over() {
             self.restore();
         } else {
@@ -166,7 +210,7 @@ fn observed(
         file: admin.file_state.borrow().reloads,
         servers: servers(origin, now),
         is_backed_off: seen.is_backed_off,
-        is_figure_broken: false,
+        figures: [None; MAX_FIGURES],
     };
     Some((seen.events, at_gate))
 }

@@ -3,8 +3,8 @@
 use super::running::Running;
 use crate::limit::Moment;
 use crate::limit::find::{
-    Criterion, Figure, FindReport, Level, Measured, Objective, Outcome, Purpose, StepRecord,
-    StepVerdict,
+    Criterion, Figure, FigureReading, FindReport, Level, Measured, Objective, Outcome, Purpose,
+    StepRecord, StepVerdict,
 };
 use crate::status::find::{Facts, abort_reason, conclusion, fragment, line};
 use crate::status::timestamp::timestamp;
@@ -22,6 +22,8 @@ pub(in crate::admin) fn view(it: &Running, now: Moment) -> views::Find {
         state: if is_over { "ended" } else { "running" }.into(),
         by: Plain::new(&it.by),
         began: timestamp(it.began),
+        watch: it.watch().map(|it| Plain::new(&it.to_string())).collect(),
+        only: it.only.as_ref().map(|it| Plain::new(&it.to_string())),
         until: it.until.map(timestamp),
         took: report.took.as_secs_f64(),
         requests: report.requests,
@@ -57,13 +59,29 @@ fn step(it: &StepRecord) -> FindStep {
     FindStep {
         at: at(it.level, it.purpose),
         verdict: of_verdict(it.verdict).into(),
-        figures: it.figures.iter().map(figure).collect(),
+        figures: figures(it),
         waited: it.waited.map(|it| it.as_secs_f64()),
         at_once: it.at_once.into(),
         answers: it.answers,
         took: it.took.as_secs_f64(),
         back_to: it.back_to.map(shown),
         line: Plain::new(&line(it)),
+    }
+}
+
+fn figures(it: &StepRecord) -> Vec<FindFigure> {
+    let watched = it.watched.iter().map(reading);
+    it.figures.iter().map(figure).chain(watched).collect()
+}
+
+fn reading(it: &FigureReading) -> FindFigure {
+    let (bound, is_upper) = it.bound.bound();
+    FindFigure {
+        name: Plain::new(&it.bound.figure_name()),
+        unit: "number".into(),
+        value: it.worst,
+        below: is_upper.then_some(bound),
+        above: (!is_upper).then_some(bound),
     }
 }
 
@@ -75,7 +93,8 @@ fn figure(it: &Measured) -> FindFigure {
     FindFigure {
         name: Plain::new(&it.condition.name()),
         unit: unit.into(),
-        below,
+        below: Some(below),
+        above: None,
         value: it.value.map(|value| match value {
             Figure::Time(time) => time.as_secs_f64(),
             Figure::Share(share) => share,

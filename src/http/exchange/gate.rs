@@ -258,8 +258,9 @@ impl<'a> GateRequest<'a> {
                 (turn, worker.pacer.now().since(began))
             }
         };
-        if passed.is_ok() {
+        if let Ok(place) = &passed {
             self.count_class();
+            place.tell_kind(|| self.kind());
         }
         *at_gate = Some(self.told(&passed, span));
         passed
@@ -285,6 +286,9 @@ impl<'a> GateRequest<'a> {
             Ok(waiting) => waiting.turn(limits, &worker.pacer).await,
             Err(rejection) => Err(NoTurn::Rejected(rejection)),
         };
+        if let Ok(place) = &passed {
+            place.tell_kind(|| self.kind());
+        }
         let span = worker.pacer.now().since(since);
         *at_gate = Some(match self.told(&passed, span) {
             AtGate::Rejected(rejected) => AtGate::InVain(Box::new((rejected.0.reason, rejected.1))),
@@ -356,6 +360,17 @@ impl<'a> GateRequest<'a> {
         if let Some(class) = self.gateway.class_metrics(self.index, plan) {
             class.count();
         }
+    }
+
+    /// The class that the request counts as at the gate, and its route.
+    fn kind(&self) -> (&'a str, String) {
+        let plan = self.sharer().plan.and_then(|plan| self.plans()?.get(plan));
+        let class = plan.and_then(|plan| plan.class.as_ref());
+        let class = &**class.unwrap_or(&self.route().class);
+        let classes = &self.settings().classes;
+        let known = classes.iter().find(|it| *it.name == *class);
+        let class = known.or(classes.first()).map_or(class, |it| &*it.name);
+        (class, self.route().name())
     }
 
     /// The plans of the zone that shares the gate, if there is one.

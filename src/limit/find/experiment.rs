@@ -31,6 +31,8 @@ const MAX_STEPS: usize = 2000;
 ///     objective: "p95<400ms, errors<0.5%".parse()?,
 ///     step: "5%".parse()?,
 ///     until: None,
+///     only: None,
+///     figures: Vec::new(),
 ///     timing: Timing::default(),
 /// };
 /// let start = Moment::from_nanos(0);
@@ -82,7 +84,7 @@ impl Experiment {
             nth: 0,
             scale,
             search: Search::new(scale, part(&settings)),
-            trial: Trial::new(&settings.objective, length, first.departed, now),
+            trial: Trial::new(&settings, length, first.departed, now),
             fastest: Vec::new(),
             closeness: 0.0,
             at_edge: None,
@@ -112,7 +114,7 @@ impl Experiment {
         let (timing, until) = (self.settings.timing, self.settings.until);
         let verdict = self.trial.tick(&timing, until, seen, now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
-            self.at_edge = self.at_edge.max(Some(self.trial.at_once()));
+            self.at_edge = self.at_edge.max(Some(self.trial.measurements().at_once()));
         }
         let mut record = self.describe(verdict, now);
         self.closeness = self.trial.closeness(&self.fastest, now);
@@ -197,7 +199,7 @@ impl Experiment {
     }
 
     fn note_times(&mut self) {
-        let percentiles = self.trial.percentiles();
+        let percentiles = self.trial.measurements().percentiles();
         if self.fastest.is_empty() {
             self.fastest = percentiles;
             return;
@@ -235,7 +237,7 @@ impl Experiment {
             Purpose::Climb | Purpose::Refine | Purpose::Retry => Length::DecidedNear,
         };
         let departed = self.last.departed;
-        self.trial = Trial::new(&self.settings.objective, length, departed, now);
+        self.trial = Trial::new(&self.settings, length, departed, now);
     }
 
     fn begin_next_target(&mut self, now: Moment) {
@@ -267,7 +269,7 @@ impl Experiment {
             Level::Rate(level) if rate < level.per_second() => {
                 Level::Rate(scale::rate((rate * 100.0).round() / 100.0).unwrap_or(level))
             }
-            Level::Places(level) => Level::Places(level.min(self.trial.at_once())),
+            Level::Places(level) => Level::Places(level.min(self.trial.measurements().at_once())),
             level @ Level::Rate(_) => level,
         }
     }
@@ -278,7 +280,7 @@ impl Experiment {
             level: self.scale.level(self.search.level),
             low: self.scale.level(low),
             high: self.scale.level(high),
-            at_once: self.trial.at_once(),
+            at_once: self.trial.measurements().at_once(),
             at_edge: self.at_edge,
             is_upper_bound: self.search.is_at_top(),
         }
@@ -291,9 +293,10 @@ impl Experiment {
             purpose: self.search.purpose,
             verdict,
             figures: self.trial.figures(&self.settings.objective, now),
-            waited: self.trial.waited(),
-            at_once: self.trial.at_once(),
-            answers: self.trial.answers(),
+            watched: self.trial.readings(),
+            waited: self.trial.measurements().waited(),
+            at_once: self.trial.measurements().at_once(),
+            answers: self.trial.measurements().answers(),
             took: took.max(Duration::from_millis(1)),
             back_to: None,
         }

@@ -15,25 +15,32 @@ mod answer;
 mod blocks;
 mod evidence;
 mod experiment;
+mod figure_bound;
+mod figures;
+mod measurements;
 mod objective;
 mod observed;
+mod only;
 mod plan;
 mod report;
 mod scale;
 mod search;
+mod series;
 mod settings;
 mod times;
 mod trial;
 
 pub use answer::{AnswerEvent, Part};
 pub use experiment::Experiment;
+pub use figure_bound::{FigureBound, MAX_FIGURES};
 pub use objective::{
     Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
 };
 pub use observed::Observed;
+pub use only::Only;
 pub use plan::{FindPlan, plan};
 pub use report::{
-    AbortReason, Figure, FindReport, Found, Level, Levels, Measured, Outcome, Purpose, StepRecord,
-    StepVerdict,
+    AbortReason, Figure, FigureReading, FindReport, Found, Level, Levels, Measured, Outcome,
+    Purpose, StepRecord, StepVerdict,
 };
 pub use settings::{FindSettings, Target, Timing};

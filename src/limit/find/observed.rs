@@ -1,7 +1,9 @@
 use std::time::Duration;
 
+use super::figure_bound::MAX_FIGURES;
+
 /// The state of the origin and its gate, told at each tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observed {
     /// Requests that have left to the origin so far: a count that never goes back.
     ///
@@ -19,8 +21,7 @@ pub struct Observed {
     pub servers: u64,
     /// Whether back-off lowers anything now.
     pub is_backed_off: bool,
-    /// Whether a figure that is watched (`--watch`) is beyond its bound.
-    ///
-    /// Eight ticks on end are a breach.
-    pub is_figure_broken: bool,
+    /// The figures that were read since the tick before, in the order of the settings; `None`: not
+    /// read. Three readings on end beyond the bound are a breach.
+    pub figures: [Option<f64>; MAX_FIGURES],
 }

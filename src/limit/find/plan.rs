@@ -72,6 +72,8 @@ mod tests {
             objective: "p95<400ms".parse().unwrap(),
             step: "5%".parse().unwrap(),
             until: None,
+            only: None,
+            figures: Vec::new(),
             timing: Timing::default(),
         };
         let plan = plan(&settings);

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::figure_bound::FigureBound;
 use super::objective::Criterion;
 use crate::limit::Rate;
 
@@ -78,6 +79,15 @@ pub enum Figure {
     Share(f64),
 }
 
+/// A figure of the origin's own in a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FigureReading {
+    /// The figure and its bound.
+    pub bound: FigureBound,
+    /// The worst that was read; `None` if nothing was.
+    pub worst: Option<f64>,
+}
+
 /// One step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
@@ -89,6 +99,8 @@ pub struct StepRecord {
     pub verdict: StepVerdict,
     /// In the order of the objective's conditions.
     pub figures: Vec<Measured>,
+    /// In the order of the settings.
+    pub watched: Vec<FigureReading>,
     /// How long requests waited at the gate on average; `None` if none was observed.
     pub waited: Option<Duration>,
     /// Most requests at the origin at once.
@@ -139,6 +151,8 @@ pub enum AbortReason {
     Unsteady,
     /// Somebody else overrides the origin.
     Overridden,
+    /// A figure that is watched could not be read for a while.
+    FigureLost,
 }
 
 /// How the search of one target ended.

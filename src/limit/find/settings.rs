@@ -1,6 +1,8 @@
 use std::time::Duration;
 
+use super::figure_bound::FigureBound;
 use super::objective::Objective;
+use super::only::Only;
 use crate::limit::{Moment, Percent, Rate};
 
 /// What an experiment is asked for.
@@ -14,6 +16,12 @@ pub struct FindSettings {
     pub step: Percent,
     /// How long it waits for requests to wait at the gate; `None`: for [`Timing::idle`].
     pub until: Option<Moment>,
+    /// Figures of the origin's own that must stay within their bounds: at most
+    /// [`MAX_FIGURES`](super::MAX_FIGURES), more are ignored.
+    pub figures: Vec<FigureBound>,
+    /// Which requests are measured; `None`: all. Whoever tells the experiment of requests tells no
+    /// others.
+    pub only: Option<Only>,
     /// How long things take.
     pub timing: Timing,
 }

@@ -3,27 +3,22 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::answer::{AnswerEvent, Part};
+use super::answer::AnswerEvent;
 use super::blocks::Blocks;
 use super::evidence::{Leaning, Sample, SequentialTest};
+use super::figures::Figures;
+use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
-use super::report::{Figure, Measured, StepVerdict};
-use super::settings::Timing;
-use super::times::Times;
+use super::report::{FigureReading, Measured, StepVerdict};
+use super::settings::{FindSettings, Timing};
 use crate::limit::Moment;
 
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;
 
-/// Answers that are faster than this part of their bound are far from it, whatever they were before.
-const MIN_QUEUEING: f64 = 0.15;
-
 /// Shares of bad answers against the allowed one that a minute does not tell apart.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
-
-/// Ticks on end at which a watched figure may be beyond its bound.
-const MAX_FIGURE_BROKEN: u32 = 7;
 
 /// How a trial ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,29 +33,6 @@ pub(super) enum Length {
     Recover,
 }
 
-/// A percentile's bound in seconds.
-#[derive(Clone, Copy, Debug)]
-struct Bound {
-    part: Part,
-    quantile: f64,
-    below: f64,
-}
-
-fn bound(condition: &Criterion) -> Option<Bound> {
-    match condition {
-        Criterion::Percentile {
-            quantile,
-            part,
-            below,
-        } => Some(Bound {
-            part: *part,
-            quantile: f64::from(quantile.millionths()) / 1e6,
-            below: below.as_secs_f64(),
-        }),
-        Criterion::Errors { .. } => None,
-    }
-}
-
 /// A level under trial.
 #[derive(Debug)]
 pub(super) struct Trial {
@@ -68,23 +40,18 @@ pub(super) struct Trial {
     began: Moment,
     blocks: Blocks,
     tests: Vec<SequentialTest>,
-    bounds: Vec<Bound>,
-    heads: Times,
-    wholes: Times,
-    answers: u64,
-    waits: (Duration, u32),
-    at_once: u32,
+    measurements: Measurements,
+    figures: Figures,
     /// Since when a request did not always wait at the gate.
     idle_since: Option<Moment>,
     departed_before: u64,
-    /// Ticks on end at which a watched figure was beyond its bound.
-    figure_broken: u32,
     /// Closed blocks that were judged last.
     judged: usize,
 }
 
 impl Trial {
-    pub fn new(objective: &Objective, length: Length, departed: u64, now: Moment) -> Self {
+    pub fn new(settings: &FindSettings, length: Length, departed: u64, now: Moment) -> Self {
+        let objective = &settings.objective;
         let conditions = objective.conditions();
         let test = |it: &Criterion| SequentialTest::new(it.allowed(), conditions.len());
         Self {
@@ -92,15 +59,10 @@ impl Trial {
             began: now,
             blocks: Blocks::new(objective, departed, now),
             tests: conditions.iter().map(test).collect(),
-            bounds: conditions.iter().filter_map(bound).collect(),
-            heads: Times::new(),
-            wholes: Times::new(),
-            answers: 0,
-            waits: (Duration::ZERO, 0),
-            at_once: 0,
+            measurements: Measurements::new(objective),
+            figures: Figures::new(&settings.figures),
             idle_since: None,
             departed_before: departed,
-            figure_broken: 0,
             judged: 0,
         }
     }
@@ -111,18 +73,8 @@ impl Trial {
 
     /// Takes in what happened to a request; not if it was sent before the level was set.
     pub fn record(&mut self, objective: &Objective, sent: Moment, event: AnswerEvent) {
-        if !self.blocks.record(objective, sent, event) {
-            return;
-        }
-        match event {
-            AnswerEvent::Head { took, status } => {
-                self.answers += 1;
-                if status < 500 {
-                    self.heads.add(took);
-                }
-            }
-            AnswerEvent::Whole { took, status } if status < 500 => self.wholes.add(took),
-            _ => {}
+        if self.blocks.record(objective, sent, event) {
+            self.measurements.record(event);
         }
     }
 
@@ -134,15 +86,8 @@ impl Trial {
         seen: &Observed,
         now: Moment,
     ) -> Option<StepVerdict> {
-        if let Some(wait) = seen.wait {
-            self.waits = (self.waits.0.saturating_add(wait), self.waits.1 + 1);
-        }
-        self.at_once = self.at_once.max(seen.in_flight);
-        self.figure_broken = if seen.is_figure_broken {
-            self.figure_broken + 1
-        } else {
-            0
-        };
+        self.measurements.note(seen);
+        self.figures.note(&seen.figures);
         if seen.has_waited {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
@@ -184,7 +129,8 @@ impl Trial {
     }
 
     fn verdict(&mut self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        if self.figure_broken > MAX_FIGURE_BROKEN {
+        // A figure that follows slowly, such as an average, takes its time to recover.
+        if self.figures.are_broken() && self.length != Length::Recover {
             return Some(StepVerdict::Broke);
         }
         let closed = self.blocks.closed(now);
@@ -262,6 +208,7 @@ impl Trial {
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         let from = closed.saturating_sub(5);
         let is_good = closed >= 5
+            && self.figures.hold()
             && (0..).zip(&self.tests).all(|(nth, test)| {
                 let last = self.blocks.samples(nth, closed, |_| true);
                 test.closeness(&last[from..]) <= 1.0
@@ -278,46 +225,21 @@ impl Trial {
     /// The share is nearly zero until a percentile is close to its bound, so it warns late. Answers
     /// that take longer than at lower levels say that requests queue at the origin.
     pub fn closeness(&self, fastest: &[f64], now: Moment) -> f64 {
-        let mut most = self.closeness_of(self.blocks.closed(now));
-        for ((bound, percentile), fastest) in
-            self.bounds.iter().zip(self.percentiles()).zip(fastest)
-        {
-            let part = percentile / bound.below;
-            let longer = percentile / fastest / 3.0;
-            most = most
-                .max(part)
-                .max(if part > MIN_QUEUEING { longer } else { 0.0 });
-        }
-        most
-    }
-
-    /// Each percentile of the objective in seconds; 0 without an answer.
-    pub fn percentiles(&self) -> Vec<f64> {
-        let of = |bound: &Bound| self.times(bound.part).quantile(bound.quantile);
-        let found = self.bounds.iter().map(of);
-        found
-            .map(|it| it.map_or(0.0, |it| it.as_secs_f64()))
-            .collect()
+        let share = self.closeness_of(self.blocks.closed(now));
+        share.max(self.measurements.closeness(fastest))
     }
 
     /// Whether answers become slower, so that a bound would not hold for as long as a confirmation.
     ///
     /// A queue that grows slowly at the origin shows nothing else for a while.
     fn is_growing(&self, timing: &Timing, closed: usize) -> bool {
-        self.bounds.iter().any(|bound| {
+        self.measurements.bounds().iter().any(|bound| {
             let halves = self.blocks.halves(bound.part, closed);
             halves.is_some_and(|(one, other, apart)| {
                 let slope = (other - one) / apart.max(1.0);
                 other + slope * timing.confirm.as_secs_f64() >= bound.below
             })
         })
-    }
-
-    fn times(&self, part: Part) -> &Times {
-        match part {
-            Part::Head => &self.heads,
-            Part::Whole => &self.wholes,
-        }
     }
 
     fn closeness_of(&self, closed: usize) -> f64 {
@@ -328,38 +250,18 @@ impl Trial {
     /// What was measured of each condition.
     pub fn figures(&self, objective: &Objective, now: Moment) -> Vec<Measured> {
         let closed = self.blocks.closed(now);
-        let of = |(nth, condition): (usize, &Criterion)| {
-            let value = match condition {
-                Criterion::Percentile { quantile, part, .. } => {
-                    let quantile = f64::from(quantile.millionths()) / 1e6;
-                    self.times(*part).quantile(quantile).map(Figure::Time)
-                }
-                Criterion::Errors { .. } => {
-                    let all = self.blocks.samples(nth, closed, |_| true);
-                    let count: f64 = all.iter().map(|it| it.count).sum();
-                    let bad: f64 = all.iter().map(|it| it.bad).sum();
-                    (count > 0.0).then(|| Figure::Share(bad / count))
-                }
-            };
-            Measured {
-                condition: *condition,
-                value,
-            }
-        };
-        (0..).zip(objective.conditions()).map(of).collect()
+        let samples = |nth| self.blocks.samples(nth, closed, |_| true);
+        self.measurements.figures(objective, samples)
     }
 
-    pub fn answers(&self) -> u64 {
-        self.answers
+    /// What is measured beside the verdict.
+    pub fn measurements(&self) -> &Measurements {
+        &self.measurements
     }
 
-    pub fn at_once(&self) -> u32 {
-        self.at_once
-    }
-
-    /// Mean of the waits at the gate that were observed.
-    pub fn waited(&self) -> Option<Duration> {
-        self.waits.0.checked_div(self.waits.1)
+    /// The figures of the origin's own.
+    pub fn readings(&self) -> Vec<FigureReading> {
+        self.figures.readings()
     }
 
     /// Departures a second since the level was set.

@@ -24,6 +24,8 @@ fn settings(kind: &Kind) -> FindSettings {
         objective: kind.objective.parse().unwrap(),
         step: "5%".parse().unwrap(),
         until: None,
+        only: None,
+        figures: Vec::new(),
         timing: Timing::default(),
     }
 }

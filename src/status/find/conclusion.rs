@@ -51,6 +51,10 @@ pub fn abort_reason(reason: AbortReason) -> &'static str {
         AbortReason::Unsteady => {
             "ended: what was found broke again and again; the origin changes while it is measured"
         }
+        AbortReason::FigureLost => {
+            "ended: a figure that is watched could not be read for 10 s, so nobody knows whether it \
+             is within its bound; the gateway's log says why"
+        }
         AbortReason::Overridden => "ended: somebody else overrides this origin",
     }
 }

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use crate::limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
+use crate::limit::find::{
+    Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
+};
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
 #[must_use]
@@ -11,7 +13,8 @@ pub fn line(step: &StepRecord) -> String {
         StepVerdict::Idle => "idle",
         StepVerdict::Undecided => "ended",
     };
-    let figures: Vec<String> = step.figures.iter().map(figure).collect();
+    let watched = step.watched.iter().map(reading);
+    let figures: Vec<String> = step.figures.iter().map(figure).chain(watched).collect();
     let waited = step.waited.filter(|_| step.verdict != StepVerdict::Broke);
     let waited = waited.map_or(String::new(), |it| format!("waited {:>7}", time(it)));
     let level = level(step.level);
@@ -38,6 +41,27 @@ fn figure(measured: &Measured) -> String {
         Some(Figure::Time(it)) => format!("{name} {:>6}", time(it)),
         Some(Figure::Share(share)) => format!("{name} {:<6}", percent(share)),
         None => format!("{name}    -  "),
+    }
+}
+
+fn reading(it: &FigureReading) -> String {
+    let name = it.bound.figure_name();
+    match it.worst {
+        Some(worst) => format!("{name} {:<6}", short(worst)),
+        None => format!("{name} -     "),
+    }
+}
+
+/// A number with three digits: `7.31`, `0.05`, `2.1e9`.
+fn short(number: f64) -> String {
+    let size = number.abs();
+    if size >= 1e6 || size > 0.0 && size < 0.001 {
+        format!("{number:.2e}")
+    } else if size >= 100.0 {
+        format!("{number:.0}")
+    } else {
+        let text = format!("{number:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }
 

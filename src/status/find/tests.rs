@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::limit::find::{
-    AbortReason, Figure, FindReport, Found, Level, Measured, Objective, Outcome, Purpose,
-    StepRecord, StepVerdict,
+    AbortReason, Figure, FigureReading, FindReport, Found, Level, Measured, Objective, Outcome,
+    Purpose, StepRecord, StepVerdict,
 };
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -29,6 +29,7 @@ fn step(level: Level, verdict: StepVerdict, p95: u64, errors: f64) -> StepRecord
         purpose: Purpose::Climb,
         verdict,
         figures: figures.collect(),
+        watched: Vec::new(),
         waited: Some(MS(310)),
         at_once: 18,
         answers: 1000,
@@ -69,12 +70,19 @@ fn a_step_is_one_line() {
     let mut nothing = step(rate("52.5r/s"), StepVerdict::Idle, 1, 0.0);
     nothing.figures[0].value = None;
     nothing.waited = None;
-    let lines: Vec<String> = [good, broke, places, nothing].iter().map(line).collect();
+    let mut watched = step(rate("50r/s"), StepVerdict::Good, 81, 0.0);
+    watched.watched = vec![FigureReading {
+        bound: "node_load1<8".parse().unwrap(),
+        worst: Some(7.314),
+    }];
+    let all = [good, broke, places, nothing, watched];
+    let lines: Vec<String> = all.iter().map(line).collect();
     let expected = [
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
         " 223r/s  broke  p95 1.62 s  errors 0.2 %                     3 s  back to 201r/s at once",
         "24 at once  ok     p95 190 ms  errors < 0.1 %  waited  310 ms   60 s  confirmed",
         "52.5r/s  idle   p95    -    errors 0 %                      20 s  too few requests waited",
+        "  50r/s  ok     p95  81 ms  errors 0 %     node_load1 7.31    waited  310 ms   20 s",
     ];
     assert_eq!(lines, expected);
 }

@@ -24,6 +24,10 @@ pub struct Find {
     pub by: Plain,
     /// When it began; in UTC.
     pub began: Plain,
+    /// Figures of the origin's own with their bounds: `node_load1<8`.
+    pub watch: Vec<Plain>,
+    /// Which requests count, such as `class=interactive`; `None`: all.
+    pub only: Option<Plain>,
     /// Until when it waits for more requests; in UTC.
     pub until: Option<Plain>,
     /// How long it has taken, in seconds.
@@ -86,18 +90,20 @@ pub struct FindStep {
     pub line: Plain,
 }
 
-/// What was measured for a condition of the objective.
+/// What was measured for a condition of the objective, or read of a figure that is watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindFigure {
     /// Such as `p95` or `errors`.
     pub name: Plain,
-    /// `seconds`, or `share`: a part from 0 to 1.
+    /// `seconds`, `share`: a part from 0 to 1, or `number`: a figure of the origin's own.
     pub unit: Plain,
-    /// `None` without an answer.
+    /// `None` if there was no answer, or nothing was read.
     pub value: Option<f64>,
-    /// The bound: the objective wants less.
-    pub below: f64,
+    /// The objective wants less than this.
+    pub below: Option<f64>,
+    /// The objective wants more than this.
+    pub above: Option<f64>,
 }
 
 /// How the search of one target ended.

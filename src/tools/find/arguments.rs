@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::until::Until;
 use crate::config::AdminAddress;
+use crate::limit::find::Only;
 
 /// The arguments of `drip find`.
 #[derive(Debug, Args)]
@@ -47,6 +48,13 @@ pub struct FindArguments {
     /// Wait for more requests until this time of the day, such as 18:00, in the time zone here
     #[arg(long, value_name = "HH:MM", conflicts_with = "wait")]
     until: Option<Until>,
+    /// Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME
+    #[arg(long, value_name = "KIND=NAME")]
+    only: Option<Only>,
+    /// A figure of the origin's own with its bound, in Prometheus' text format, that the gateway reads
+    /// each second: "http://127.0.0.1:9100/metrics node_load1 < 8". Up to four
+    #[arg(long, value_name = "FIGURE")]
+    watch: Vec<String>,
     /// Say which levels would be tried and how long it may take, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -96,12 +104,16 @@ impl FindArguments {
             ("places_from", self.places_from.map(|it| it.to_string())),
             ("places_to", self.places_to.map(|it| it.to_string())),
             ("wait", self.wait.clone()),
+            ("only", self.only.as_ref().map(ToString::to_string)),
             ("until", self.until.map(|it| it.to_string())),
         ];
         for (name, value) in more {
             if let Some(value) = value {
                 put(name, &value);
             }
+        }
+        if !self.watch.is_empty() {
+            body.insert("watch".to_owned(), Value::from(self.watch.clone()));
         }
         body.insert("dry_run".to_owned(), Value::from(self.dry_run));
         Value::from(body).to_string()

@@ -8,6 +8,8 @@ fn settings(objective: &str) -> FindSettings {
         objective: objective.parse().unwrap(),
         step: "5%".parse().unwrap(),
         until: None,
+        only: None,
+        figures: Vec::new(),
         timing: Timing::default(),
     }
 }
@@ -57,26 +59,38 @@ impl Driver {
     /// Requests leave at the level that is set; `answer` says what happens to each.
     fn run(&mut self, seconds: u32, mut answer: impl FnMut(f64) -> Option<AnswerEvent>) {
         for _ in 0..seconds * 10 {
-            if self.it.is_over() {
-                return;
-            }
-            let levels = self.it.levels();
-            let rate = levels.rate.map_or(1000.0, Rate::per_second);
-            let rate = levels
-                .places
-                .map_or(rate, |places| f64::from(places) * 10.0);
-            self.departs += rate / 10.0;
-            while self.departs >= 1.0 {
-                self.departs -= 1.0;
-                self.seen.departed += 1;
-                if let Some(event) = answer(rate) {
-                    self.it.record(self.now, event);
-                }
-            }
-            self.now = self.now + MS(100);
-            self.seen.in_flight = 5;
-            self.steps.extend(self.it.tick(&self.seen, self.now));
+            self.tick(&mut answer);
         }
+    }
+
+    fn tick(&mut self, mut answer: impl FnMut(f64) -> Option<AnswerEvent>) {
+        if self.it.is_over() {
+            return;
+        }
+        let levels = self.it.levels();
+        let rate = levels.rate.map_or(1000.0, Rate::per_second);
+        let rate = levels
+            .places
+            .map_or(rate, |places| f64::from(places) * 10.0);
+        self.departs += rate / 10.0;
+        while self.departs >= 1.0 {
+            self.departs -= 1.0;
+            self.seen.departed += 1;
+            if let Some(event) = answer(rate) {
+                self.it.record(self.now, event);
+            }
+        }
+        self.now = self.now + MS(100);
+        self.seen.in_flight = 5;
+        self.steps.extend(self.it.tick(&self.seen, self.now));
+    }
+
+    /// A figure is read, and no other for a second.
+    fn read(&mut self, figure: f64) {
+        self.seen.figures[0] = Some(figure);
+        self.tick(|_| head(80));
+        self.seen.figures[0] = None;
+        self.run(1, |_| head(80));
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
@@ -264,17 +278,36 @@ fn a_change_of_what_it_measures_aborts_it_at_once() {
 }
 
 #[test]
-fn a_watched_figure_breaks_a_step_after_eight_ticks() {
-    let mut run = Driver::new(settings("p95<400ms"));
+fn a_watched_figure_breaks_a_step_after_three_readings() {
+    let mut settings = settings("p95<400ms");
+    settings.figures = vec!["node_load1 < 8".parse().unwrap()];
+    let mut run = Driver::new(settings);
     run.run(30, |_| head(80));
-    run.seen.is_figure_broken = true;
-    run.run(1, |_| head(80));
+    for figure in [9.0, 9.0, 7.0, 8.0, 12.5] {
+        run.read(figure);
+    }
+    assert_eq!(run.steps.len(), 1, "never three on end");
+    run.read(9.0);
+    let broke = run.steps.last().unwrap();
+    assert_eq!(broke.watched[0].worst, Some(12.5));
     let last = run
         .steps
         .last()
         .map(|it| (it.level, it.verdict, it.back_to));
     let expected = (level("52.5r/s"), StepVerdict::Broke, Some(level("50r/s")));
     assert_eq!(last, Some(expected));
+    // An average is still too high for a while.
+    for _ in 0..20 {
+        run.read(9.0);
+    }
+    assert_eq!(
+        run.steps.len(),
+        2,
+        "it waits until the figure is good again"
+    );
+    run.read(7.0);
+    let recovered = run.steps.last().map(|it| (it.purpose, it.verdict));
+    assert_eq!(recovered, Some((Purpose::Recover, StepVerdict::Good)));
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! Figures of the origin's own, while a level is tried.
+
+use super::figure_bound::{FigureBound, MAX_FIGURES};
+use super::report::FigureReading;
+
+/// So many readings on end beyond the bound are a breach.
+const MAX_BROKEN: u32 = 3;
+
+/// The figures of an experiment.
+#[derive(Debug)]
+pub(super) struct Figures {
+    all: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    bound: FigureBound,
+    /// Readings on end that were beyond the bound.
+    broken: u32,
+    worst: Option<f64>,
+}
+
+impl Figures {
+    pub fn new(bounds: &[FigureBound]) -> Self {
+        let all = bounds.iter().take(MAX_FIGURES).map(|bound| Watched {
+            bound: bound.clone(),
+            broken: 0,
+            worst: None,
+        });
+        Self { all: all.collect() }
+    }
+
+    /// Takes in what was read since it was told last.
+    pub fn note(&mut self, read: &[Option<f64>; MAX_FIGURES]) {
+        for (it, figure) in self.all.iter_mut().zip(read) {
+            let Some(figure) = *figure else { continue };
+            let holds = it.bound.holds(figure);
+            it.broken = if holds { 0 } else { it.broken + 1 };
+            let worst = it
+                .worst
+                .map_or(figure, |worst| it.bound.worse(worst, figure));
+            it.worst = Some(worst);
+        }
+    }
+
+    pub fn are_broken(&self) -> bool {
+        self.all.iter().any(|it| it.broken >= MAX_BROKEN)
+    }
+
+    /// Whether each was within its bound when it was read last.
+    pub fn hold(&self) -> bool {
+        self.all.iter().all(|it| it.broken == 0)
+    }
+
+    /// The worst of each at this level.
+    pub fn readings(&self) -> Vec<FigureReading> {
+        let of = |it: &Watched| FigureReading {
+            bound: it.bound.clone(),
+            worst: it.worst,
+        };
+        self.all.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! What is measured at one level, beside the blocks that decide.
+
+use std::time::Duration;
+
+use super::answer::{AnswerEvent, Part};
+use super::evidence::Sample;
+use super::objective::{Criterion, Objective};
+use super::observed::Observed;
+use super::report::{Figure, Measured};
+use super::times::Times;
+
+/// Answers that are faster than this part of their bound are far from it, whatever they were before.
+const MIN_QUEUEING: f64 = 0.15;
+
+/// A percentile's bound in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub part: Part,
+    quantile: f64,
+    pub below: f64,
+}
+
+fn bound(condition: &Criterion) -> Option<Bound> {
+    match condition {
+        Criterion::Percentile {
+            quantile,
+            part,
+            below,
+        } => Some(Bound {
+            part: *part,
+            quantile: f64::from(quantile.millionths()) / 1e6,
+            below: below.as_secs_f64(),
+        }),
+        Criterion::Errors { .. } => None,
+    }
+}
+
+/// Times of answers, and what was seen at the gate.
+#[derive(Debug)]
+pub(super) struct Measurements {
+    bounds: Vec<Bound>,
+    heads: Times,
+    wholes: Times,
+    answers: u64,
+    waits: (Duration, u32),
+    at_once: u32,
+}
+
+impl Measurements {
+    pub fn new(objective: &Objective) -> Self {
+        Self {
+            bounds: objective.conditions().iter().filter_map(bound).collect(),
+            heads: Times::new(),
+            wholes: Times::new(),
+            answers: 0,
+            waits: (Duration::ZERO, 0),
+            at_once: 0,
+        }
+    }
+
+    pub fn record(&mut self, event: AnswerEvent) {
+        match event {
+            AnswerEvent::Head { took, status } => {
+                self.answers += 1;
+                if status < 500 {
+                    self.heads.add(took);
+                }
+            }
+            AnswerEvent::Whole { took, status } if status < 500 => self.wholes.add(took),
+            _ => {}
+        }
+    }
+
+    pub fn note(&mut self, seen: &Observed) {
+        if let Some(wait) = seen.wait {
+            self.waits = (self.waits.0.saturating_add(wait), self.waits.1 + 1);
+        }
+        self.at_once = self.at_once.max(seen.in_flight);
+    }
+
+    /// The bounds of the percentiles.
+    pub fn bounds(&self) -> &[Bound] {
+        &self.bounds
+    }
+
+    /// Each percentile of the objective in seconds; 0 without an answer.
+    pub fn percentiles(&self) -> Vec<f64> {
+        let of = |bound: &Bound| self.times(bound.part).quantile(bound.quantile);
+        let found = self.bounds.iter().map(of);
+        found
+            .map(|it| it.map_or(0.0, |it| it.as_secs_f64()))
+            .collect()
+    }
+
+    /// How near its bound the nearest percentile is, which is 1; or a third of one against its
+    /// `fastest` so far.
+    pub fn closeness(&self, fastest: &[f64]) -> f64 {
+        let mut most = 0.0_f64;
+        for ((bound, percentile), fastest) in
+            self.bounds.iter().zip(self.percentiles()).zip(fastest)
+        {
+            let part = percentile / bound.below;
+            let longer = percentile / fastest / 3.0;
+            most = most
+                .max(part)
+                .max(if part > MIN_QUEUEING { longer } else { 0.0 });
+        }
+        most
+    }
+
+    fn times(&self, part: Part) -> &Times {
+        match part {
+            Part::Head => &self.heads,
+            Part::Whole => &self.wholes,
+        }
+    }
+
+    /// What was measured of each condition. `samples`: the blocks of one, by its number.
+    pub fn figures(
+        &self,
+        objective: &Objective,
+        samples: impl Fn(usize) -> Vec<Sample>,
+    ) -> Vec<Measured> {
+        let of = |(nth, condition): (usize, &Criterion)| {
+            let value = match condition {
+                Criterion::Percentile { quantile, part, .. } => {
+                    let quantile = f64::from(quantile.millionths()) / 1e6;
+                    self.times(*part).quantile(quantile).map(Figure::Time)
+                }
+                Criterion::Errors { .. } => {
+                    let all = samples(nth);
+                    let count: f64 = all.iter().map(|it| it.count).sum();
+                    let bad: f64 = all.iter().map(|it| it.bad).sum();
+                    (count > 0.0).then(|| Figure::Share(bad / count))
+                }
+            };
+            Measured {
+                condition: *condition,
+                value,
+            }
+        };
+        (0..).zip(objective.conditions()).map(of).collect()
+    }
+
+    pub fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    pub fn at_once(&self) -> u32 {
+        self.at_once
+    }
+
+    /// Mean of the waits at the gate that were observed.
+    pub fn waited(&self) -> Option<Duration> {
+        self.waits.0.checked_div(self.waits.1)
+    }
+}

@@ -1,0 +1,78 @@
+//! What is searched: the places, or both in turn; and the report.
+
+use std::fs;
+use std::sync::Mutex;
+use std::thread;
+
+use serde_json::Value;
+
+use super::{Crowd, command_within, ended, experiment};
+use crate::gateway::operator::json;
+use crate::support::{Gateway, MS, Origin, half_alone, now, one_origin};
+
+const SHORT: [&str; 8] = [
+    "--step",
+    "20%",
+    "--min-step",
+    "4s",
+    "--confirm",
+    "6s",
+    "--wait",
+    "30s",
+];
+
+/// An origin with four workers and one queue: a request takes 50 ms of one of them.
+fn with_workers() -> Origin {
+    let free = Mutex::new([now(); 4]);
+    Origin::answering(move |exchange| {
+        let end = {
+            let mut free = free.lock().expect("no panic");
+            let first = free.iter_mut().min().expect("a worker");
+            *first = now().max(*first) + 50 * MS;
+            *first
+        };
+        thread::sleep(end.saturating_duration_since(now()));
+        exchange.reply(b"ok")
+    })
+}
+
+fn places(gateway: &Gateway) -> Value {
+    json(gateway, "/api/origins")["origins"][0]["gate"]["max_in_flight"]["now"].clone()
+}
+
+fn number(level: &Value) -> f64 {
+    let level = level.as_str().expect("a level");
+    level.trim_end_matches("r/s").parse().expect("a number")
+}
+
+#[test]
+fn the_places_of_an_origin_are_found_and_a_report_says_so() {
+    let _half = half_alone();
+    let origin = with_workers();
+    let file = "max_in_flight = 3\nqueue_timeout = \"60s\"\nmax_queue = 1000";
+    let gateway = Gateway::start(&one_origin(origin.address, "", file));
+    let crowd = Crowd::start(&gateway, 40);
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("found.html");
+    let path = report.to_str().expect("a path");
+    let bounds = [
+        "--find", "places", "--from", "6", "--to", "24", "--report", path,
+    ];
+    let (is_found, text) = ended(command_within(&gateway, &[&bounds[..], &SHORT].concat()));
+    assert!(is_found, "{text}");
+    let found = experiment(&gateway);
+    let outcome = &found["outcomes"][0];
+    assert_eq!(outcome["outcome"], "found", "{text}");
+    let level = number(&outcome["level"]);
+    // Sixteen at once take 200 ms.
+    assert!((11.0..=16.0).contains(&level), "{level}: {text}");
+    assert!(text.contains(&format!("max_in_flight = {level}")), "{text}");
+    assert_eq!(places(&gateway), 3);
+    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
+    let page = fs::read_to_string(&report).expect("a report");
+    let has = |what: &str| assert!(page.contains(what), "{what}: {page}");
+    has(&format!("max_in_flight = {level}"));
+    has("broke");
+    has("\"find\":\"places\"");
+    has("export function findPlot");
+}
