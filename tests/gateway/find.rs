@@ -1,7 +1,6 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
 mod demand;
-mod demand;
 mod pages;
 mod real;
 mod targets;
