@@ -105,7 +105,7 @@ complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long 
 complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long to wait for more requests if too few wait at the gate [default: 1m]' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l until -d 'Wait for more requests until this time of the day, such as 18:00, in the time zone here' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l only -d 'Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l watch -d 'A figure of the origin\'s own with its bound, in Prometheus\' text format, that the gateway reads each second: "http://127.0.0.1:9100/metrics node_load1 < 8". Up to four' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l watch -d 'A figure of the origin\'s own with its bound, as "URL NAME < NUMBER", which the gateway reads each second in Prometheus\' text format. Up to four' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l report -d 'Write a page with a plot, the steps and the result to this file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand find" -l admin -d 'The address of the gateway\'s admin port' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l dry-run -d 'Say which levels would be tried and how long it may take, and change nothing'

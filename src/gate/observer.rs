@@ -173,7 +173,7 @@ impl OriginGate {
     /// Follows the requests that leave from now on; those that were there before are not told.
     ///
     /// `only`: which ones; `None`: all.
-    pub(crate) fn begin_observing(self: &Arc<Self>, only: Option<Only>) {
+    pub(crate) fn begin_observing(self: &Arc<Self>, only: Option<&Only>) {
         let now = clock::now();
         let mut state = self.lock();
         state.note_blocked(now);
@@ -181,7 +181,7 @@ impl OriginGate {
         state.observer = Some(Box::new(Observer {
             read: (now, waited),
             waits: self.metrics.waits(),
-            only: only.clone(),
+            only: only.cloned(),
             ..Observer::default()
         }));
         self.asks_kinds.store(only.is_some(), Ordering::Relaxed);

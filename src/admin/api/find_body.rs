@@ -48,17 +48,18 @@ impl FindBody {
     /// In a few words, for the log and the history.
     pub(super) fn describe(&self) -> String {
         let what = self.find.as_deref().unwrap_or("rate");
-        let mut text = format!("{what} {} to {}", self.from, self.to);
+        let mut all = vec![format!("{what} {} to {}", self.from, self.to)];
         if let (Some(from), Some(to)) = (&self.places_from, &self.places_to) {
-            text.push_str(&format!(", places {from} to {to}"));
+            all.push(format!("places {from} to {to}"));
         }
         if let Some(only) = &self.only {
-            text.push_str(&format!(", only {only}"));
+            all.push(format!("only {only}"));
         }
         for watch in &self.watch {
-            text.push_str(&format!(", watch {watch}"));
+            all.push(format!("watch {watch}"));
         }
-        format!("{text}, {}", self.slo)
+        all.push(self.slo.clone());
+        all.join(", ")
     }
 
     /// What it asks for.

@@ -120,28 +120,29 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
 
 /// Reads a figure until the experiment is over.
 async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
-    loop {
-        let read = source.read().await;
-        let now = clock::now();
-        let mut it = locked(&running);
-        if it.experiment.is_over() {
-            return;
-        }
-        let origin = it.origin.clone();
-        let lost = read.and_then(|figure| {
-            it.read(nth, figure, now);
-            Ok(())
-        });
-        let has_ended = lost.is_err() && it.has_lost(nth, now);
-        drop(it);
-        if let Err(error) = lost {
-            tracing::warn!(origin, "experiment: a figure cannot be read: {error}");
-        }
-        if has_ended {
-            return;
-        }
+    while take(nth, source.read().await, &running) {
         sleep(READ_EVERY).await;
     }
+}
+
+/// Tells an experiment what was read. Returns whether it goes on.
+fn take(nth: usize, read: Result<f64, String>, running: &Mutex<Running>) -> bool {
+    let now = clock::now();
+    let mut it = locked(running);
+    if it.experiment.is_over() {
+        return false;
+    }
+    let error = match read {
+        Ok(figure) => {
+            it.read(nth, figure, now);
+            return true;
+        }
+        Err(error) => error,
+    };
+    let (origin, goes_on) = (it.origin.clone(), !it.has_lost(nth, now));
+    drop(it);
+    tracing::warn!(origin, "experiment: a figure cannot be read: {error}");
+    goes_on
 }
 
 fn log(origin: &str, step: &StepRecord) {

@@ -68,7 +68,7 @@ impl Running {
         admin: &Admin,
         now: Moment,
     ) -> Self {
-        gate.begin_observing(wanted.settings.only.clone());
+        gate.begin_observing(wanted.settings.only.as_ref());
         let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
         let (objective, by) = (wanted.settings.objective.clone(), wanted.by);
         let running = Self {

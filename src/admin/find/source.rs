@@ -10,7 +10,7 @@ use crate::limit::find::FigureBound;
 /// Timeout for one reading.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Largest answer that is read, in bytes. Those of node_exporter have about 100 KB.
+/// Largest answer that is read, in bytes. Those of `node_exporter` have about 100 KB.
 const MAX_SIZE: usize = 4 << 20;
 
 /// Longest address.

@@ -51,8 +51,8 @@ pub struct FindArguments {
     /// Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME
     #[arg(long, value_name = "KIND=NAME")]
     only: Option<Only>,
-    /// A figure of the origin's own with its bound, in Prometheus' text format, that the gateway reads
-    /// each second: "http://127.0.0.1:9100/metrics node_load1 < 8". Up to four
+    /// A figure of the origin's own with its bound, as "URL NAME < NUMBER", which the gateway reads each
+    /// second in Prometheus' text format. Up to four
     #[arg(long, value_name = "FIGURE")]
     watch: Vec<String>,
     /// Say which levels would be tried and how long it may take, and change nothing

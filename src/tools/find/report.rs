@@ -13,16 +13,14 @@ const STYLE: &str = include_str!("report.css");
 pub(super) fn html(find: &Find) -> String {
     let title = format!("What {} can take", find.origin);
     let (title, plot) = (escaped(&title), data(find));
-    let watch: String = find.watch.iter().map(|it| format!(", {it}")).collect();
-    let only = find.only.as_ref().map(|it| format!(", only {it}"));
-    let facts = format!(
-        "{}{watch}{}; began {}, {} requests, started by {}",
-        find.slo,
-        only.unwrap_or_default(),
-        find.began,
-        find.requests,
-        find.by
-    );
+    let mut facts = vec![find.slo.to_string()];
+    facts.extend(find.watch.iter().map(ToString::to_string));
+    facts.extend(find.only.as_ref().map(|it| format!("only {it}")));
+    facts.push(format!(
+        "began {}, {} requests, started by {}",
+        find.began, find.requests, find.by
+    ));
+    let facts = facts.join("; ");
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
