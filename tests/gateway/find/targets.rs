@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::{Crowd, command_within, ended, experiment};
+use super::{Crowd, command_within, ended, experiment, rate};
 use crate::gateway::operator::json;
 use crate::support::{Gateway, MS, Origin, half_alone, now, one_origin};
 
@@ -75,4 +75,41 @@ fn the_places_of_an_origin_are_found_and_a_report_says_so() {
     has("broke");
     has("\"find\":\"places\"");
     has("export function findPlot");
+}
+
+#[test]
+fn the_rate_and_then_the_places_are_found_in_one_run() {
+    let _half = half_alone();
+    let origin = with_workers();
+    let file = "rate = \"30r/s\"\nmax_in_flight = 100\nqueue_timeout = \"60s\"\nmax_queue = 1000";
+    let gateway = Gateway::start(&one_origin(origin.address, "", file));
+    let crowd = Crowd::start(&gateway, 40);
+    let bounds = [
+        ["--find", "both", "--from", "60r/s"],
+        ["--to", "110r/s", "--places-from", "9"],
+    ];
+    let all = [&bounds[0][..], &bounds[1], &["--places-to", "24"], &SHORT].concat();
+    let (is_found, text) = ended(command_within(&gateway, &all));
+    assert!(is_found, "{text}");
+    let found = experiment(&gateway);
+    let [one, other] = [0, 1].map(|nth| found["outcomes"][nth].clone());
+    assert_eq!(one["outcome"], "found", "{text}");
+    assert_eq!(other["outcome"], "found", "{text}");
+    // Four workers of 50 ms take 80r/s.
+    let (per_second, at_once) = (number(&one["level"]), number(&other["level"]));
+    assert!((60.0..=86.0).contains(&per_second), "{per_second}: {text}");
+    assert!((11.0..=16.0).contains(&at_once), "{at_once}: {text}");
+    assert!(
+        text.contains(&format!("rate = \"{per_second}r/s\"")),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("max_in_flight = {at_once}")),
+        "{text}"
+    );
+    assert_eq!(
+        (rate(&gateway), places(&gateway)),
+        ("30r/s".into(), 100.into())
+    );
+    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
 }
