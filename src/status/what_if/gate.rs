@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::gate_queue::{Capacity, GateQueue, share, whole};
 use crate::config::{CostRule, Origin, Settings};
 use crate::limit::Rate;
 use crate::status::views::{GateReplayed, GateWhatIf, Happened, OriginSample, Plain};
-
-use super::gate_queue::{Capacity, GateQueue};
 
 /// The time that requests take is the mean of this many seconds, this one included.
 const SMOOTHED: usize = 10;
@@ -195,18 +194,4 @@ fn ignores(
     ];
     let said = all.into_iter().filter(|(holds, _)| *holds);
     said.map(|(_, what)| what.into()).collect()
-}
-
-/// A count of requests that was reckoned in parts of them.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub(super) fn whole(count: f64) -> u64 {
-    count.round().max(0.0) as u64
-}
-
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn share(part: u64, all: u64) -> f64 {
-    if all == 0 {
-        return 0.0;
-    }
-    part as f64 / all as f64
 }

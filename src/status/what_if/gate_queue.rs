@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::gate::{share, whole};
 use crate::config::Origin;
 use crate::status::views::GateReplayed;
 
@@ -181,4 +180,18 @@ impl GateQueue {
             ..GateReplayed::default()
         }
     }
+}
+
+/// A count of requests that was reckoned in parts of them.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(super) fn whole(count: f64) -> u64 {
+    count.round().max(0.0) as u64
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn share(part: u64, all: u64) -> f64 {
+    if all == 0 {
+        return 0.0;
+    }
+    part as f64 / all as f64
 }
