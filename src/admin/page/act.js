@@ -114,7 +114,10 @@ async function act() {
   const action = chosen();
   if (!isFilled(action)) return;
   const { method, path, body } = action.request(fields());
-  const run = async () => action.after?.(await send(method, path, body));
+  const run = async () => {
+    const answer = await send(method, path, body);
+    action.after?.(answer);
+  };
   if (!(await attempt($("act-do"), run))) return;
   $("act-dialog").close();
   setText($("acted"), `${action.verb}: done.`);
