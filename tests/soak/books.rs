@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::soak::board::{Board, End, Fate};
 use crate::soak::terms::{ROUTES, Reload};
 use crate::soak::wait;
-use crate::support::{Gateway, whole_lines};
+use crate::support::{Gateway, now, whole_lines};
 
 /// How much later than it was closed the gateway may notice that a connection is.
 const NOTICED: Duration = Duration::from_secs(1);
@@ -116,13 +118,20 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
     at_gates
 }
 
-/// The files that the gateway has read, from its log.
+/// The files that the gateway has read, from its log, at the times that the log says: a busy machine may let this
+/// program see a line after it has saved the next file.
 fn reloads(gateway: &Gateway) -> Vec<Reload> {
+    let (here, there) = (now(), Timestamp::now());
     let lines = gateway.log_lines().into_iter();
-    let reloads = lines.filter_map(|(at, line)| {
+    let reloads = lines.filter_map(|(_, line)| {
         let is_good = line.contains("the changed file is in force");
         let is_read = is_good || line.contains("the file has errors");
-        is_read.then_some(Reload { at, is_good })
+        let told: Timestamp = line.split(' ').next()?.parse().ok()?;
+        let ago = there.duration_since(told).unsigned_abs();
+        is_read.then_some(Reload {
+            at: here.checked_sub(ago)?,
+            is_good,
+        })
     });
     reloads.collect()
 }
