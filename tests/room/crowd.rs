@@ -126,7 +126,7 @@ fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_a
     const PLACES: i64 = 500;
     let _alone = alone();
     let origin = Origin::start();
-    let room = format!("{SECRET}sessions = {PLACES}\nidle = \"1s\"\nclaim = \"10s\"");
+    let room = format!("{SECRET}sessions = {PLACES}\nidle = \"2s\"\nclaim = \"10s\"");
     let gateway = Gateway::start(&shop(origin.address, &room));
     let at = gateway.address();
     let (seen, began) = (Seen::default(), now());

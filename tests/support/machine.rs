@@ -1,11 +1,6 @@
 //! Which tests may load the machine, or measure closely, at the same time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
-use super::now;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How many tests with light loads run at a time.
 const PARTS: usize = 4;
@@ -45,40 +40,5 @@ impl Drop for Part {
     fn drop(&mut self) {
         *FREE.lock().unwrap_or_else(PoisonError::into_inner) += self.0;
         FREED.notify_all();
-    }
-}
-
-/// Measures how late the machine wakes a thread, until [`Lateness::end`].
-#[derive(Debug)]
-pub struct Lateness {
-    is_over: Arc<AtomicBool>,
-    observer: JoinHandle<Vec<Duration>>,
-}
-
-impl Lateness {
-    /// From now on.
-    pub fn observe() -> Self {
-        const SLEEP: Duration = Duration::from_millis(5);
-        let is_over = Arc::<AtomicBool>::default();
-        let ends = Arc::clone(&is_over);
-        let observer = thread::spawn(move || {
-            let mut late = Vec::new();
-            while !ends.load(Ordering::Relaxed) {
-                let began = now();
-                thread::sleep(SLEEP);
-                late.push(began.elapsed().saturating_sub(SLEEP));
-            }
-            late
-        });
-        Self { is_over, observer }
-    }
-
-    /// Ends it. Returns the 99th percentile.
-    pub fn end(self) -> Duration {
-        self.is_over.store(true, Ordering::Relaxed);
-        let mut late = self.observer.join().expect("no panic");
-        late.sort_unstable();
-        let nth = late.len() * 99 / 100;
-        late.get(nth).copied().unwrap_or_default()
     }
 }

@@ -29,7 +29,7 @@ pub use file::{one_h2c_origin, one_origin, one_zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
-pub use machine::{Lateness, alone, half_alone, quarter_alone};
+pub use machine::{alone, half_alone, quarter_alone};
 pub use metrics::Metrics;
 pub use origin::{Arrival, Exchange, Origin};
 pub use python::python_with;

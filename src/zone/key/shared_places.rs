@@ -17,6 +17,7 @@ use crate::config::OnStoreFailure;
 use crate::limit::{
     KeyPlaces, Limit, Moment, Places, PlacesWanted, Reason, Refusal, Ticket, Verdict,
 };
+use crate::time::pacer::Pacer;
 
 /// A place is asked for so long before the time of a request comes.
 const AHEAD: Duration = Duration::from_millis(10);
@@ -62,17 +63,17 @@ impl Handler<PlacesAnswer> for KeyActor {
 impl KeyActor {
     /// Whether a request with this `in_flight` has a place now.
     pub(super) fn has_place(&self, in_flight: NonZeroU32) -> bool {
-        let (running, real) = (self.places.running(), self.shard.pacer.now());
+        let (running, pacer) = (self.places.running(), &self.shard.pacer);
         let shared = self.shared_places.as_deref();
-        has_place(&self.queue, shared, in_flight, running, real)
+        has_place(&self.queue, shared, in_flight, running, pacer)
     }
 
     /// Takes the next waiter that has a place.
     pub(super) fn next_with_place(&mut self) -> Option<DueWaiter> {
-        let (running, real) = (self.places.running(), self.shard.pacer.now());
+        let (running, pacer) = (self.places.running(), &self.shard.pacer);
         let (queue, shared) = (&self.queue, self.shared_places.as_deref());
         self.places
-            .take_next_where(|in_flight| has_place(queue, shared, in_flight, running, real))
+            .take_next_where(|in_flight| has_place(queue, shared, in_flight, running, pacer))
     }
 
     /// The store is about to decide on a request, which may need a place then.
@@ -333,12 +334,14 @@ fn turn_of(places: &Places<DueWaiter>, shared: &SharedPlaces) -> NonZeroU32 {
 }
 
 /// Whether a place is free under this `in_flight`, where so many of the key run here.
+///
+/// Reads the clock only where gateways share the places.
 fn has_place(
     queue: &KeyQueue,
     shared: Option<&SharedPlaces>,
     in_flight: NonZeroU32,
     running: usize,
-    real: Moment,
+    pacer: &Pacer,
 ) -> bool {
     let is_free_here = running < most(in_flight);
     let KeyQueue::Shared(queue) = queue else {
@@ -352,5 +355,5 @@ fn has_place(
             OnStoreFailure::Closed => {}
         }
     }
-    shared.is_some_and(|it| it.places.is_free(in_flight, running, real))
+    shared.is_some_and(|it| it.places.is_free(in_flight, running, pacer.now()))
 }
