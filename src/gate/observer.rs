@@ -13,8 +13,8 @@ use foldhash::fast::RandomState;
 
 use super::blocked::{BlockedBy, BlockedTimes};
 use super::{OriginGate, State};
-use crate::limit::Moment;
-use crate::limit::find::{AnswerEvent, Only};
+use crate::limit::find::{AnswerEvent, Only, Waited};
+use crate::limit::{GateLimits, Moment};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
@@ -37,7 +37,7 @@ pub(super) struct Observer {
     events: Vec<(Moment, AnswerEvent)>,
     most_in_flight: usize,
     /// When it was read last, and what was blocked until then.
-    read: (Moment, Duration),
+    read: (Moment, Waited),
     waits: Counts,
 }
 
@@ -68,6 +68,10 @@ pub(crate) struct Observation {
     pub(crate) departures: u64,
     /// Whether a request waited for its slot or a place all the time.
     pub(crate) has_waited: bool,
+    /// How long the first waiter waited for its slot in time, and how long for a place.
+    pub(crate) waited: Waited,
+    /// What the file lets through.
+    pub(crate) file: GateLimits,
     /// The median wait of those that left after a wait.
     pub(crate) wait: Option<Duration>,
     /// Most requests at the origin at once.
@@ -138,8 +142,11 @@ impl Observer {
 }
 
 /// How long requests have waited for their slot or a place.
-fn waited(times: &BlockedTimes) -> Duration {
-    times[BlockedBy::Pace as usize] + times[BlockedBy::InFlight as usize]
+fn waited(times: &BlockedTimes) -> Waited {
+    Waited {
+        for_pace: times[BlockedBy::Pace as usize],
+        for_places: times[BlockedBy::InFlight as usize],
+    }
 }
 
 impl State {
@@ -147,6 +154,7 @@ impl State {
         self.note_blocked(now);
         let waited = waited(&self.blocked.times());
         let (departures, in_flight) = (self.gate.departures(), self.gate.in_flight());
+        let file = self.file;
         let is_backed_off = self.backing_off.as_ref().is_some_and(|it| it.is_lower(now));
         let observer = self.observer.as_mut()?;
         let departures = match observer.only {
@@ -154,6 +162,7 @@ impl State {
             Some(_) => observer.departed,
         };
         let (since, before) = mem::replace(&mut observer.read, (now, waited));
+        let waited = waited.since(before);
         let lately = waits.since(&observer.waits);
         observer.waits = waits;
         let elapsed = now.since(since);
@@ -161,7 +170,9 @@ impl State {
         Some(Observation {
             events: mem::take(&mut observer.events),
             departures,
-            has_waited: waited.saturating_sub(before) >= elapsed.mul_f64(ALL_THE_TIME),
+            has_waited: waited.sum() >= elapsed.mul_f64(ALL_THE_TIME),
+            waited,
+            file,
             wait: lately.quantile(0.5),
             most_in_flight: most_in_flight.max(in_flight),
             is_backed_off,

@@ -11,8 +11,8 @@ use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::limit::Moment;
 use crate::limit::find::{
-    AbortReason, AnswerEvent, Experiment, FigureBound, FindSettings, MAX_FIGURES, Objective,
-    Observed, Only, StepRecord,
+    AbortReason, AnswerEvent, Experiment, FigureBound, FindSettings, Levels, MAX_FIGURES,
+    Objective, Observed, Only, StepRecord,
 };
 use crate::origin::{Availability, Origin};
 
@@ -205,14 +205,23 @@ fn observed(
     let at_gate = Observed {
         departed: seen.departures,
         has_waited: seen.has_waited,
+        waited: seen.waited,
+        limits: Levels {
+            rate: seen.file.rate,
+            places: seen.file.max_in_flight.map(to_u32),
+        },
         wait: seen.wait,
-        in_flight: u32::try_from(seen.most_in_flight).unwrap_or(u32::MAX),
+        in_flight: to_u32(seen.most_in_flight),
         file: admin.file_state.borrow().reloads,
         servers: servers(origin, now),
         is_backed_off: seen.is_backed_off,
         figures: [None; MAX_FIGURES],
     };
     Some((seen.events, at_gate))
+}
+
+fn to_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// A number that is another one after a server has come, gone, or changed its health.

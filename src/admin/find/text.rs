@@ -6,7 +6,7 @@ use crate::limit::find::{
     Criterion, Figure, FigureReading, FindReport, Level, Measured, Objective, Outcome, Purpose,
     StepRecord, StepVerdict,
 };
-use crate::status::find::{Facts, abort_reason, conclusion, fragment, line};
+use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, line};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, FindFigure, FindLevel, FindOutcome, FindStep, Plain};
 
@@ -118,6 +118,12 @@ fn outcome(it: &Outcome) -> FindOutcome {
             level: Some(shown(*level)),
             ..FindOutcome::default()
         },
+        Outcome::HeldBack { level, by } => FindOutcome {
+            outcome: "at_least".into(),
+            level: Some(shown(*level)),
+            reason: Some(Plain::new(&held_back(*level, *by))),
+            ..FindOutcome::default()
+        },
         Outcome::Aborted(reason, level) => FindOutcome {
             outcome: "aborted".into(),
             level: level.map(shown),
@@ -141,7 +147,7 @@ fn of_verdict(it: StepVerdict) -> &'static str {
     match it {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
-        StepVerdict::Idle => "idle",
+        StepVerdict::Idle | StepVerdict::HeldBack => "idle",
         StepVerdict::Undecided => "undecided",
     }
 }

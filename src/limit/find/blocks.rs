@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::answer::{AnswerEvent, Part};
 use super::evidence::Sample;
 use super::objective::{Judgement, MAX_CONDITIONS, Objective};
+use super::observed::{Observed, Waited};
+use super::settings::Target;
 use crate::limit::Moment;
 
 /// The least time of a block; it ends at the first tick after that.
@@ -24,8 +26,12 @@ pub(super) struct Block {
     bad: [u32; MAX_CONDITIONS],
     /// Answers without errors, and their times in microseconds: heads, and whole ones.
     times: [(u64, u64); 2],
-    /// Whether requests waited at the gate all the time.
+    /// What requests waited for.
+    waited: Waited,
+    /// Whether requests waited at the gate all the time, and not for the other limit.
     pub is_busy: bool,
+    /// Whether requests waited all the time, but most of it for the other limit.
+    is_held_back: bool,
     /// Whether what was sent before may still be felt.
     pub is_settling: bool,
 }
@@ -103,19 +109,22 @@ impl Blocks {
     }
 
     /// Ends the open block if its time is over.
-    pub fn tick(&mut self, departed: u64, has_waited: bool, now: Moment) {
+    pub fn tick(&mut self, target: Target, seen: &Observed, now: Moment) {
         let is_settling = now < self.settled;
         let is_full = self.is_full();
         let Some(open) = self.all.last_mut() else {
             return;
         };
-        open.is_busy &= has_waited;
+        open.is_busy &= seen.has_waited;
+        open.waited.add(seen.waited);
         if now.since(open.start) < BLOCK || is_full {
             return;
         }
         open.end = now;
-        open.departed = departed.saturating_sub(self.departed);
-        self.departed = departed;
+        open.departed = seen.departed.saturating_sub(self.departed);
+        open.is_held_back = open.is_busy && open.waited.is_held_back(target);
+        open.is_busy &= !open.is_held_back;
+        self.departed = seen.departed;
         self.all.push(Block::new(now, is_settling));
     }
 
@@ -186,7 +195,22 @@ impl Blocks {
         counted.map(Block::took).sum()
     }
 
-    /// The time of all blocks in which requests did not wait all the time.
+    /// The time of all blocks in which requests waited for the other limit.
+    pub fn held_back(&self) -> Duration {
+        let held_back = self.all.iter().filter(|it| it.is_held_back);
+        held_back.map(Block::took).sum()
+    }
+
+    /// Whether the other limit held requests back in the last block that ended.
+    pub fn is_held_back(&self) -> bool {
+        self.all
+            .iter()
+            .rev()
+            .nth(1)
+            .is_some_and(|it| it.is_held_back)
+    }
+
+    /// The time of all blocks in which requests did not wait all the time, or for the other limit.
     pub fn idle(&self) -> Duration {
         let idle = self.all.iter().filter(|it| !it.is_busy);
         idle.map(Block::took).sum()
@@ -203,7 +227,9 @@ impl Block {
             times: [(0, 0); 2],
             good: [0; MAX_CONDITIONS],
             bad: [0; MAX_CONDITIONS],
+            waited: Waited::default(),
             is_busy: true,
+            is_held_back: false,
             is_settling,
         }
     }

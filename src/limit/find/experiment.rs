@@ -112,7 +112,9 @@ impl Experiment {
             return self.abort(reason, now);
         }
         let (timing, until) = (self.settings.timing, self.settings.until);
-        let verdict = self.trial.tick(&timing, until, seen, now)?;
+        let verdict = self
+            .trial
+            .tick(&timing, until, (self.scale.target(), seen), now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
             self.at_edge = self.at_edge.max(Some(self.trial.measurements().at_once()));
         }
@@ -126,7 +128,7 @@ impl Experiment {
             record.back_to = Some(self.scale.level(level));
         }
         self.steps.push(record.clone());
-        self.go_on(next, now);
+        self.go_on(next, verdict, now);
         Some(record)
     }
 
@@ -156,7 +158,16 @@ impl Experiment {
         }
         let mut levels = Levels::default();
         match self.scale.level(self.search.level) {
-            Level::Rate(rate) => levels.rate = Some(rate),
+            Level::Rate(rate) => {
+                levels.rate = Some(rate);
+                // Nor a rate while the places do. Where the file has no places, none are set.
+                levels.places = self.last.limits.places.and_then(|file| {
+                    self.settings.targets.iter().find_map(|it| match it {
+                        Target::Places { to, .. } => Some(file.max(*to)),
+                        Target::Rate { .. } => None,
+                    })
+                });
+            }
             Level::Places(places) => {
                 levels.places = Some(places);
                 // Places show their end only while the pace does not hold requests back.
@@ -209,12 +220,19 @@ impl Experiment {
         }
     }
 
-    fn go_on(&mut self, next: Next, now: Moment) {
+    fn go_on(&mut self, next: Next, verdict: StepVerdict, now: Moment) {
         match next {
             Next::Try(_, purpose) => self.begin_trial(purpose, now),
             Next::Found => {
                 let found = Outcome::Found(self.found());
                 self.end_target(found);
+                self.begin_next_target(now);
+            }
+            Next::AtLeast if verdict == StepVerdict::HeldBack => {
+                self.end_target(Outcome::HeldBack {
+                    level: self.what_left(now),
+                    by: self.other_limit(),
+                });
                 self.begin_next_target(now);
             }
             Next::AtLeast => {
@@ -271,6 +289,27 @@ impl Experiment {
             }
             Level::Places(level) => Level::Places(level.min(self.trial.measurements().at_once())),
             level @ Level::Rate(_) => level,
+        }
+    }
+
+    /// The highest level that was reached, where the other limit held requests back.
+    fn what_left(&self, now: Moment) -> Level {
+        let came = self.what_came(now);
+        match (self.good(), came) {
+            (Some(Level::Rate(good)), Level::Rate(it)) if good.per_second() > it.per_second() => {
+                Level::Rate(good)
+            }
+            (Some(Level::Places(good)), Level::Places(it)) => Level::Places(good.max(it)),
+            _ => came,
+        }
+    }
+
+    /// The limit in force that is not searched.
+    fn other_limit(&self) -> Option<Level> {
+        let (set, file) = (self.levels(), self.last.limits);
+        match self.scale.target() {
+            Target::Rate { .. } => set.places.or(file.places).map(Level::Places),
+            Target::Places { .. } => set.rate.or(file.rate).map(Level::Rate),
         }
     }
 

@@ -4,7 +4,8 @@
 //! [`Experiment`] raises a level (a rate, or the requests at once) from a lower to an upper bound while
 //! an [`Objective`] holds, and finds the highest one that keeps it.
 //!
-//! - A step counts only while requests wait at the gate: else the demand is measured, not the origin.
+//! - A step counts only while requests wait at the gate, and wait for what is searched: else the
+//!   demand or the other limit is measured, not the origin.
 //! - A step ends when a sequential test has decided, for each condition of the objective.
 //! - After a breach the level is at once one step below the last good one.
 //! - Only answers to requests that were sent at a level count for it.
@@ -36,7 +37,7 @@ pub use figure_bound::{FigureBound, MAX_FIGURES};
 pub use objective::{
     Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
 };
-pub use observed::Observed;
+pub use observed::{Observed, Waited};
 pub use only::Only;
 pub use plan::{FindPlan, plan};
 pub use report::{

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use super::figure_bound::MAX_FIGURES;
+use super::report::Levels;
+use super::settings::Target;
 
 /// The state of the origin and its gate, told at each tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,6 +13,10 @@ pub struct Observed {
     pub departed: u64,
     /// Whether a request waited at the gate all the time since the tick before.
     pub has_waited: bool,
+    /// What the first waiter waited for since the tick before.
+    pub waited: Waited,
+    /// The limits that are in force where the experiment sets none.
+    pub limits: Levels,
     /// How long the last request to leave had waited at the gate.
     pub wait: Option<Duration>,
     /// Most requests at the origin at once since the tick before.
@@ -24,4 +30,43 @@ pub struct Observed {
     /// The figures that were read since the tick before, in the order of the settings; `None`: not
     /// read. Three readings on end beyond the bound are a breach.
     pub figures: [Option<f64>; MAX_FIGURES],
+}
+
+/// How long the first request of a gate's queue waited, by what held it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// For its slot in time, by the rate.
+    pub for_pace: Duration,
+    /// For a free place at the origin, by `max_in_flight`.
+    pub for_places: Duration,
+}
+
+impl Waited {
+    /// For both.
+    #[must_use]
+    pub fn sum(self) -> Duration {
+        self.for_pace.saturating_add(self.for_places)
+    }
+
+    /// What has been added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            for_pace: self.for_pace.saturating_sub(before.for_pace),
+            for_places: self.for_places.saturating_sub(before.for_places),
+        }
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.for_pace = self.for_pace.saturating_add(more.for_pace);
+        self.for_places = self.for_places.saturating_add(more.for_places);
+    }
+
+    /// Whether something else than what is searched held requests back for most of the time.
+    pub(super) fn is_held_back(self, target: Target) -> bool {
+        match target {
+            Target::Rate { .. } => self.for_places > self.for_pace,
+            Target::Places { .. } => self.for_pace > self.for_places,
+        }
+    }
 }

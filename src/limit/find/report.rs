@@ -51,12 +51,14 @@ pub enum Purpose {
 /// What came out of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepVerdict {
-    /// The objective held, and requests waited at the gate all the time.
+    /// The objective held, and requests waited at the gate all the time for what is searched.
     Good,
     /// The objective did not hold.
     Broke,
     /// Too few requests waited at the gate to tell.
     Idle,
+    /// The other limit held requests back: `max_in_flight` where the rate is searched, or the rate.
+    HeldBack,
     /// The experiment ended before it was decided.
     Undecided,
 }
@@ -162,6 +164,13 @@ pub enum Outcome {
     Found(Found),
     /// The origin takes at least so much: nobody asked for more.
     AtLeast(Level),
+    /// The origin takes at least so much: the other limit held requests back.
+    HeldBack {
+        /// The highest level that was really reached.
+        level: Level,
+        /// The other limit, if its value is known.
+        by: Option<Level>,
+    },
     /// Ended early; the highest level that held before, if any.
     Aborted(AbortReason, Option<Level>),
 }

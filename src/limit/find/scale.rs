@@ -13,6 +13,10 @@ impl Scale {
         Self { target }
     }
 
+    pub fn target(self) -> Target {
+        self.target
+    }
+
     pub fn bottom(self) -> f64 {
         match self.target {
             Target::Rate { from, .. } => from.per_second(),

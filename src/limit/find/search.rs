@@ -101,7 +101,7 @@ impl Search {
         let next = match verdict {
             StepVerdict::Good => self.held(closeness),
             StepVerdict::Broke => self.broke(),
-            StepVerdict::Idle | StepVerdict::Undecided => Next::AtLeast,
+            StepVerdict::Idle | StepVerdict::HeldBack | StepVerdict::Undecided => Next::AtLeast,
         };
         if let Next::Try(level, purpose) = next {
             self.level = level;

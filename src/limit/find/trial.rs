@@ -11,7 +11,7 @@ use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
 use super::report::{FigureReading, Measured, StepVerdict};
-use super::settings::{FindSettings, Timing};
+use super::settings::{FindSettings, Target, Timing};
 use crate::limit::Moment;
 
 /// A step ends after so many times its longest time, however few answers there are.
@@ -42,7 +42,7 @@ pub(super) struct Trial {
     tests: Vec<SequentialTest>,
     measurements: Measurements,
     figures: Figures,
-    /// Since when a request did not always wait at the gate.
+    /// Since when a request did not always wait at the gate, or waited for the other limit.
     idle_since: Option<Moment>,
     departed_before: u64,
     /// Closed blocks that were judged last.
@@ -83,17 +83,17 @@ impl Trial {
         &mut self,
         timing: &Timing,
         until: Option<Moment>,
-        seen: &Observed,
+        (target, seen): (Target, &Observed),
         now: Moment,
     ) -> Option<StepVerdict> {
         self.measurements.note(seen);
         self.figures.note(&seen.figures);
-        if seen.has_waited {
+        self.blocks.tick(target, seen, now);
+        if seen.has_waited && !self.blocks.is_held_back() {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
             self.idle_since = Some(now);
         }
-        self.blocks.tick(seen.departed, seen.has_waited, now);
         let verdict = self.verdict(timing, now);
         if verdict.is_some() || self.length == Length::Recover {
             return verdict;
@@ -101,7 +101,8 @@ impl Trial {
         self.give_up_waiting(timing, until, seen, now)
     }
 
-    /// Ends a trial for which nobody asks for enough, or measures anew when it is asked for again.
+    /// Ends a trial for which nobody asks for enough, or that the other limit holds back; or
+    /// measures anew when it is asked for again.
     fn give_up_waiting(
         &mut self,
         timing: &Timing,
@@ -113,6 +114,11 @@ impl Trial {
             .idle_since
             .map_or(Duration::ZERO, |since| now.since(since));
         let idle = self.blocks.idle();
+        let held_back = self.blocks.held_back();
+        if held_back >= timing.idle {
+            // More requests would not change it.
+            return Some(StepVerdict::HeldBack);
+        }
         let is_long = is_idle_for >= timing.idle || idle > timing.idle.saturating_mul(2);
         match until {
             Some(until) if now < until => {
@@ -122,7 +128,11 @@ impl Trial {
                 None
             }
             _ if is_long || until.is_some() && is_idle_for > timing.min_step => {
-                Some(StepVerdict::Idle)
+                Some(if held_back * 2 > idle {
+                    StepVerdict::HeldBack
+                } else {
+                    StepVerdict::Idle
+                })
             }
             _ => None,
         }

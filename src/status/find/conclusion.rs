@@ -16,6 +16,9 @@ pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
             level(found.high)
         ),
         Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
+        Outcome::HeldBack { level: it, by } => {
+            format!("at least {}; {}", level(*it), held_back(*it, *by))
+        }
         Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
     }
 }
@@ -24,6 +27,17 @@ fn kept(held: Option<Level>) -> String {
     held.map_or("no level was shown to hold".to_owned(), |it| {
         format!("{} held before", level(it))
     })
+}
+
+/// What held requests back before the level that was searched did, and what helps.
+#[must_use]
+pub fn held_back(searched: Level, by: Option<Level>) -> String {
+    let (other, searched) = match searched {
+        Level::Rate(_) => ("max_in_flight", "the pace"),
+        Level::Places(_) => ("rate", "max_in_flight"),
+    };
+    let value = by.map_or(String::new(), |it| format!(" = {it}"));
+    format!("{other}{value} held requests back before {searched} did: raise it, or find both")
 }
 
 /// Why an experiment ended early, and what helps.

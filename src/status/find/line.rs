@@ -10,7 +10,7 @@ pub fn line(step: &StepRecord) -> String {
     let verdict = match step.verdict {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
-        StepVerdict::Idle => "idle",
+        StepVerdict::Idle | StepVerdict::HeldBack => "idle",
         StepVerdict::Undecided => "ended",
     };
     let watched = step.watched.iter().map(reading);
@@ -71,6 +71,10 @@ fn remark(step: &StepRecord) -> String {
         (None, Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
         (None, Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
         (None, _, StepVerdict::Idle) => "too few requests waited".to_owned(),
+        (None, _, StepVerdict::HeldBack) => match step.level {
+            Level::Rate(_) => "max_in_flight held requests back".to_owned(),
+            Level::Places(_) => "rate held requests back".to_owned(),
+        },
         _ => String::new(),
     }
 }

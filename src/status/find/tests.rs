@@ -181,6 +181,17 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         say(Outcome::AtLeast(rate("180r/s"))),
         "at least 180r/s; nobody asked for more"
     );
+    let held_back = |level, by| say(Outcome::HeldBack { level, by });
+    assert_eq!(
+        held_back(rate("76r/s"), Some(Level::Places(4))),
+        "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it, or \
+         find both"
+    );
+    assert_eq!(
+        held_back(Level::Places(5), Some(rate("20r/s"))),
+        "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it, \
+         or find both"
+    );
     assert_eq!(
         say(Outcome::Aborted(
             AbortReason::FileChanged,

@@ -120,6 +120,6 @@ pub struct FindOutcome {
     /// Most requests at the origin at once, there and where it broke.
     pub at_once: Option<u64>,
     pub at_edge: Option<u64>,
-    /// Why it ended early.
+    /// Why it ended early, or which other limit held requests back.
     pub reason: Option<Plain>,
 }

@@ -113,3 +113,42 @@ fn the_rate_and_then_the_places_are_found_in_one_run() {
     );
     assert_eq!(crowd.end(), 0, "nobody is refused because of it");
 }
+
+#[test]
+fn a_limit_that_is_not_searched_and_holds_requests_back_is_named() {
+    let _half = half_alone();
+    let origin = Origin::answering(|exchange| {
+        thread::sleep(50 * MS);
+        exchange.reply(b"ok")
+    });
+    let file = "rate = \"20r/s\"\nmax_in_flight = 4\nqueue_timeout = \"60s\"\nmax_queue = 1000";
+    let gateway = Gateway::start(&one_origin(origin.address, "", file));
+    let crowd = Crowd::start(&gateway, 40);
+    let steps = ["--min-step", "3s", "--confirm", "3s", "--wait", "5s"];
+    let find = |bounds: &[&str]| {
+        let (_, text) = ended(command_within(&gateway, &[bounds, &steps].concat()));
+        let outcome = experiment(&gateway)["outcomes"][0].clone();
+        assert_eq!(outcome["outcome"], "at_least", "{text}");
+        let reason = outcome["reason"].as_str().expect("a reason").to_owned();
+        assert!(text.contains(&reason), "{text}");
+        (number(&outcome["level"]), reason)
+    };
+    let (level, reason) = find(&["--from", "400r/s", "--to", "1000r/s"]);
+    // Four places of 50 ms let 80r/s through, and less on a busy machine.
+    assert!(level > 4.0 && level < 90.0, "{level}");
+    assert_eq!(
+        reason,
+        "max_in_flight = 4 held requests back before the pace did: raise it, or find both"
+    );
+    let (level, reason) = find(&["--find", "places", "--from", "10", "--to", "20"]);
+    assert!(level < 10.0, "{level}");
+    assert_eq!(
+        reason,
+        "rate = 20r/s held requests back before max_in_flight did: raise it, or find both"
+    );
+    assert_eq!(
+        (rate(&gateway), places(&gateway)),
+        ("20r/s".into(), 4.into())
+    );
+    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
+}
