@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::gateway::operator::{delete, json, post};
+use crate::gateway::operator::{delete, json, post, send};
 use crate::support::{Client, Gateway, MS, Origin, eventually, half_alone, now, one_origin};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -214,6 +214,43 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
         reason() == "ended: the configuration file changed; start again"
     });
     eventually("the file counts", || rate(&gateway) == "41r/s");
+}
+
+#[test]
+fn no_override_of_somebody_else_is_replaced_and_none_takes_its_name() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let path = "/api/origins/app/override";
+    let overridden = || json(&gateway, "/api/origins")["origins"][0]["gate"]["override"].clone();
+    for (held, says) in [
+        (
+            r#"{"pause": true, "for": "10m"}"#,
+            "an override is in force",
+        ),
+        (
+            r#"{"pause": true, "owner": "deploy", "for": "10m"}"#,
+            "an override of deploy is in force",
+        ),
+    ] {
+        assert_eq!(send(&gateway, "PUT", path, held).status, 200);
+        let before = overridden();
+        let (status, told) = post(&gateway, "/api/find", &body(""));
+        assert!(status == 409 && told.to_string().contains(says), "{told}");
+        assert_eq!(overridden(), before);
+        let (is_found, text) = ended(command(&gateway, &[]));
+        assert!(!is_found && text.contains(says), "{text}");
+        assert_eq!((overridden(), delete(&gateway, path).0), (before, 200));
+    }
+
+    let (status, told) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(status, 200, "{told}");
+    for owner in [r#", "owner": "drip find""#, r#", "owner": "deploy""#, ""] {
+        let wanted = format!(r#"{{"rate": "1r/s", "for": "10m"{owner}}}"#);
+        let refused = send(&gateway, "PUT", path, &wanted);
+        assert!([400, 409].contains(&refused.status), "{owner}");
+        assert_eq!(rate(&gateway), "50r/s");
+    }
+    assert_eq!(experiment(&gateway)["state"], "running");
 }
 
 #[test]

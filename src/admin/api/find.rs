@@ -13,7 +13,7 @@ use super::find_body::FindBody;
 use super::gates;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
-use crate::admin::find::{self, FindStart, Running, locked, text};
+use crate::admin::find::{self, FindStart, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{ChangedBy, Route};
 use crate::gate::GateOverride;
@@ -52,7 +52,8 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
     let settings = body.settings(now)?;
-    check(origin, gate.overridden().as_ref(), &settings, now)?;
+    check(origin, &settings, now)?;
+    check_override(origin, gate.overridden().as_ref(), now)?;
     if let Some(only) = &settings.only {
         check_only(&gateway, origin, only)?;
     }
@@ -64,6 +65,8 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     if body.dry_run == Some(true) {
         return Ok(reply::ok(&planned(&plan(&settings))));
     }
+    // Somebody may have set one while the figures were read.
+    check_override(origin, gate.overridden().as_ref(), clock::now())?;
     let (by, what) = (author.shown(), body.describe());
     let wanted = FindStart {
         settings,
@@ -133,12 +136,7 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
 }
 
 /// Refuses an experiment that the origin cannot have.
-fn check(
-    origin: &Origin,
-    known: Option<&GateOverride>,
-    settings: &FindSettings,
-    now: Moment,
-) -> Result<(), Refusal> {
+fn check(origin: &Origin, settings: &FindSettings, now: Moment) -> Result<(), Refusal> {
     let mut wanted = GateOverride {
         rate: None,
         max_in_flight: None,
@@ -156,15 +154,24 @@ fn check(
     }
     let origin = origin.settings();
     let fits = wanted.check_fits(origin);
-    fits.map_err(|unfit| gates::refusal(&origin.name, unfit))?;
-    if known.is_some_and(|it| it.owner.is_none()) {
-        let message = format!(
-            "an override is in force for origin {:?}; undo it first by DELETE /api/origins/{}/override",
-            origin.name, origin.name
-        );
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
-    }
-    Ok(())
+    fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
+}
+
+/// Refuses an experiment where an override is in force, which the experiment would replace.
+fn check_override(
+    origin: &Origin,
+    known: Option<&GateOverride>,
+    now: Moment,
+) -> Result<(), Refusal> {
+    // That of an experiment is no obstacle: whether one runs is known where it is started.
+    let known = known.filter(|it| it.until > now && it.owner.as_deref() != Some(OWNER));
+    let Some(known) = known else { return Ok(()) };
+    let of = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));
+    let name = &origin.settings().name;
+    let message = format!(
+        "an override{of} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
+    );
+    Err(Refusal::new(StatusCode::CONFLICT, message))
 }
 
 /// Refuses a class or a route that the origin does not have: no request would count.

@@ -13,6 +13,7 @@ use super::body::parse;
 use super::span::span;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
+use crate::admin::find::OWNER;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{self, ChangedBy};
 use crate::gate::{GateOverride, OriginGate, Unfit};
@@ -199,6 +200,11 @@ fn owner(name: String) -> Result<Arc<str>, Refusal> {
             "owner must be one line of 1 to {MAX_OWNER} characters; it has {length}"
         )));
     }
+    if name == OWNER {
+        return Err(reply::bad_query(format!(
+            "owner is {OWNER:?}, the name of experiments; give another one, or start an experiment by POST /api/find"
+        )));
+    }
     Ok(name.into())
 }
 
@@ -255,6 +261,10 @@ mod tests {
             (r#"{"max_in_flight": -1, "for": "1m"}"#, "JSON such as"),
             (r#"{"pause": true, "for": "25h"}"#, "from 1s to 24h"),
             (r#"{"pause": true, "owner": "", "for": "1m"}"#, "owner must"),
+            (
+                r#"{"pause": true, "owner": "drip find", "for": "1m"}"#,
+                "the name of experiments",
+            ),
             (r#"{"dry_run": true, "for": "1m"}"#, "unknown field"),
         ] {
             let error = read(body).unwrap_err().to_string();

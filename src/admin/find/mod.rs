@@ -22,7 +22,7 @@ use crate::origin::Origin;
 use crate::status::find::line;
 use crate::status::gates::place;
 use crate::time::clock;
-pub(super) use running::{FindStart, Running};
+pub(super) use running::{FindStart, OWNER, Running};
 pub(super) use source::FigureSource;
 
 /// How often an experiment looks at its gate.

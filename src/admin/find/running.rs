@@ -16,8 +16,8 @@ use crate::limit::find::{
 };
 use crate::origin::{Availability, Origin};
 
-/// The owner of the override.
-pub(super) const OWNER: &str = "drip find";
+/// The owner of the overrides of experiments. Nobody else can have this name.
+pub(in crate::admin) const OWNER: &str = "drip find";
 /// The override ends so long after the experiment was last alive, and the experiment so long after
 /// its owner was.
 pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
