@@ -6,6 +6,7 @@ mod real;
 mod targets;
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -189,6 +190,63 @@ fn a_command_that_is_interrupted_gives_the_rate_back_at_once() {
     let (is_found, text) = ended(child);
     assert!(!is_found && text.contains("ended: stopped"), "{text}");
     assert_eq!(rate(&gateway), "40r/s");
+}
+
+#[test]
+fn an_earlier_report_stays_until_a_new_one_is_known() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("found.html");
+    let (report, read) = (path.to_str().expect("a path"), || fs::read_to_string(&path));
+    fs::write(&path, "earlier").expect("a file");
+    let (is_found, text) = ended(command(&gateway, &["--report", report, "--step", "much"]));
+    assert!(!is_found && text.contains("step is"), "{text}");
+    assert_eq!(read().expect("a report"), "earlier");
+
+    let child = command(&gateway, &["--report", report]);
+    eventually("it has begun", || rate(&gateway) == "50r/s");
+    assert_eq!(read().expect("a report"), "earlier");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("an id"), Signal::INT).expect("it runs");
+    let (_, text) = ended(child);
+    let page = read().expect("a report");
+    assert!(
+        page.contains("no level was shown to hold"),
+        "{text}: {page}"
+    );
+    let names = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(names, 1, "nothing is left beside it");
+}
+
+#[test]
+fn a_report_has_the_steps_so_far_if_the_gateway_is_lost() {
+    let _half = half_alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("found.html");
+    let crowd = Crowd::start(&gateway, 60);
+    let report = path.to_str().expect("a path");
+    let steps = ["--min-step", "2s", "--report", report];
+    let child = command(&gateway, &steps);
+    let has_step = || {
+        let steps = experiment(&gateway)["steps"].clone();
+        steps.as_array().is_some_and(|it| !it.is_empty())
+    };
+    eventually("it has begun", || rate(&gateway) == "50r/s");
+    eventually("a step has ended", has_step);
+    thread::sleep(3 * SECOND);
+    crowd.end();
+    assert!(!path.exists(), "nothing is complete");
+    drop(gateway);
+    let (is_found, text) = ended(child);
+    assert!(!is_found && text.contains("does not renew"), "{text}");
+    let page = fs::read_to_string(&path).expect("a report");
+    assert!(
+        page.contains("# incomplete: ") && page.contains("  ok  "),
+        "{page}"
+    );
 }
 
 #[test]

@@ -5,9 +5,9 @@
 
 mod arguments;
 mod report;
+mod report_file;
 mod until;
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -18,11 +18,12 @@ use serde_json::json;
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
+use self::report_file::ReportFile;
 use crate::config::AdminTokens;
 use crate::limit::Moment;
 use crate::remote::client::Client;
 use crate::server::signals::Signals;
-use crate::status::views::{Find, FindPlan};
+use crate::status::views::{Find, FindPlan, Plain};
 use crate::time::clock;
 use crate::tools::complain::complain;
 
@@ -57,25 +58,39 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
         let plan = client.send_for::<FindPlan>(Method::POST, "/api/find", body);
         return tell_plan(wanted, &plan.await.map_err(started)?);
     }
-    let report = wanted.report.as_deref().map(|path| {
-        let opened = File::create(path);
-        opened.map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
-    });
     // Opened first: a path that cannot be written must not cost an experiment.
-    let report = report.transpose()?;
+    let report = wanted.report.as_deref().map(ReportFile::open).transpose()?;
     let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
+    let followed = follow(wanted, &client, &mut signals, &mut now).await;
+    if let Some(report) = report {
+        let is_over = !is_running(&now);
+        if let (Err(error), false) = (&followed, is_over) {
+            now.lines
+                .push(Plain::new(&format!("# incomplete: {error}")));
+        }
+        // Nothing is known before the first step, so an earlier report is worth more.
+        if is_over || !now.steps.is_empty() {
+            report.write(&report::html(&now))?;
+        }
+    }
+    followed
+}
+
+/// Renews the experiment and prints its steps until it has ended. Leaves in `now` what is known last.
+async fn follow(
+    wanted: &FindArguments,
+    client: &Client,
+    signals: &mut Signals,
+    now: &mut Find,
+) -> io::Result<bool> {
     let renewal = json!({ "id": now.id }).to_string();
     let mut told = 0;
     let mut alive = clock::now();
     loop {
-        told = tell_steps(wanted, &now, told)?;
-        if now.state.as_str() != "running" {
-            let is_found = tell_end(wanted, &now)?;
-            if let Some(mut report) = report {
-                report.write_all(report::html(&now).as_bytes())?;
-            }
-            return Ok(is_found);
+        told = tell_steps(wanted, now, told)?;
+        if !is_running(now) {
+            return tell_end(wanted, now);
         }
         let is_stopped = tokio::select! {
             _ = signals.next() => true,
@@ -89,7 +104,7 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
         let path = wanted.path();
         let renewed = client.send_for(Method::PUT, &path, Some(renewal.clone()));
         match renewed.await {
-            Ok(renewed) => (now, alive) = (renewed, clock::now()),
+            Ok(renewed) => (*now, alive) = (renewed, clock::now()),
             Err(error) if is_lost(alive) || is_stopped => {
                 return Err(io::Error::other(format!(
                     "the gateway does not renew the experiment: {error}; it has ended there by itself, and the file counts again"
@@ -98,6 +113,10 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
             Err(_) => {}
         }
     }
+}
+
+fn is_running(now: &Find) -> bool {
+    now.state.as_str() == "running"
 }
 
 fn is_lost(alive: Moment) -> bool {
