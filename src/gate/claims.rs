@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::alarms::Alarms;
 use super::grid_link::GridLink;
+use super::store_key::new_gateway;
 use super::{OriginGate, State};
 use crate::config;
 use crate::limit::{self, Claims, Demand, GridAnswer, Moment, Rate, Sharing, SlotCounts};
@@ -24,6 +25,9 @@ use crate::zone::{StoreHealth, StoreRefusal};
 #[derive(Debug)]
 pub(super) struct SharedGrid {
     claims: Claims,
+    /// What tells the gate from those at other gateways, also after the settings of the store
+    /// have changed.
+    gateway: u64,
     store: Arc<StoreHealth>,
     /// The rate in this gateway's file, and since when.
     rate: Rate,
@@ -158,8 +162,11 @@ impl OriginGate {
             return None;
         }
         let wake = Arc::new(Notify::new());
+        let known = state.grid.as_ref().map(|grid| grid.gateway);
+        let gateway = known.unwrap_or_else(|| new_gateway(&origin.name));
         let before = state.grid.replace(SharedGrid {
             claims: Claims::new(origin.gateways),
+            gateway,
             store: Arc::clone(store),
             rate,
             since,
@@ -174,6 +181,7 @@ impl OriginGate {
         }
         Some(Claiming {
             gate: Arc::downgrade(self),
+            gateway,
             store: Arc::clone(store),
             origin: origin.name.clone(),
             wake,
@@ -276,6 +284,7 @@ impl OriginGate {
 /// The task that claims slots for a gate, before it runs.
 pub(crate) struct Claiming {
     gate: Weak<OriginGate>,
+    gateway: u64,
     store: Arc<StoreHealth>,
     origin: String,
     /// Tells the task to look again.
@@ -285,7 +294,7 @@ pub(crate) struct Claiming {
 impl Claiming {
     /// Runs on the thread of one worker.
     pub(crate) async fn run(self) {
-        let link = GridLink::new(&self.store, &self.origin);
+        let link = GridLink::new(&self.store, &self.origin, self.gateway);
         claim_slots(self.gate, link, self.wake, &self.origin).await;
     }
 }

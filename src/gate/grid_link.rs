@@ -2,7 +2,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::store_key::{StoreKey, new_gateway};
+use super::store_key::StoreKey;
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::observe::metrics::ClaimMetrics;
 use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
@@ -27,12 +27,12 @@ pub(super) struct GridLink {
 
 impl GridLink {
     /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
+    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, gateway: u64) -> Self {
         let key = StoreKey::new(store_health, origin, format!("gate:{origin}.{GRID_FORM}"));
         Self {
             clock: key.link.clock(),
             key,
-            gateway: new_gateway(origin).to_le_bytes(),
+            gateway: gateway.to_le_bytes(),
             lead: Duration::ZERO,
             claims: ClaimMetrics::of(origin),
         }

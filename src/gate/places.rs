@@ -5,6 +5,7 @@
 
 mod borrowing;
 mod link;
+mod outage_log;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::Notify;
 
 use super::alarms::Alarms;
+use super::store_key::new_gateway;
 use super::{KeyAtGate, OriginGate, State};
 use crate::config;
 use crate::limit::{
@@ -23,6 +25,7 @@ use crate::limit::{
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 use borrowing::PlaceBorrowing;
+use outage_log::tell_out;
 
 /// What the end of a lease is while there is none.
 pub(super) const NO_LEASE: u64 = u64::MAX;
@@ -31,6 +34,9 @@ pub(super) const NO_LEASE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct SharedPlaces {
     borrower: Borrower,
+    /// What tells the gate from those at other gateways, also after the settings of the store
+    /// have changed.
+    gateway: u64,
     store: Arc<StoreHealth>,
     terms: PoolTerms,
     /// Why the pool cannot be asked; `None` while it can.
@@ -128,6 +134,14 @@ impl SharedPlaces {
         }
     }
 
+    /// Another task calls from now on, through a link with other settings. The one before ends.
+    fn reach_by(&mut self, store: &Arc<StoreHealth>, wake: Arc<Notify>) {
+        self.borrower.reconnect();
+        self.wake.notify_one();
+        (self.store, self.wake) = (Arc::clone(store), wake);
+        (self.looks, self.is_calling) = (None, false);
+    }
+
     fn lease_end(&self) -> u64 {
         match self.borrower.borrowing() {
             Borrowing::Alone(_) => NO_LEASE,
@@ -221,9 +235,7 @@ impl OriginGate {
             }
             return None;
         };
-        if let Some(places) = &mut state.places
-            && Arc::ptr_eq(&places.store, store)
-        {
+        if let Some(places) = &mut state.places {
             let since = if places.terms.most.0 == terms.most.0 {
                 places.terms.most.1
             } else {
@@ -236,26 +248,35 @@ impl OriginGate {
             let (orphan, without) = (terms.orphan, terms.without);
             (places.borrower).set(terms.most.0, orphan, without, terms.gateways);
             places.wake.notify_one();
-            return None;
+            if Arc::ptr_eq(&places.store, store) {
+                return None;
+            }
         }
         let wake = Arc::new(Notify::new());
-        let before = state.places.replace(Box::new(SharedPlaces {
-            borrower: terms.borrower(),
-            store: Arc::clone(store),
-            terms,
-            why_out: None,
-            wake: Arc::clone(&wake),
-            looks: None,
-            is_calling: false,
-        }));
+        let gateway = if let Some(places) = &mut state.places {
+            // It goes on as the same gateway: what another one had is withheld.
+            places.reach_by(store, Arc::clone(&wake));
+            places.gateway
+        } else {
+            let gateway = new_gateway(&origin.name);
+            state.places = Some(Box::new(SharedPlaces {
+                borrower: terms.borrower(),
+                gateway,
+                store: Arc::clone(store),
+                terms,
+                why_out: None,
+                wake: Arc::clone(&wake),
+                looks: None,
+                is_calling: false,
+            }));
+            self.lease_end.store(0, Ordering::Relaxed);
+            gateway
+        };
         state.follow_places(now);
-        self.lease_end.store(0, Ordering::Relaxed);
         drop(state);
-        if let Some(before) = before {
-            before.wake.notify_one();
-        }
         Some(PlaceBorrowing {
             gate: Arc::downgrade(self),
+            gateway,
             store: Arc::clone(store),
             origin: origin.name.clone(),
             wake,
@@ -360,30 +381,15 @@ impl OriginGate {
         is_out
     }
 
+    /// What is at the origin if the gate does not share its places any more; `None` if it does.
+    pub(super) fn left_in_use(&self) -> Option<usize> {
+        let state = self.lock();
+        (state.places.is_none()).then(|| state.gate.in_flight())
+    }
+
     pub(super) fn borrows_by(&self, wake: &Arc<Notify>) -> bool {
         let state = self.lock();
         let places = state.places.as_ref();
         places.is_some_and(|places| Arc::ptr_eq(&places.wake, wake))
-    }
-}
-
-fn tell_out(origin: &str, borrowing: Borrowing, most: usize, why: &StoreRefusal) {
-    let StoreRefusal { reason, remedy, .. } = why;
-    let what = if why.is_answer {
-        "the store refuses the calls of the origin's pool of places"
-    } else {
-        "the store does not answer"
-    };
-    match borrowing {
-        Borrowing::Alone(part) => tracing::warn!(
-            origin,
-            error = reason,
-            "{what}, and the lease of the places has ended: this gateway goes on alone with {part} of {most} places; {remedy}"
-        ),
-        Borrowing::Pool => tracing::warn!(
-            origin,
-            error = reason,
-            "{what}, and the lease of the places has ended: this gateway starts no requests; {remedy}"
-        ),
     }
 }

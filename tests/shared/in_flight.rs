@@ -18,7 +18,7 @@ use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, MS, best_of_three, eventually, fetch, half_alone, now};
 
 /// So many requests of a key run at once, and many wait for places alone.
-fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
+pub(super) fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
     let limit = format!(", nodelay = true{limit}");
     file(&app.origin, url, "100000r/s", more, &limit)
 }

@@ -16,6 +16,7 @@ mod places;
 mod plans;
 mod refused;
 mod relay;
+mod reloads;
 mod retune;
 mod room;
 mod stream;

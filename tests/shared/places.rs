@@ -73,7 +73,7 @@ impl Counting {
         Self { origin, counts }
     }
 
-    fn file(&self, redis: &Redis, gate: &str) -> String {
+    pub(super) fn file(&self, redis: &Redis, gate: &str) -> String {
         file(self.origin.address, &redis.url(), gate)
     }
 
@@ -136,7 +136,7 @@ pub(super) fn busy<T>(
 }
 
 /// A count of `places` in `/api/origins`; `None` if there is none.
-fn told(gateway: &Gateway, count: &str) -> Option<u64> {
+pub(super) fn told(gateway: &Gateway, count: &str) -> Option<u64> {
     let answer = gateway.admin("/api/origins")?;
     let origins: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
     origins["origins"][0]["places"][count].as_u64()

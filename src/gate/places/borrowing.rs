@@ -15,6 +15,8 @@ use crate::zone::{StoreHealth, StoreRefusal};
 /// The task that borrows places for a gate, before it runs.
 pub(crate) struct PlaceBorrowing {
     pub(in crate::gate) gate: Weak<OriginGate>,
+    /// What tells the gate from those at other gateways.
+    pub(in crate::gate) gateway: u64,
     pub(in crate::gate) store: Arc<StoreHealth>,
     pub(in crate::gate) origin: String,
     /// Tells the task to look again.
@@ -24,16 +26,18 @@ pub(crate) struct PlaceBorrowing {
 impl PlaceBorrowing {
     /// Runs on the thread of one worker.
     pub(crate) async fn run(self) {
-        let mut link = PlacesLink::new(&self.store, &self.origin);
+        let mut link = PlacesLink::new(&self.store, &self.origin, self.gateway);
         let mut last = None;
         self.borrow_places(&mut link, &mut last).await;
-        // Nothing is at the origin by this gate any more, or it does not share its places now.
-        if let Some((call, terms)) = last
-            && self.gate.upgrade().is_none()
-        {
+        // Without a gate nothing is at the origin any more. If another task borrows for it, all is
+        // kept.
+        let gate = self.gate.upgrade();
+        let in_use = gate.map_or(Some(0), |gate| gate.left_in_use());
+        if let (Some((call, terms)), Some(in_use)) = (last, in_use) {
             let all = PoolCall {
                 number: call.number + 1,
                 members: call.members,
+                in_use,
                 leaves: true,
                 weight: 1,
                 ..PoolCall::default()

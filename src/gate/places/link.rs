@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::store_key::{StoreKey, new_gateway};
+use super::super::store_key::StoreKey;
 use super::PoolTerms;
 use crate::limit::{PoolCall, PoolReply};
 use crate::observe::metrics::ClaimMetrics;
@@ -20,11 +20,11 @@ pub(super) struct PlacesLink {
 
 impl PlacesLink {
     /// The way of the gate of this origin, from this thread. Does not connect.
-    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
+    pub(super) fn new(store_health: &Arc<StoreHealth>, origin: &str, gateway: u64) -> Self {
         let name = format!("places:{origin}.{PLACES_FORM}");
         Self {
             key: StoreKey::new(store_health, origin, name),
-            gateway: new_gateway(origin).to_le_bytes(),
+            gateway: gateway.to_le_bytes(),
             calls: ClaimMetrics::of(origin),
         }
     }

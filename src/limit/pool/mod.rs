@@ -12,6 +12,7 @@ mod said;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod without;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use super::Moment;
 pub use said::{KnownMembers, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
 use turn::{RoundTrip, Turn};
+pub use without::{Borrowing, WithoutPool};
 
 /// How long a lease lasts in the pool.
 #[cfg(test)]
@@ -43,29 +45,6 @@ const RETRY: Duration = Duration::from_millis(50);
 const PEAK: Duration = Duration::from_secs(1);
 /// The part that a gateway takes alone if nobody has told how many there are: a tenth.
 const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
-
-/// What a gateway does when its lease has ended and the pool cannot be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WithoutPool {
-    /// It takes an equal part of the places, at least one.
-    Local,
-    /// It starts nothing.
-    Closed,
-}
-
-impl WithoutPool {
-    /// All values with their names in the file.
-    pub const NAMED: [(&'static str, Self); 2] = [("local", Self::Local), ("closed", Self::Closed)];
-}
-
-/// How a gateway gets its places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Borrowing {
-    /// From the pool.
-    Pool,
-    /// It takes so many without asking.
-    Alone(usize),
-}
 
 /// What the pool last said of those who want its places.
 #[derive(Clone, Copy, Debug, Default)]
@@ -392,6 +371,14 @@ impl Borrower {
             // It tells the pool at short intervals, and is lent something as soon as it can be.
             self.demand.is_scarce = true;
         }
+    }
+
+    /// From now on the pool is reached another way, and a call that is under way is not answered.
+    ///
+    /// The lease goes on: the next call says what is held, and has the next number.
+    pub fn reconnect(&mut self) {
+        self.under_way = None;
+        (self.has_failed, self.last) = (true, Moment::default());
     }
 
     /// The call that is under way was not answered. What it would have been lent, it does not hold.

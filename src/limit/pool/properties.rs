@@ -21,6 +21,8 @@ enum Step {
     Lost,
     /// The call does not arrive.
     Failed,
+    /// The pool is reached another way: whether it had the call, nobody knows.
+    Reconnects { has_call: bool },
     /// Milliseconds pass for all.
     Passes(u64),
 }
@@ -33,6 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Answered),
         1 => Just(Step::Lost),
         1 => Just(Step::Failed),
+        1 => any::<bool>().prop_map(|has_call| Step::Reconnects { has_call }),
         2 => (0..60_u64).prop_map(Step::Passes),
         1 => (0..3000_u64).prop_map(Step::Passes),
     ]
@@ -154,6 +157,13 @@ proptest! {
                 }
                 Step::Failed if gateways[nth].call.take().is_some() => {
                     gateways[nth].borrower.failed();
+                }
+                Step::Reconnects { has_call } => {
+                    if has_call && gateways[nth].call.is_some() {
+                        arrives(&mut gateways, nth);
+                    }
+                    gateways[nth].call = None;
+                    gateways[nth].borrower.reconnect();
                 }
                 Step::Passes(millis) => now = now + Duration::from_millis(millis),
                 _ => {}

@@ -8,7 +8,7 @@ use actix::{AsyncContext, Context, Handler, WeakAddr};
 
 use super::super::answer::{Charge, RETRY_SOON};
 use super::super::stats::PlacesElsewhere;
-use super::super::store_link::PlacesAnswer;
+use super::super::store_link::{PlacesAnswer, StoreLink};
 use super::KeyActor;
 use super::places::{DueWaiter, most};
 use super::queue::KeyQueue;
@@ -272,7 +272,7 @@ impl KeyActor {
         let Some(shared) = &mut self.shared_places else {
             return;
         };
-        let (number, kept) = (zone.next_places_call(), zone.places_kept());
+        let (number, kept) = (StoreLink::next_places_call(), zone.places_kept());
         let call = shared.places.call(needs, number, kept, real);
         if let Some(call) = call {
             (shared.called, shared.turns) = (number, shared.turns + 1);

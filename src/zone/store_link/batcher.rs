@@ -103,10 +103,6 @@ impl Batcher {
         self.gather();
     }
 
-    pub(super) fn places(&self) -> &PlacesCalls {
-        &self.places
-    }
-
     /// Gives a charge back.
     ///
     /// A charge that cannot be given back is lost: its key is paced too slowly once, never too

@@ -32,20 +32,22 @@ pub(super) struct PlacesAsk {
 /// The calls of a worker for the places of keys.
 pub(super) struct PlacesCalls {
     waiting: RefCell<Vec<PlacesAsk>>,
-    /// What tells this worker from those of all gateways.
-    gateway: [u8; 8],
-    /// The number of the last call.
-    number: Cell<u64>,
     under_way: Cell<usize>,
+}
+
+thread_local! {
+    // Of the worker, not of its link: a reload may replace the link, and what the worker has would
+    // be withheld as that of a gateway that vanished.
+    /// What tells this worker from those of all gateways.
+    static WORKER: [u8; 8] = RandomState::new().hash_one(std::process::id()).to_le_bytes();
+    /// The number of its last call.
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
 impl PlacesCalls {
     pub(super) fn new() -> Self {
-        let random = RandomState::new().hash_one(std::process::id());
         Self {
             waiting: RefCell::default(),
-            gateway: random.to_le_bytes(),
-            number: Cell::default(),
             under_way: Cell::default(),
         }
     }
@@ -58,11 +60,6 @@ impl PlacesCalls {
     /// Whether any wait for their batch, or for a reply.
     pub(super) fn are_waiting(&self) -> bool {
         self.under_way.get() > 0 || !self.waiting.borrow().is_empty()
-    }
-
-    fn next_number(&self) -> u64 {
-        self.number.set(self.number.get() + 1);
-        self.number.get()
     }
 
     /// Sends calls. Returns the replies.
@@ -78,7 +75,7 @@ impl PlacesCalls {
         let calls = asks.iter().map(|ask| (&ask.name[..], kept(ask), ask.call));
         let calls: Vec<_> = calls.collect();
         let calls = InFlightCalls {
-            gateway: self.gateway,
+            gateway: WORKER.with(|id| *id),
             calls: &calls,
             at: None,
         };
@@ -120,8 +117,9 @@ impl StoreLink {
     }
 
     /// The number of the next call for places.
-    pub(in crate::zone) fn next_places_call(&self) -> u64 {
-        self.batcher.places().next_number()
+    pub(in crate::zone) fn next_places_call() -> u64 {
+        NUMBER.set(NUMBER.get() + 1);
+        NUMBER.get()
     }
 
     /// For how long the store counts places that are not confirmed.
