@@ -8,6 +8,8 @@ pub struct FileState {
     pub loaded_at: Moment,
     /// How often a changed file has come into force.
     pub reloads: u64,
+    /// How many of them changed a setting.
+    pub changes: u64,
     /// The problems of the current file; the settings in force are then the previous ones.
     pub broken: Option<Broken>,
 }
@@ -28,15 +30,17 @@ impl FileState {
         Self {
             loaded_at: now,
             reloads: 0,
+            changes: 0,
             broken: None,
         }
     }
 
-    /// Records that the changed file is in force.
-    pub fn reloaded(&mut self, now: Moment) {
+    /// Records that the file that was read anew is in force, and whether a setting changed.
+    pub fn reloaded(&mut self, is_change: bool, now: Moment) {
         *self = Self {
             loaded_at: now,
             reloads: self.reloads + 1,
+            changes: self.changes + u64::from(is_change),
             broken: None,
         };
     }

@@ -168,7 +168,7 @@ impl Client {
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {
-                "; start drip top with DRIP_ADMIN_TOKEN set to its token"
+                "; set DRIP_ADMIN_TOKEN to its token, and start again"
             }
             (StatusCode::UNAUTHORIZED, true) => {
                 "; DRIP_ADMIN_TOKEN has another token than the gateway"

@@ -181,7 +181,8 @@ impl Reloader {
         }
         let old = self.gateway();
         let mut what = config::changes(old.settings(), &settings, &self.started_with);
-        if what.is_empty() {
+        let is_change = !what.is_empty();
+        if !is_change {
             what.push("no setting changed".to_owned());
         }
         self.switch_to(old.reload(settings, &self.workers, access));
@@ -189,7 +190,8 @@ impl Reloader {
         let now = clock::now();
         // First: who sees that there was a reload finds what it changed.
         self.history.add(now, by, what.clone());
-        self.state.send_modify(|state| state.reloaded(now));
+        self.state
+            .send_modify(|state| state.reloaded(is_change, now));
         warn(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),

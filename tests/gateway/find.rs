@@ -263,9 +263,27 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
     let (status, _) = delete(&gateway, "/api/origins/app/override");
     assert_eq!(status, 200);
     eventually("it has ended", || {
-        reason() == "ended: somebody else overrides this origin"
+        reason() == "ended: its override was undone or has expired"
     });
+    let log = gateway.log();
+    assert!(
+        log.contains("experiment ended: its override was undone"),
+        "{log}"
+    );
+
     begin();
+    let (status, told) = delete(&gateway, "/api/find/app");
+    assert_eq!((status, &told["state"]), (200, &json!("ended")), "{told}");
+    assert_eq!(rate(&gateway), "40r/s");
+    let none = send(&gateway, "GET", "/api/find/none", "");
+    assert!(none.status == 404 && none.text().contains("there is no origin"));
+
+    begin();
+    let (status, told) = post(&gateway, "/api/reload", "");
+    assert_eq!(status, 200, "{told}");
+    thread::sleep(SECOND);
+    assert_eq!(experiment(&gateway)["state"], "running");
+    assert_eq!(rate(&gateway), "50r/s");
     let file = FILE.replace("40r/s", "41r/s");
     gateway.site.write(&one_origin(origin.address, "", &file));
     eventually("it has ended", || {
@@ -312,11 +330,13 @@ fn no_override_of_somebody_else_is_replaced_and_none_takes_its_name() {
 }
 
 #[test]
-fn without_demand_it_says_that_nobody_asked_for_more() {
+fn without_demand_it_says_that_nothing_is_known() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
     let (is_found, text) = ended(command(&gateway, &["--min-step", "2s", "--wait", "3s"]));
-    assert!(text.contains("nobody asked for more"), "{is_found}: {text}");
+    let says = "# nothing is known: nobody asked for enough at 50r/s";
+    assert!(!is_found && text.contains(says), "{is_found}: {text}");
+    assert_eq!(experiment(&gateway)["outcomes"][0]["outcome"], "unknown");
     assert_eq!(rate(&gateway), "40r/s");
 }
 

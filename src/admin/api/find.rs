@@ -19,7 +19,7 @@ use crate::config::{ChangedBy, Route};
 use crate::gate::GateOverride;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::limit::find::{AbortReason, FindPlan, FindSettings, Only, Target, plan};
+use crate::limit::find::{FindPlan, FindSettings, Only, Target, plan};
 use crate::origin::Origin;
 use crate::status::gates::place;
 use crate::status::views::{self, Finds, Plain};
@@ -122,17 +122,20 @@ pub(super) async fn stop(request: HttpRequest, admin: Data<Admin>, origin: Path<
         to: "the file",
         until: None,
     });
-    it.stop(AbortReason::Stopped);
+    find::stop(&mut it);
     Ok(reply::ok(&text::view(&it, clock::now())))
 }
 
 fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
-    admin.experiments.of(origin).ok_or_else(|| {
-        let message = format!(
-            "origin {origin:?} has had no experiment; POST /api/find starts one, and GET /api/find lists them"
-        );
-        Refusal::new(StatusCode::NOT_FOUND, message)
-    })
+    if let Some(running) = admin.experiments.of(origin) {
+        return Ok(running);
+    }
+    let gateway = admin.serving()?;
+    gates::origin(&gateway, origin)?;
+    let message = format!(
+        "origin {origin:?} has had no experiment; POST /api/find starts one, and GET /api/find lists them"
+    );
+    Err(Refusal::new(StatusCode::NOT_FOUND, message))
 }
 
 /// Refuses an experiment that the origin cannot have.

@@ -103,6 +103,13 @@ pub(super) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
 ) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
+    let origin = origin(gateway, name)?;
+    let gate = origin.gate().ok_or_else(|| refusal(name, Unfit::NoGate))?;
+    Ok((origin, gate))
+}
+
+/// The origin of this name.
+pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
     let mut origins = gateway.origins().iter();
     let Some(origin) = origins.clone().find(|it| it.settings().name == name) else {
         let names: Vec<_> = origins.by_ref().map(|it| &*it.settings().name).collect();
@@ -110,8 +117,7 @@ pub(super) fn find<'g>(
         let message = format!("there is no origin {name:?}; the origins are: {names}");
         return Err(Refusal::new(StatusCode::NOT_FOUND, message));
     };
-    let gate = origin.gate().ok_or_else(|| refusal(name, Unfit::NoGate))?;
-    Ok((origin, gate))
+    Ok(origin)
 }
 
 /// Why an origin cannot have an override, and what helps.

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use super::Admin;
 use crate::config::ChangedBy;
 use crate::gate::OriginGate;
-use crate::limit::find::StepRecord;
+use crate::limit::find::{AbortReason, StepRecord};
 use crate::origin::Origin;
 use crate::status::find::line;
 use crate::status::gates::place;
@@ -92,6 +92,13 @@ pub(super) fn start(
     }
     actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
     Some(running)
+}
+
+/// Ends an experiment at once: the file counts again.
+pub(super) fn stop(it: &mut Running) {
+    if let Some(step) = it.end(AbortReason::Stopped, clock::now()) {
+        log(&it.origin, &step);
+    }
 }
 
 /// Drives an experiment to its end.

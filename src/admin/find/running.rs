@@ -97,7 +97,7 @@ impl Running {
     }
 
     /// Ends at the next moment.
-    pub(in crate::admin) fn stop(&mut self, reason: AbortReason) {
+    fn stop(&mut self, reason: AbortReason) {
         self.stops.get_or_insert(reason);
     }
 
@@ -125,6 +125,10 @@ impl Running {
 
     /// Goes on to `now`. Returns the step that ended, if one did.
     pub(super) fn tick(&mut self, admin: &Admin, now: Moment) -> Option<StepRecord> {
+        if self.experiment.is_over() {
+            // Stopped. Another one may hold the override by now.
+            return None;
+        }
         let gateway = admin.gateway();
         let mut origins = gateway.iter().flat_map(|it| it.origins());
         let origin = origins.find(|it| it.settings().name == self.origin);
@@ -136,8 +140,10 @@ impl Running {
         for (sent, event) in events.into_iter().flatten() {
             self.experiment.record(sent, event);
         }
-        let is_ours = self.gate.overridden().is_some_and(|it| is_ours(&it));
-        if !is_ours {
+        let overridden = self.gate.overridden();
+        if overridden.is_none() {
+            self.stop(AbortReason::Undone);
+        } else if !overridden.is_some_and(|it| is_ours(&it)) {
             self.stop(AbortReason::Overridden);
         } else if now.since(self.renewed) >= OWNED_FOR {
             self.stop(AbortReason::OwnerLost);
@@ -159,7 +165,8 @@ impl Running {
         step
     }
 
-    fn end(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
+    /// Ends it now. Returns the step that was under way.
+    pub(super) fn end(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
         let step = self.experiment.abort(reason, now);
         self.restore();
         step
@@ -212,7 +219,7 @@ fn observed(
         },
         wait: seen.wait,
         in_flight: to_u32(seen.most_in_flight),
-        file: admin.file_state.borrow().reloads,
+        file: admin.file_state.borrow().changes,
         servers: servers(origin, now),
         is_backed_off: seen.is_backed_off,
         figures: [None; MAX_FIGURES],

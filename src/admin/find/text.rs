@@ -124,6 +124,11 @@ fn outcome(it: &Outcome) -> FindOutcome {
             reason: Some(Plain::new(&held_back(*level, *by))),
             ..FindOutcome::default()
         },
+        Outcome::Unknown(level) => FindOutcome {
+            outcome: "unknown".into(),
+            level: Some(shown(*level)),
+            ..FindOutcome::default()
+        },
         Outcome::Aborted(reason, level) => FindOutcome {
             outcome: "aborted".into(),
             level: level.map(shown),
@@ -152,10 +157,16 @@ fn of_verdict(it: StepVerdict) -> &'static str {
     }
 }
 
-/// How an experiment ended, in a few words.
+/// How an experiment ended, in a few words after `ended: `.
 pub(super) fn ending(report: &FindReport, objective: &Objective) -> String {
     let sentences = report.outcomes.iter();
-    let sentences: Vec<_> = sentences.map(|it| conclusion(it, objective)).collect();
+    let sentences: Vec<_> = sentences
+        .map(|it| {
+            let sentence = conclusion(it, objective);
+            let short = sentence.strip_prefix("ended: ").map(str::to_owned);
+            short.unwrap_or(sentence)
+        })
+        .collect();
     sentences.join("; ")
 }
 

@@ -236,8 +236,7 @@ impl Experiment {
                 self.begin_next_target(now);
             }
             Next::AtLeast => {
-                let level = self.good().unwrap_or_else(|| self.what_came(now));
-                self.end_target(Outcome::AtLeast(level));
+                self.end_target(self.without_demand(now));
                 self.begin_next_target(now);
             }
             Next::Abort(reason) => {
@@ -278,6 +277,14 @@ impl Experiment {
 
     fn good(&self) -> Option<Level> {
         self.search.good().map(|number| self.scale.level(number))
+    }
+
+    fn without_demand(&self, now: Moment) -> Outcome {
+        match self.good() {
+            Some(level) => Outcome::AtLeast(level),
+            None if self.trial.holds_so_far(now) => Outcome::AtLeast(self.what_came(now)),
+            None => Outcome::Unknown(self.scale.level(self.search.level)),
+        }
     }
 
     /// What was asked for at the first level, where nobody asked for more.
@@ -331,6 +338,9 @@ impl Experiment {
             level: self.scale.level(self.search.level),
             purpose: self.search.purpose,
             verdict,
+            broken: (verdict == StepVerdict::Broke)
+                .then(|| self.trial.broken(&self.settings.objective, now))
+                .flatten(),
             figures: self.trial.figures(&self.settings.objective, now),
             watched: self.trial.readings(),
             waited: self.trial.measurements().waited(),

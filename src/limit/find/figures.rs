@@ -47,6 +47,12 @@ impl Figures {
         self.all.iter().any(|it| it.broken >= MAX_BROKEN)
     }
 
+    /// One that is beyond its bound; rather one that broke the step.
+    pub fn broken(&self) -> Option<&FigureBound> {
+        let worst = self.all.iter().max_by_key(|it| it.broken);
+        worst.filter(|it| it.broken > 0).map(|it| &it.bound)
+    }
+
     /// Whether each was within its bound when it was read last.
     pub fn hold(&self) -> bool {
         self.all.iter().all(|it| it.broken == 0)

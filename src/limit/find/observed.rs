@@ -21,7 +21,7 @@ pub struct Observed {
     pub wait: Option<Duration>,
     /// Most requests at the origin at once since the tick before.
     pub in_flight: u32,
-    /// A number that is another one after each change of the file.
+    /// A number that is another one after each change of a setting in the file.
     pub file: u64,
     /// A number that is another one after a server has come, gone, or changed its health.
     pub servers: u64,

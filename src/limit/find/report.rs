@@ -99,6 +99,8 @@ pub struct StepRecord {
     pub purpose: Purpose,
     /// What came out of it.
     pub verdict: StepVerdict,
+    /// The condition or figure that broke, as written: `p95<400ms`.
+    pub broken: Option<String>,
     /// In the order of the objective's conditions.
     pub figures: Vec<Measured>,
     /// In the order of the settings.
@@ -151,6 +153,8 @@ pub enum AbortReason {
     Stopped,
     /// Too many steps: the origin changes while it is measured.
     Unsteady,
+    /// The override of the experiment was undone, or expired.
+    Undone,
     /// Somebody else overrides the origin.
     Overridden,
     /// A figure that is watched could not be read for a while.
@@ -171,6 +175,8 @@ pub enum Outcome {
         /// The other limit, if its value is known.
         by: Option<Level>,
     },
+    /// Too few requests came at the lowest level to know anything.
+    Unknown(Level),
     /// Ended early; the highest level that held before, if any.
     Aborted(AbortReason, Option<Level>),
 }

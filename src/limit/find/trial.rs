@@ -47,6 +47,8 @@ pub(super) struct Trial {
     departed_before: u64,
     /// Closed blocks that were judged last.
     judged: usize,
+    /// The number of the condition that the test called bad.
+    broken: Option<usize>,
 }
 
 impl Trial {
@@ -64,6 +66,7 @@ impl Trial {
             idle_since: None,
             departed_before: departed,
             judged: 0,
+            broken: None,
         }
     }
 
@@ -152,10 +155,12 @@ impl Trial {
             if test.is_spell(&self.blocks.samples(nth, closed, |_| true))
                 && self.length != Length::Recover
             {
+                self.broken = Some(nth);
                 return Some(StepVerdict::Broke);
             }
             let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
             if self.length != Length::Recover && test.decide(&all) == Leaning::Bad {
+                self.broken = Some(nth);
                 return Some(StepVerdict::Broke);
             }
             leanings.push(test.decide(&self.busy(nth, closed)));
@@ -199,6 +204,16 @@ impl Trial {
     fn has_enough(&self, closed: usize) -> bool {
         let mut tests = self.tests.iter().enumerate();
         tests.all(|(nth, test)| test.has_enough(&self.busy(nth, closed)))
+    }
+
+    /// Whether there are enough answers to tell by their figures that the objective holds, though nobody
+    /// may have waited at the gate.
+    pub fn holds_so_far(&self, now: Moment) -> bool {
+        let closed = self.blocks.closed(now);
+        self.tests.iter().enumerate().all(|(nth, test)| {
+            let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
+            test.has_enough(&all) && test.closeness(&all) <= 1.0
+        })
     }
 
     fn busy(&self, nth: usize, closed: usize) -> Vec<Sample> {
@@ -255,6 +270,29 @@ impl Trial {
     fn closeness_of(&self, closed: usize) -> f64 {
         let of = |(nth, test): (usize, &SequentialTest)| test.closeness(&self.busy(nth, closed));
         (0..).zip(&self.tests).map(of).fold(0.0, f64::max)
+    }
+
+    /// What broke, as written; `None` if that is not known.
+    pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
+        let is_recovering = self.length == Length::Recover;
+        let figure = self.figures.broken();
+        if let Some(figure) = figure.filter(|_| is_recovering || self.figures.are_broken()) {
+            return Some(figure.to_string());
+        }
+        let closed = self.blocks.closed(now);
+        let closeness = |nth: usize, test: &SequentialTest| {
+            if !is_recovering {
+                return test.closeness(&self.busy(nth, closed));
+            }
+            let last = self.blocks.samples(nth, closed, |_| true);
+            test.closeness(last.get(closed.saturating_sub(5)..).unwrap_or(&[]))
+        };
+        let all = self.tests.iter().enumerate();
+        let all = all.map(|(nth, test)| (nth, closeness(nth, test)));
+        let worst = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        let worst = worst.filter(|(_, closeness)| *closeness > 1.0);
+        let nth = self.broken.or(worst.map(|(nth, _)| nth))?;
+        objective.conditions().get(nth).map(ToString::to_string)
     }
 
     /// What was measured of each condition.

@@ -19,6 +19,12 @@ pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
         Outcome::HeldBack { level: it, by } => {
             format!("at least {}; {}", level(*it), held_back(*it, *by))
         }
+        Outcome::Unknown(it) => {
+            format!(
+                "nothing is known: nobody asked for enough at {}",
+                level(*it)
+            )
+        }
         Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
     }
 }
@@ -69,6 +75,7 @@ pub fn abort_reason(reason: AbortReason) -> &'static str {
             "ended: a figure that is watched could not be read for 10 s, so nobody knows whether it \
              is within its bound; the gateway's log says why"
         }
+        AbortReason::Undone => "ended: its override was undone or has expired",
         AbortReason::Overridden => "ended: somebody else overrides this origin",
     }
 }

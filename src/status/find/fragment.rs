@@ -74,7 +74,10 @@ fn range(it: &Found, measured: &str) -> String {
 fn found(outcome: &Outcome) -> Option<&Found> {
     match outcome {
         Outcome::Found(found) => Some(found),
-        Outcome::AtLeast(_) | Outcome::HeldBack { .. } | Outcome::Aborted(..) => None,
+        Outcome::AtLeast(_)
+        | Outcome::HeldBack { .. }
+        | Outcome::Unknown(_)
+        | Outcome::Aborted(..) => None,
     }
 }
 

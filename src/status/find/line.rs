@@ -66,16 +66,28 @@ fn short(number: f64) -> String {
 }
 
 fn remark(step: &StepRecord) -> String {
-    match (step.back_to, step.purpose, step.verdict) {
-        (Some(back), ..) => format!("back to {} at once", level(back)),
-        (None, Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
-        (None, Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
-        (None, _, StepVerdict::Idle) => "too few requests waited".to_owned(),
-        (None, _, StepVerdict::HeldBack) => match step.level {
+    let broken = (step.broken.as_ref()).map(|it| format!("{it} broke"));
+    match (step.purpose, step.verdict) {
+        (_, StepVerdict::Broke) => {
+            let back = step.back_to.map(back);
+            let parts: Vec<_> = broken.into_iter().chain(back).collect();
+            parts.join(", ")
+        }
+        (Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
+        (Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
+        (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
+        (_, StepVerdict::HeldBack) => match step.level {
             Level::Rate(_) => "max_in_flight held requests back".to_owned(),
             Level::Places(_) => "rate held requests back".to_owned(),
         },
         _ => String::new(),
+    }
+}
+
+fn back(to: Level) -> String {
+    match to {
+        Level::Rate(rate) => format!("back to {rate} at once"),
+        Level::Places(places) => format!("at once back to {places} places"),
     }
 }
 

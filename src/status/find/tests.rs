@@ -28,6 +28,7 @@ fn step(level: Level, verdict: StepVerdict, p95: u64, errors: f64) -> StepRecord
         level,
         purpose: Purpose::Climb,
         verdict,
+        broken: None,
         figures: figures.collect(),
         watched: Vec::new(),
         waited: Some(MS(310)),
@@ -63,7 +64,10 @@ fn a_step_is_one_line() {
     let good = step(rate("50r/s"), StepVerdict::Good, 81, 0.0);
     let mut broke = step(rate("223r/s"), StepVerdict::Broke, 1620, 0.002);
     broke.took = Duration::from_secs(3);
+    broke.broken = Some("p95<400ms".to_owned());
     broke.back_to = Some(rate("201r/s"));
+    let mut back = step(Level::Places(3), StepVerdict::Broke, 53, 0.0);
+    back.back_to = Some(Level::Places(2));
     let mut places = step(Level::Places(24), StepVerdict::Good, 190, 0.0001);
     places.purpose = Purpose::Confirm;
     places.took = Duration::from_secs(60);
@@ -75,11 +79,12 @@ fn a_step_is_one_line() {
         bound: "node_load1<8".parse().unwrap(),
         worst: Some(7.314),
     }];
-    let all = [good, broke, places, nothing, watched];
+    let all = [good, broke, back, places, nothing, watched];
     let lines: Vec<String> = all.iter().map(line).collect();
     let expected = [
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
-        " 223r/s  broke  p95 1.62 s  errors 0.2 %                     3 s  back to 201r/s at once",
+        " 223r/s  broke  p95 1.62 s  errors 0.2 %                     3 s  p95<400ms broke, back to 201r/s at once",
+        "3 at once  broke  p95  53 ms  errors 0 %                      20 s  at once back to 2 places",
         "24 at once  ok     p95 190 ms  errors < 0.1 %  waited  310 ms   60 s  confirmed",
         "52.5r/s  idle   p95    -    errors 0 %                      20 s  too few requests waited",
         "  50r/s  ok     p95  81 ms  errors 0 %     node_load1 7.31    waited  310 ms   20 s",
@@ -191,6 +196,10 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         held_back(Level::Places(5), Some(rate("20r/s"))),
         "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it, \
          or find both"
+    );
+    assert_eq!(
+        say(Outcome::Unknown(rate("100r/s"))),
+        "nothing is known: nobody asked for enough at 100r/s"
     );
     assert_eq!(
         say(Outcome::Aborted(

@@ -110,9 +110,10 @@ pub struct FindFigure {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindOutcome {
-    /// `found`, `at_least` or `aborted`.
+    /// `found`, `at_least`, `unknown` or `aborted`.
     pub outcome: Plain,
-    /// The level that was found, that the origin takes at least, or that held before the end.
+    /// The level that was found, that the origin takes at least, for which nobody asked, or that held
+    /// before the end.
     pub level: Option<Plain>,
     /// The origin's end lies between these.
     pub low: Option<Plain>,

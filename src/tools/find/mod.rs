@@ -34,7 +34,7 @@ const LOST_AFTER: Duration = Duration::from_secs(15);
 
 /// Finds what the origin can take, and prints it.
 ///
-/// Succeeds if something was found, or nobody asked for more.
+/// Succeeds if something was found, or nobody asked for more than what held.
 #[must_use]
 pub fn find(wanted: &FindArguments) -> ExitCode {
     let found = actix_rt::System::new().block_on(run(wanted));
@@ -145,11 +145,9 @@ fn tell_end(wanted: &FindArguments, now: &Find) -> io::Result<bool> {
         }
     }
     stdout.flush()?;
-    let is_aborted = |it: &str| it == "aborted";
-    Ok(!now
-        .outcomes
-        .iter()
-        .any(|it| is_aborted(it.outcome.as_str())))
+    let is_result = |it: &str| !matches!(it, "aborted" | "unknown");
+    let mut outcomes = now.outcomes.iter();
+    Ok(outcomes.all(|it| is_result(it.outcome.as_str())))
 }
 
 fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {

@@ -1,3 +1,5 @@
+mod outcomes;
+
 use super::*;
 use crate::limit::Rate;
 use crate::limit::find::{Figure, Timing, Waited};
