@@ -21,8 +21,14 @@ const MAX_VALUE: usize = 60;
 /// The headline over these gateways.
 pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
     let mut found: Vec<Finding> = fleet.gateways.iter().filter_map(silent).collect();
+    let out = without_store(named);
+    let all_reach_store = out.is_none();
+    found.extend(out);
     found.extend(fleet.places.iter().filter_map(withheld));
-    for gate in fleet.gates.iter().filter(|gate| gate.shared) {
+    // A gateway without the store takes its part whatever the others send: none of them breaks a
+    // rule.
+    let judged = fleet.gates.iter().filter(|_| all_reach_store);
+    for gate in judged.filter(|gate| gate.shared) {
         found.extend(over_part(&gate.origin, named));
     }
     found.extend(files_differ(named));
@@ -48,6 +54,35 @@ fn silent(gateway: &FleetGateway) -> Option<Finding> {
         remedy: "See whether it runs, and whether its admin port can be reached from here."
             .to_owned(),
         ..Finding::about(&gateway.name, Cause::GatewaySilent, Severity::Bad)
+    })
+}
+
+/// Gateways that cannot reach the store.
+fn without_store(named: &[Named]) -> Option<Finding> {
+    let store = |named: &Named| {
+        let store = named.reading.sample.as_ref()?.store.clone()?;
+        (!store.up).then(|| (named.name.to_string(), store))
+    };
+    let out: Vec<_> = named.iter().filter_map(store).collect();
+    let (_, first) = out.first()?;
+    let names: Vec<String> = out.iter().map(|(name, _)| name.clone()).collect();
+    let who = if out.len() == named.len() && out.len() > 1 {
+        "No gateway reaches the store".to_owned()
+    } else {
+        let verb = if out.len() == 1 { "does" } else { "do" };
+        format!("{} {verb} not reach the store", listed(&names))
+    };
+    let reason = first.reason.as_ref().map_or("no answer", Plain::as_str);
+    let meanwhile = first.meanwhile.as_ref();
+    let meanwhile = meanwhile.map_or(String::new(), |it| format!(" Meanwhile, {it}."));
+    let all = out.iter().map(|(_, store)| store.out_for.unwrap_or(0.0));
+    Some(Finding {
+        weight: all.fold(0.0, f64::max),
+        title: who,
+        evidence: format!("{} says: {reason}.{meanwhile}", names[0]),
+        remedy: "Bring Redis or the way to it back. Until then all together may send more than a shared rate."
+            .to_owned(),
+        ..Finding::new(Cause::StoreOut, Severity::Bad)
     })
 }
 

@@ -334,3 +334,29 @@ fn numbers_of_other_hosts_may_be_anything() {
     assert_eq!(fleet.zones[0].depth, u64::MAX);
     assert_eq!(fleet.keys[0].depth, u64::MAX);
 }
+
+#[test]
+fn gateways_without_the_store_are_named_and_nobody_is_blamed_for_their_parts() {
+    let picture = |out: [bool; 2]| {
+        let mut members = members(&["", "b:9090"]);
+        for seq in 1..=10 {
+            for (index, name) in ["a", "b"].into_iter().enumerate() {
+                let mut reading = reading(name, seq, seq * 90, 0.5);
+                let store = json!({"up": !out[index], "out_for": 3.0, "reason": "no answer"});
+                reading.sample.as_mut().unwrap().store = Some(read(store));
+                members.hear(index, Ok(reading), at(seq));
+            }
+        }
+        members.picture()
+    };
+    assert_eq!(causes(&picture([false, false])), ("over_part", 0));
+    for (out, title) in [
+        ([false, true], "b does not reach the store"),
+        ([true, true], "No gateway reaches the store"),
+    ] {
+        let fleet = picture(out);
+        assert_eq!(causes(&fleet), ("store_out", 0));
+        assert_eq!(fleet.headline.severity.as_str(), "bad");
+        assert_eq!(fleet.headline.title.as_str(), title);
+    }
+}
