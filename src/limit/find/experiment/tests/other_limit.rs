@@ -1,0 +1,101 @@
+//! Where the limit that is not searched holds requests back.
+
+use super::*;
+use crate::limit::find::Waited;
+
+fn waited(for_pace: u64, for_places: u64) -> Waited {
+    Waited {
+        for_pace: MS(for_pace),
+        for_places: MS(for_places),
+    }
+}
+
+#[test]
+fn a_rate_that_the_places_hold_back_is_not_found() {
+    let mut only = settings("p95<400ms");
+    only.targets = vec![rates("400r/s", "1000r/s")];
+    only.until = Some(Moment::from_nanos(1_000_000_000) + Duration::from_secs(7200));
+    let mut run = Driver::new(only);
+    run.seen.limits.places = Some(4);
+    let tick = |run: &mut Driver, left: u64| {
+        run.seen.departed += left;
+        for event in (0..left).filter_map(|_| head(80)) {
+            run.it.record(run.now, event);
+        }
+        run.now = run.now + MS(100);
+        run.steps.extend(run.it.tick(&run.seen, run.now));
+    };
+    // A few seconds of the pace beside do not make it the one that binds.
+    for nth in 0..900 {
+        let by_places = nth % 200 >= 20;
+        run.seen.waited = if by_places {
+            waited(40, 60)
+        } else {
+            waited(60, 40)
+        };
+        tick(&mut run, if nth % 2 == 0 { 7 } else { 8 });
+    }
+    let [
+        Outcome::HeldBack {
+            level: Level::Rate(rate),
+            by,
+        },
+    ] = run.outcomes()[..]
+    else {
+        panic!("{:?} {:?}", run.outcomes(), run.steps);
+    };
+    assert!((rate.per_second() - 75.0).abs() < 0.5, "{rate}");
+    assert_eq!(by, Some(Level::Places(4)));
+    assert_eq!(run.steps[0].verdict, StepVerdict::HeldBack);
+    assert_eq!(run.steps.len(), 1);
+}
+
+#[test]
+fn a_level_that_held_before_the_other_limit_did_is_at_least() {
+    let mut run = Driver::new(settings("p95<400ms"));
+    run.seen.waited = waited(50, 50);
+    run.run(45, |_| head(80));
+    assert_eq!(run.steps.len(), 2);
+    run.seen.waited = waited(0, 100);
+    run.run(70, |_| head(80));
+    let [
+        Outcome::HeldBack {
+            level: Level::Rate(rate),
+            by: None,
+        },
+    ] = run.outcomes()[..]
+    else {
+        panic!("{:?}", run.outcomes());
+    };
+    // The driver sends at the level, whatever requests wait for.
+    assert!((52.5..=55.1).contains(&rate.per_second()), "{rate}");
+}
+
+#[test]
+fn places_that_the_rate_holds_back_are_not_found() {
+    let mut only = settings("p95<400ms");
+    only.targets = vec![Target::Places { from: 8, to: 20 }];
+    let mut run = Driver::new(only);
+    run.seen.limits.rate = Some("20r/s".parse().unwrap());
+    run.seen.waited = waited(90, 10);
+    run.run(100, |_| head(80));
+    let by = Some(level("20r/s"));
+    let level = Level::Places(5);
+    assert_eq!(run.outcomes(), [Outcome::HeldBack { level, by }]);
+}
+
+#[test]
+fn the_places_of_the_file_are_lifted_while_the_rate_of_both_is_searched() {
+    let mut both = settings("p95<400ms");
+    both.targets.push(Target::Places { from: 2, to: 12 });
+    let places = |settings: &FindSettings, file| {
+        let mut seen = Observed::default();
+        seen.limits.places = file;
+        let it = Experiment::new(settings.clone(), seen, Moment::default());
+        it.levels().places
+    };
+    assert_eq!(places(&both, Some(4)), Some(12));
+    assert_eq!(places(&both, Some(30)), Some(30));
+    assert_eq!(places(&both, None), None);
+    assert_eq!(places(&settings("p95<400ms"), Some(4)), None);
+}
