@@ -1,4 +1,5 @@
 use std::cell::{Cell, RefCell};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -385,7 +386,7 @@ impl Store {
             return Vec::new();
         }
         let used = Cell::new(0);
-        let asked = self.ask(count, command, &used);
+        let asked = pin!(self.ask(count, command, &used));
         let error = match within(self.timeout, asked).await {
             Ok(Ok(replies)) if replies.len() == count => {
                 let outage =

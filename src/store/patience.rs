@@ -1,4 +1,4 @@
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::error::Elapsed;
@@ -8,8 +8,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 ///
 /// Time in which this process could not look, because it was stopped or had no CPU, does not count,
 /// up to `limit`: the answer may have arrived meanwhile, and then the store is not out.
-pub async fn within<A: Future>(limit: Duration, answer: A) -> Result<A::Output, Elapsed> {
-    let mut answer = pin!(answer);
+pub async fn within<A: Future>(
+    limit: Duration,
+    mut answer: Pin<&mut A>,
+) -> Result<A::Output, Elapsed> {
     let ends = Instant::now() + limit;
     if let Ok(answer) = timeout_at(ends, &mut answer).await {
         return Ok(answer);
@@ -20,6 +22,7 @@ pub async fn within<A: Future>(limit: Duration, answer: A) -> Result<A::Output, 
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::pin::pin;
 
     use tokio::sync::oneshot;
     use tokio::task::yield_now;
@@ -32,7 +35,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_came_while_the_process_stood_still_counts() {
         let (answered, answer) = oneshot::channel();
-        let asked = tokio::spawn(within(LIMIT, answer));
+        let asked = tokio::spawn(async move { within(LIMIT, pin!(answer)).await });
         yield_now().await;
         advance(Duration::from_secs(10)).await;
         // Another task has to take it from the connection first.
@@ -44,9 +47,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_answer_is_waited_for_once() {
         let began = Instant::now();
-        assert!(within(LIMIT, pending::<()>()).await.is_err());
+        assert!(within(LIMIT, pin!(pending::<()>())).await.is_err());
         assert!(began.elapsed() <= LIMIT + Duration::from_millis(5));
-        let asked = tokio::spawn(within(LIMIT, pending::<()>()));
+        let asked = tokio::spawn(async { within(LIMIT, pin!(pending::<()>())).await });
         yield_now().await;
         advance(Duration::from_secs(10)).await;
         let woke = Instant::now();

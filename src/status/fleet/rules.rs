@@ -65,12 +65,12 @@ fn without_store(named: &[Named]) -> Option<Finding> {
     };
     let out: Vec<_> = named.iter().filter_map(store).collect();
     let (_, first) = out.first()?;
-    let names: Vec<String> = out.iter().map(|(name, _)| name.clone()).collect();
+    let gateways: Vec<String> = out.iter().map(|(name, _)| name.clone()).collect();
     let who = if out.len() == named.len() && out.len() > 1 {
         "No gateway reaches the store".to_owned()
     } else {
         let verb = if out.len() == 1 { "does" } else { "do" };
-        format!("{} {verb} not reach the store", listed(&names))
+        format!("{} {verb} not reach the store", listed(&gateways))
     };
     let reason = first.reason.as_ref().map_or("no answer", Plain::as_str);
     let meanwhile = first.meanwhile.as_ref();
@@ -79,7 +79,7 @@ fn without_store(named: &[Named]) -> Option<Finding> {
     Some(Finding {
         weight: all.fold(0.0, f64::max),
         title: who,
-        evidence: format!("{} says: {reason}.{meanwhile}", names[0]),
+        evidence: format!("{} says: {reason}.{meanwhile}", gateways[0]),
         remedy: "Bring Redis or the way to it back. Until then all together may send more than a shared rate."
             .to_owned(),
         ..Finding::new(Cause::StoreOut, Severity::Bad)

@@ -14,7 +14,7 @@ fn settings(more: &str) -> Settings {
 /// Samples of seconds in each of which so many came, left, wait afterwards and are at the origin.
 fn samples(all: &[(u64, u64, u64)]) -> Vec<(f64, OriginSample)> {
     let mut departures = 0;
-    let samples = all.iter().enumerate();
+    let samples = (0_u32..).zip(all);
     let samples = samples.map(|(nth, (left, depth, in_flight))| {
         departures += left;
         let gate = GateSample {
@@ -31,7 +31,7 @@ fn samples(all: &[(u64, u64, u64)]) -> Vec<(f64, OriginSample)> {
             gate: Some(gate),
             ..OriginSample::default()
         };
-        (nth as f64, sample)
+        (f64::from(nth), sample)
     });
     samples.collect()
 }

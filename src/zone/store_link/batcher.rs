@@ -1,6 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::iter;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,8 +181,10 @@ impl Batcher {
             .iter()
             .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
         let asked: Vec<_> = asked.collect();
-        let both = join(store.decide(&asked), self.places.carry(store, &places));
-        let (answers, trip) = self.link.run(within(left, both)).await;
+        let (answers, trip) = {
+            let both = join(store.decide(&asked), self.places.carry(store, &places));
+            self.link.run(within(left, pin!(both))).await
+        };
         let (answers, of_places) = answers.unwrap_or_else(|_| {
             store.hang_up();
             let late = |count: usize| vec![Err(Error::Late); count];
