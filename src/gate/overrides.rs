@@ -36,6 +36,27 @@ pub enum Unfit {
     SharedPlaces,
 }
 
+impl Unfit {
+    /// Checks that an origin can have another rate, or another number of places, at this gateway
+    /// alone.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot.
+    pub fn check(origin: &config::Origin, sets_rate: bool, sets_places: bool) -> Result<(), Self> {
+        if origin.gate().is_none() {
+            return Err(Self::NoGate);
+        }
+        if sets_rate && origin.shared_rate().is_some() {
+            return Err(Self::SharedRate);
+        }
+        if sets_places && origin.shared_places().is_some() {
+            return Err(Self::SharedPlaces);
+        }
+        Ok(())
+    }
+}
+
 impl GateOverride {
     /// Whether it sets the same values, whoever set it and however long it lasts.
     #[must_use]
@@ -50,16 +71,7 @@ impl GateOverride {
     ///
     /// Returns why it cannot.
     pub fn check_fits(&self, origin: &config::Origin) -> Result<(), Unfit> {
-        if origin.gate().is_none() {
-            return Err(Unfit::NoGate);
-        }
-        if self.rate.is_some() && origin.shared_rate().is_some() {
-            return Err(Unfit::SharedRate);
-        }
-        if self.max_in_flight.is_some() && origin.shared_places().is_some() {
-            return Err(Unfit::SharedPlaces);
-        }
-        Ok(())
+        Unfit::check(origin, self.rate.is_some(), self.max_in_flight.is_some())
     }
 
     /// What the gate lets through instead of `file`.

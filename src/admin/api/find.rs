@@ -1,6 +1,5 @@
 //! `/api/find`: starts, renews, shows and stops experiments that find what an origin can take.
 
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use actix_web::HttpRequest;
@@ -16,7 +15,7 @@ use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, FindStart, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::config::{ChangedBy, Route};
-use crate::gate::GateOverride;
+use crate::gate::{GateOverride, Unfit};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::limit::find::{FindPlan, FindSettings, Only, Target, plan};
@@ -52,7 +51,7 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
     let settings = body.settings(now)?;
-    check(origin, &settings, now)?;
+    check(origin, &settings)?;
     check_override(origin, gate.overridden().as_ref(), now)?;
     if let Some(only) = &settings.only {
         check_only(&gateway, origin, only)?;
@@ -139,24 +138,12 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
 }
 
 /// Refuses an experiment that the origin cannot have.
-fn check(origin: &Origin, settings: &FindSettings, now: Moment) -> Result<(), Refusal> {
-    let mut wanted = GateOverride {
-        rate: None,
-        max_in_flight: None,
-        is_paused: false,
-        since: now,
-        until: now,
-        by: "".into(),
-        owner: None,
-    };
-    for target in &settings.targets {
-        match target {
-            Target::Rate { from, .. } => wanted.rate = Some(*from),
-            Target::Places { .. } => wanted.max_in_flight = Some(NonZeroUsize::MIN),
-        }
-    }
+fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
+    let sets = |of: fn(&Target) -> bool| settings.targets.iter().any(of);
+    let sets_rate = sets(|it| matches!(it, Target::Rate { .. }));
+    let sets_places = sets(|it| matches!(it, Target::Places { .. }));
     let origin = origin.settings();
-    let fits = wanted.check_fits(origin);
+    let fits = Unfit::check(origin, sets_rate, sets_places);
     fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
 }
 

@@ -1,16 +1,14 @@
 //! `/api/origins/{origin}/what-if`: what would other numbers do at the gate of an origin?
 
-use actix_web::http::StatusCode;
-use actix_web::web::{self, Bytes, Data, Path};
+use actix_web::web::{Bytes, Data, Path};
 use serde::Deserialize;
 
 use super::body::parse;
 use super::gates::{find, places, rate, refusal};
-use super::what_if::{ONE, later};
+use super::replays;
 use crate::admin::Admin;
-use crate::admin::reply::{self, Answer, Refusal};
-use crate::gate::GateOverride;
-use crate::limit::Moment;
+use crate::admin::reply::{self, Answer};
+use crate::gate::Unfit;
 use crate::status::views::{GateWhatIf, Plain, Sample};
 use crate::status::what_if::{OtherGate, replay_gate, seconds};
 
@@ -33,27 +31,14 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
             "the body has no number to try; give rate, max_in_flight or both, such as {\"rate\": \"20r/s\"}",
         ));
     }
-    // The gate decides on what can differ for this gateway alone.
-    let tried = GateOverride {
-        rate,
-        max_in_flight: most,
-        is_paused: false,
-        since: Moment::default(),
-        until: Moment::default(),
-        by: "".into(),
-        owner: None,
-    };
     let origin = origin.settings().clone();
-    let fits = tried.check_fits(&origin);
+    let fits = Unfit::check(&origin, rate.is_some(), most.is_some());
     fits.map_err(|unfit| refusal(&origin.name, unfit))?;
-    let Ok(permit) = ONE.try_acquire() else {
-        return Ok(later(
-            "another replay is running; try again when it has ended",
-        ));
+    let Some(permit) = replays::begin() else {
+        return Ok(replays::busy());
     };
     let samples = admin.recent.live.kept();
-    let replayed = web::block(move || {
-        let _one = permit;
+    let replay = move || {
         let name = Plain::new(&origin.name);
         let samples = samples.iter();
         let samples = samples.filter_map(|json| serde_json::from_slice::<Sample>(json).ok());
@@ -72,15 +57,7 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
             since: of_origin.first().map_or(0.0, |(at, _)| *at),
             ..view
         })
-    });
-    match replayed.await {
-        Ok(Some(view)) => Ok(reply::ok(&view)),
-        Ok(None) => Ok(later(
-            "the gateway has watched this gate for less than two seconds; try again in a moment",
-        )),
-        Err(error) => Err(Refusal::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("the replay failed: {error}; this is an error of drip"),
-        )),
-    }
+    };
+    let none = "the gateway has watched this gate for less than two seconds; try again in a moment";
+    replays::answer(permit, replay, none).await
 }

@@ -13,6 +13,7 @@ pub(super) mod maintenance;
 pub(super) mod now;
 pub(super) mod origins;
 mod overrides;
+mod replays;
 pub(super) mod rooms;
 mod routes;
 mod span;
