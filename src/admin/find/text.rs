@@ -6,7 +6,7 @@ use crate::limit::find::{
     Criterion, Figure, FigureReading, FindReport, Level, Measured, Objective, Outcome, Purpose,
     StepRecord, StepVerdict,
 };
-use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, line};
+use crate::status::find::{self, Facts, abort_reason, conclusion, fragment, held_back, line};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, FindFigure, FindLevel, FindOutcome, FindStep, Plain};
 
@@ -132,7 +132,7 @@ fn outcome(it: &Outcome) -> FindOutcome {
         Outcome::Aborted(reason, level) => FindOutcome {
             outcome: "aborted".into(),
             level: level.map(shown),
-            reason: Some(abort_reason(*reason).into()),
+            reason: Some(Plain::new(&format!("ended: {}", abort_reason(*reason)))),
             ..FindOutcome::default()
         },
     }
@@ -160,13 +160,7 @@ fn of_verdict(it: StepVerdict) -> &'static str {
 /// How an experiment ended, in a few words after `ended: `.
 pub(super) fn ending(report: &FindReport, objective: &Objective) -> String {
     let sentences = report.outcomes.iter();
-    let sentences: Vec<_> = sentences
-        .map(|it| {
-            let sentence = conclusion(it, objective);
-            let short = sentence.strip_prefix("ended: ").map(str::to_owned);
-            short.unwrap_or(sentence)
-        })
-        .collect();
+    let sentences: Vec<_> = sentences.map(|it| find::ending(it, objective)).collect();
     sentences.join("; ")
 }
 

@@ -4,6 +4,16 @@ use crate::limit::find::{AbortReason, Level, Objective, Outcome};
 /// A sentence for how the search of a target ended.
 #[must_use]
 pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
+    let ending = ending(outcome, objective);
+    match outcome {
+        Outcome::Aborted(..) => format!("ended: {ending}"),
+        _ => ending,
+    }
+}
+
+/// The same after `ended: `.
+#[must_use]
+pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
     match outcome {
         Outcome::Found(found) if found.is_upper_bound => format!(
             "{} keeps {objective}: the upper bound, so the origin may take more; raise it to find out",
@@ -46,36 +56,36 @@ pub fn held_back(searched: Level, by: Option<Level>) -> String {
     format!("{other}{value} held requests back before {searched} did: raise it, or find both")
 }
 
-/// Why an experiment ended early, and what helps.
+/// Why an experiment ended early, and what helps; after `ended: `.
 #[must_use]
 pub fn abort_reason(reason: AbortReason) -> &'static str {
     match reason {
-        AbortReason::FileChanged => "ended: the configuration file changed; start again",
+        AbortReason::FileChanged => "the configuration file changed; start again",
         AbortReason::ServersChanged => {
-            "ended: a server of the origin came, went or changed its health; start again when they \
+            "a server of the origin came, went or changed its health; start again when they \
              are steady"
         }
         AbortReason::BackedOff => {
-            "ended: back-off lowered what the origin gets; start again when it has recovered, or \
+            "back-off lowered what the origin gets; start again when it has recovered, or \
              with a stricter objective"
         }
         AbortReason::BrokenAtFirst => {
-            "ended: the objective does not hold at the lowest level; start lower, or with another \
+            "the objective does not hold at the lowest level; start lower, or with another \
              objective"
         }
         AbortReason::NotRecovered => {
-            "ended: the origin did not recover at the lowest level within a minute; look at the origin"
+            "the origin did not recover at the lowest level within a minute; look at the origin"
         }
-        AbortReason::OwnerLost => "ended: the terminal or the connection that started it is gone",
-        AbortReason::Stopped => "ended: stopped",
+        AbortReason::OwnerLost => "the terminal or the connection that started it is gone",
+        AbortReason::Stopped => "stopped",
         AbortReason::Unsteady => {
-            "ended: what was found broke again and again; the origin changes while it is measured"
+            "what was found broke again and again; the origin changes while it is measured"
         }
         AbortReason::FigureLost => {
-            "ended: a figure that is watched could not be read for 10 s, so nobody knows whether it \
+            "a figure that is watched could not be read for 10 s, so nobody knows whether it \
              is within its bound; the gateway's log says why"
         }
-        AbortReason::Undone => "ended: its override was undone or has expired",
-        AbortReason::Overridden => "ended: somebody else overrides this origin",
+        AbortReason::Undone => "its override was undone or has expired",
+        AbortReason::Overridden => "somebody else overrides this origin",
     }
 }

@@ -6,6 +6,6 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-pub use conclusion::{abort_reason, conclusion, held_back};
+pub use conclusion::{abort_reason, conclusion, ending, held_back};
 pub use fragment::{Facts, fragment};
 pub use line::line;
