@@ -39,11 +39,8 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
 /// What requests cost where that is learned, by the name of the route.
 fn costs(gateway: &Gateway) -> HashMap<String, RouteCost> {
     let mut all: HashMap<String, RouteCost> = HashMap::new();
-    let routes = gateway.settings().routes.iter().take(MAX_NAMED_ROUTES);
-    for (index, route) in routes.enumerate() {
-        let Some(costs) = gateway.learned_costs(index) else {
-            continue;
-        };
+    let routes = gateway.learned_routes();
+    for (_, route, costs) in routes.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES) {
         match all.entry(route.name()) {
             Entry::Vacant(entry) => _ = entry.insert(cost(costs)),
             // They differ in their methods.

@@ -138,6 +138,13 @@ impl Gateway {
     pub fn learned_costs(&self, route: usize) -> Option<&RouteCosts> {
         self.learned_costs.routes.get(route)?.as_ref()
     }
+
+    /// The routes whose costs are learned, each with its index.
+    pub(crate) fn learned_routes(&self) -> impl Iterator<Item = (usize, &Route, &RouteCosts)> {
+        let costs = self.learned_costs.routes.iter();
+        let routes = self.settings.routes.iter().zip(costs).enumerate();
+        routes.filter_map(|(index, (route, costs))| Some((index, route, costs.as_ref()?)))
+    }
 }
 
 impl RouteCosts {

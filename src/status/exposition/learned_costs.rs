@@ -7,9 +7,8 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::MAX_NAMED_ROUTES;
 
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
-    let routes = gateway.settings().routes.iter().enumerate();
-    let routes = routes.take(MAX_NAMED_ROUTES);
-    let learned = routes.filter_map(|(index, it)| Some((it, gateway.learned_costs(index)?)));
+    let learned = gateway.learned_routes();
+    let learned = learned.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES);
     let learned: Vec<_> = learned.collect();
     if learned.is_empty() {
         return;
@@ -24,7 +23,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
     );
     // Routes that differ in their methods have one name.
     let mut seen = HashSet::new();
-    for (route, learned) in learned {
+    for (_, route, learned) in learned {
         let name = route.name();
         for method in learned.methods() {
             if seen.insert((name.clone(), method.method)) {

@@ -22,7 +22,7 @@ pub(crate) struct SavedCost {
 impl Gateway {
     /// What was learned of the routes to the origin with this index.
     pub(crate) fn saved_costs(&self, origin: usize) -> Vec<SavedCost> {
-        let routes = self.learned_routes(origin);
+        let routes = self.learned_routes_to(origin);
         let saved = routes.flat_map(|(route, costs)| {
             let methods = METHODS.iter().zip(&costs.work.methods);
             methods.filter_map(|(method, it)| {
@@ -42,7 +42,7 @@ impl Gateway {
     ///
     /// Its first request must not have come.
     pub(crate) fn restore_costs(&self, origin: usize, saved: &[SavedCost]) {
-        for (route, costs) in self.learned_routes(origin) {
+        for (route, costs) in self.learned_routes_to(origin) {
             let (name, selector) = (route.name(), checksum(route));
             let is_of_route = |it: &&SavedCost| it.selector == selector && it.route == name;
             for it in saved.iter().filter(is_of_route) {
@@ -51,11 +51,10 @@ impl Gateway {
         }
     }
 
-    fn learned_routes(&self, origin: usize) -> impl Iterator<Item = (&Route, &RouteCosts)> {
-        let costs = self.learned_costs.routes.iter();
-        let routes = self.settings.routes.iter().zip(costs);
-        let routes = routes.filter(move |(route, _)| route.origin() == Some(origin));
-        routes.filter_map(|(route, costs)| Some((route, costs.as_ref()?)))
+    fn learned_routes_to(&self, origin: usize) -> impl Iterator<Item = (&Route, &RouteCosts)> {
+        let routes = self.learned_routes();
+        let routes = routes.filter(move |(_, route, _)| route.origin() == Some(origin));
+        routes.map(|(_, route, costs)| (route, costs))
     }
 }
 
