@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained, crowd};
 use crate::support::{Client, Gateway, Origin, fetch, one_zone};
 
 /// Chooses an action in the open dialog.
@@ -71,13 +71,7 @@ fn a_zone_is_paused_and_resumed_and_says_that_it_is_not_as_in_the_file() {
     );
     let _waiting = crowd(&gateway, "a", 2);
     gateway.wait_for_depth(2);
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     click(&browser, ".override button");
     browser.wait_for("the undo", "return says('#act-do') === 'Resume'");
     click(&browser, "#act-do");
@@ -214,13 +208,7 @@ fn a_route_is_put_into_maintenance_and_back() {
             && says('#what') === '/ is in maintenance'",
     );
     assert_eq!(fetch(gateway.address(), "/").status, 503);
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     // That of all routes is a change of its own.
     click(&browser, "#act-on-routes");
     browser.wait_for("the dialog", "return says('#act-title') === 'All routes'");
@@ -261,13 +249,7 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
     let asks = "return !document.querySelector('#login').hidden && says('#link') === 'needs a token' \
         && document.querySelector('#login').checkVisibility() && !document.querySelector('.layout').checkVisibility()";
     browser.wait_for("the form", asks);
-    for width in [390, 320, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 1280]);
     enter(&browser, "#login-token", "wrong");
     click(&browser, "#login button");
     browser.wait_for(
@@ -334,13 +316,7 @@ fn a_change_is_told_at_its_mark_and_in_a_list() {
          const tip = plot.querySelector('.tip');
          return !tip.hidden && tip.textContent.includes('10r/s → 20r/s') && tip.textContent.includes('20r/s → 30r/s')",
     );
-    for width in [390, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 1280]);
     check_that_nobody_complained(&browser);
 }
 

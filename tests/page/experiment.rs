@@ -4,13 +4,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::gateway::find::Crowd;
 use crate::gateway::operator;
 use crate::page::acting::{choose, click, enter, wait_until_closed};
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained};
 use crate::support::{Gateway, MS, Origin, eventually, now, one_origin};
 
 const FILE: &str = "rate = \"40r/s\"\nqueue_timeout = \"60s\"\nmax_queue = 1000";
@@ -71,13 +69,7 @@ fn an_experiment_is_started_watched_and_stopped_and_ends_with_the_page() {
             && document.querySelectorAll('.experiment svg .bound').length === 2 \
             && says('.experiment svg').includes('p95 (< 200 ms)')",
     );
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     click(&browser, ".experiment .override button");
     browser.wait_for("the question", "return says('#act-do') === 'Stop'");
     click(&browser, "#act-do");

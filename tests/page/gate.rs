@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained, crowd};
 use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch, free_address, one_origin};
 
@@ -77,13 +77,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
             && says('#why').includes('a key has as many requests waiting as queue allows') \
             && says('.gate .rejected').startsWith('Rejected: queue ')",
     );
-    for width in [390, 320, 700, 1000, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
 

@@ -1,10 +1,8 @@
 //! The gate of an origin on the live page, and acting there.
 
-use serde_json::json;
-
 use crate::page::acting::{choose, click, enter, wait_until_closed};
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained};
 use crate::support::{Client, Gateway, Origin, one_origin};
 
 #[test]
@@ -39,13 +37,7 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
         "the headline",
         "return says('#what') === 'The gate of app is paused'",
     );
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     click(&browser, ".gate .override button");
     browser.wait_for("the undo", "return says('#act-do') === 'Resume'");
     click(&browser, "#act-do");

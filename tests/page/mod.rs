@@ -107,6 +107,17 @@ fn wait_for_cause(browser: &Browser, cause: &str) {
     browser.wait_for(cause, &script);
 }
 
+/// Nothing is wider than a window of these widths, in pixels.
+fn check_that_it_fits(browser: &Browser, widths: &[u32]) {
+    for width in widths.iter().copied() {
+        browser.look(Look {
+            width,
+            ..PHONE_IN_THE_DARK
+        });
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
+}
+
 fn check_that_nobody_complained(browser: &Browser) {
     assert_eq!(browser.complaints(), Vec::<Value>::new());
 }
@@ -364,13 +375,7 @@ fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
         "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)";
     let brightness: Vec<u32> = serde_json::from_value(browser.run(brightness)).expect("a colour");
     assert!(brightness.iter().all(|it| *it < 60), "{brightness:?}");
-    for width in [390, 320, 700, 1000, 1280, 1900] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280, 1900]);
     check_that_nobody_complained(&browser);
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained};
 use crate::support::{Client, Gateway, Origin, one_zone};
 
 const GOLD: &str =
@@ -70,13 +70,7 @@ fn each_key_has_its_plan_beside_it() {
              return shown.includes('[\"bob\",\"plan gold\"]') && shown.includes('[\"dan\",null]')"
         ),
     );
-    for width in [390, 320, 700, 1000, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 
     // Without plans there is no mark.

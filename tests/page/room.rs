@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::page::acting::{choose, click, enter, wait_until_closed};
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained};
 use crate::support::{Gateway, Origin, fetch, one_origin};
 
 #[test]
@@ -36,13 +36,7 @@ fn a_room_shows_who_waits_and_is_acted_in() {
         "the headline",
         "return says('#what') === 'Calling is paused in the waiting room of app while 3 visitors wait'",
     );
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     click(&browser, ".room .act");
     choose(&browser, "call");
     enter(&browser, "#act-text", "1");

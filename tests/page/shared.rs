@@ -1,9 +1,7 @@
 //! What requests share, on the live page.
 
-use serde_json::json;
-
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained};
 use crate::support::{Gateway, Origin, fetch, one_origin};
 
 #[test]
@@ -24,13 +22,7 @@ fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
         "what is shared",
         "return / r\\/s asked, 0\\.\\d+ r\\/s sent: 95 % shared; \\d+ B of 64 MB kept$/.test(says('.shared'))",
     );
-    for width in [390, 320, 700, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
+    check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     gateway.site.write(&plain);
     gateway.wait_for_line("the changed file is in force");
     browser.wait_for("no line", "return document.querySelector('.shared').hidden");

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::page::webdriver::{Browser, DESKTOP, Look};
-use crate::page::{
-    PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd, tile, wait_for_cause,
-};
+use crate::page::webdriver::{Browser, DESKTOP};
+use crate::page::{check_that_it_fits, check_that_nobody_complained, crowd, tile, wait_for_cause};
 use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
 
@@ -40,16 +38,6 @@ fn wait_under_load(gateway: &Gateway, browser: &Browser, what: &str, script: &st
     }
 }
 
-fn fits_all_widths(browser: &Browser) {
-    for width in [390, 320, 700, 1000, 1280] {
-        browser.look(Look {
-            width,
-            ..PHONE_IN_THE_DARK
-        });
-        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
-    }
-}
-
 #[test]
 fn a_store_that_is_out_is_the_headline_and_has_a_panel() {
     let origin = Origin::start();
@@ -75,7 +63,7 @@ fn a_store_that_is_out_is_the_headline_and_has_a_panel() {
         "return says('#store-state') === 'out' && document.querySelector('#store-state').dataset.state === 'rejecting' \
             && says('#store').includes('out for') && says('#what').startsWith('The store is out')",
     );
-    fits_all_widths(&browser);
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     redis.restart();
     browser.wait_for("it is back", "return says('#store-state') === 'up'");
     check_that_nobody_complained(&browser);
@@ -114,7 +102,7 @@ fn an_origin_that_answers_500_is_nowhere_green() {
         "latencies",
         "return [...document.querySelectorAll('.origin canvas')].some((it) => /^Latency, now: p99 .*p50 /.test(it.getAttribute('aria-label')))",
     );
-    fits_all_widths(&browser);
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
 
@@ -236,7 +224,7 @@ fn who_is_rejected_is_named_and_not_who_waits() {
         "ten minutes",
         "return says('#limited-note').includes('in the last 10 minutes')",
     );
-    fits_all_widths(&browser);
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
     check_that_nobody_complained(&browser);
 }
 
