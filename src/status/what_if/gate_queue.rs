@@ -182,7 +182,7 @@ impl GateQueue {
     }
 }
 
-/// A count of requests that was reckoned in parts of them.
+/// A count of requests that was computed in parts of them.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn whole(count: f64) -> u64 {
     count.round().max(0.0) as u64

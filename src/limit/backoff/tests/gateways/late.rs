@@ -1,8 +1,8 @@
 //! Gateways that learn late what the others have: it is as if they had been there.
 
 use super::super::*;
-use super::cut_one;
 use super::fleet::{Fleet, Gateway};
+use super::{cut_one, cut_places_by_one};
 
 /// Nobody has told the store anything for 10 s. One that starts does not grow in its first window.
 #[test]
@@ -29,13 +29,7 @@ fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
 fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
     let mut fleet = Fleet::with(2, slow(100));
     fleet.run(3000);
-    fleet.gateways[0].takes = 150;
-    while fleet.places()[0] == 40 {
-        fleet.run(1);
-        assert!(fleet.millis < 20_000, "they are never cut");
-    }
-    fleet.gateways[0].takes = 10;
-    fleet.run(300);
+    cut_places_by_one(&mut fleet);
     fleet.retry_after = Some(secs(7));
     fleet.gateways[0].trouble = 100;
     while fleet.gateways[0].backoff.paused_until().is_none() {
