@@ -70,6 +70,7 @@ impl Pool {
         };
         if !self.plan.is_calm() && random.chance(20) {
             // It has to connect.
+            let _connects = self.origin.connects();
             world.sleep(random.millis(0..20)).await;
         }
         if !place.may_start() {

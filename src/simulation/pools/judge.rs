@@ -112,14 +112,15 @@ impl Pool {
         while self.world.now() < self.plan.lasts {
             self.world.sleep(LOOKS).await;
             let now = self.world.now();
-            if !self.is_quiet(now) {
+            // While all places are withheld, nobody can start.
+            if !self.is_quiet(now) || self.free_places() == 0 {
                 quiet_since = now;
             }
             if quiet_since == now || self.origin.waiting() == 0 {
                 (span, since) = (Use::default(), now);
                 continue;
             }
-            let (used, free) = (self.origin.in_use(), self.free_places());
+            let (used, free) = (self.origin.used(), self.free_places());
             let mut all = self.judged.all.get();
             all.add(used, free);
             self.judged.all.set(all);

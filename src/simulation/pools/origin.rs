@@ -21,6 +21,8 @@ pub(super) struct CountingOrigin {
     before: RefCell<Vec<(Duration, usize)>>,
     orphan: Duration,
     is_exact: Cell<bool>,
+    /// Requests that have a place and do not have a connection yet.
+    connecting: Cell<usize>,
     /// Requests that wait at gateways, with the moment since when.
     waits: RefCell<BTreeMap<u64, (usize, Duration)>>,
     next: Cell<u64>,
@@ -38,6 +40,7 @@ impl CountingOrigin {
             before: RefCell::default(),
             orphan: plan.orphan,
             is_exact: Cell::new(true),
+            connecting: Cell::new(0),
             waits: RefCell::default(),
             next: Cell::new(0),
             started: Cell::new(0),
@@ -64,6 +67,17 @@ impl CountingOrigin {
         let mut ends = self.ends.borrow_mut();
         ends.retain(|end| *end > now);
         ends.len()
+    }
+
+    /// A request uses a place, but is not here yet, until the value is dropped.
+    pub(super) fn connects(&self) -> impl Drop + use<'_> {
+        self.connecting.set(self.connecting.get() + 1);
+        Connecting(self)
+    }
+
+    /// How many places are used.
+    pub(super) fn used(&self) -> usize {
+        self.in_use() + self.connecting.get()
     }
 
     /// The most that may be here now.
@@ -133,5 +147,13 @@ impl CountingOrigin {
             (*gateway, now.saturating_sub(from))
         });
         each.max_by_key(|(_, waits)| *waits)
+    }
+}
+
+struct Connecting<'a>(&'a CountingOrigin);
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        self.0.connecting.set(self.0.connecting.get() - 1);
     }
 }

@@ -193,8 +193,10 @@ for nth, g in ipairs(living) do
     end
     by_need[nth], g.order = g, g.credit
 end
+-- Whoever calls, the order is the same: else each would find that it may keep what is left over.
 table.sort(by_need, function(one, other)
-    return one.wants * other.weight < other.wants * one.weight
+    local of_one, of_other = one.wants * other.weight, other.wants * one.weight
+    return of_one < of_other or (of_one == of_other and one.birth < other.birth)
 end)
 local left, weights = capacity, 0
 for _, g in ipairs(by_need) do
@@ -243,7 +245,8 @@ end
 if not scarce then
     left = capacity - wanted
     table.sort(by_need, function(one, other)
-        return one.would - one.wants < other.would - other.wants
+        local of_one, of_other = one.would - one.wants, other.would - other.wants
+        return of_one < of_other or (of_one == of_other and one.birth < other.birth)
     end)
     local many, over = #by_need, left
     for _, g in ipairs(by_need) do
