@@ -101,9 +101,14 @@ impl PoolTerms {
 }
 
 impl SharedPlaces {
-    /// How many requests may be at the origin for one more to start now.
-    pub(super) fn bound(&self, now: Moment) -> usize {
-        self.borrower.bound(now)
+    /// Lets as many requests be at the origin as there are places now.
+    pub(super) fn bind<W>(&self, gate: &mut limit::Gate<KeyAtGate, W>, now: Moment) {
+        gate.set_lent(Some(self.borrower.lent(now)), now);
+    }
+
+    /// What the gate has to do with places.
+    fn needs_of<W>(&self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> PlaceNeeds {
+        gate.place_needs(now, self.borrower.ahead())
     }
 
     /// A request has started: so many are at the origin.
@@ -111,21 +116,16 @@ impl SharedPlaces {
         self.borrower.started(gate.in_flight());
     }
 
-    /// A request has ended. Returns how many may be there from now on, if that has changed.
-    pub(super) fn ended<W>(
-        &mut self,
-        gate: &limit::Gate<KeyAtGate, W>,
-        now: Moment,
-    ) -> Option<usize> {
+    /// A request has ended. Returns whether fewer may be there from now on.
+    pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> bool {
         let before = self.borrower.held();
         self.borrower.ended(gate.in_flight(), now);
-        let after = self.borrower.held();
-        (after < before).then_some(after)
+        self.borrower.held() < before
     }
 
     /// Wakes the task if a call is due before it looks by itself.
     pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
-        let Some(due) = self.borrower.due(gate.place_needs(now)) else {
+        let Some(due) = self.borrower.due(self.needs_of(gate, now)) else {
             return;
         };
         if !self.is_calling && self.looks.is_none_or(|looks| due < looks) {
@@ -170,7 +170,7 @@ impl State {
     /// Lets as many requests be at the origin as the gate has places now.
     pub(super) fn follow_places(&mut self, now: Moment) {
         if let Some(places) = &self.places {
-            self.gate.set_lent(Some(places.bound(now)), now);
+            places.bind(&mut self.gate, now);
         }
     }
 
@@ -183,7 +183,10 @@ impl State {
     }
 
     fn place_needs(&self, now: Moment) -> PlaceNeeds {
-        let needs = self.gate.place_needs(now);
+        let Some(places) = &self.places else {
+            return PlaceNeeds::default();
+        };
+        let needs = places.needs_of(&self.gate, now);
         if self.is_closed {
             return PlaceNeeds {
                 waiting: 0,
@@ -340,7 +343,7 @@ impl OriginGate {
         let call = places.borrower.call(needs, now);
         (places.looks, places.is_calling) = (None, true);
         // What is given back is not used from now on.
-        gate.set_lent(Some(places.bound(now)), now);
+        places.bind(gate, now);
         Step::Call(call, places.terms)
     }
 
@@ -353,7 +356,7 @@ impl OriginGate {
     ) -> bool {
         let mut state = self.lock();
         let now = clock::now();
-        let in_use = state.gate.in_flight();
+        let needs = state.place_needs(now);
         let places = state.places.as_mut();
         let Some(places) = places.filter(|places| Arc::ptr_eq(&places.wake, wake)) else {
             return false;
@@ -361,7 +364,7 @@ impl OriginGate {
         places.is_calling = false;
         let was_out = places.borrower.is_out();
         match answer {
-            Ok(reply) => places.borrower.answered(reply, in_use, now),
+            Ok(reply) => places.borrower.answered(reply, needs, now),
             Err(_) => places.borrower.failed(),
         }
         places.why_out = answer.as_ref().err().cloned();

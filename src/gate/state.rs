@@ -126,8 +126,8 @@ impl State {
     /// A request has ended: its place may have to go back.
     pub(super) fn place_ended(&mut self, now: Moment) {
         if let Some(places) = &mut self.places {
-            if places.ended(&self.gate, now).is_some() {
-                self.gate.set_lent(Some(places.bound(now)), now);
+            if places.ended(&self.gate, now) {
+                places.bind(&mut self.gate, now);
             }
             places.note(&self.gate, now);
         }

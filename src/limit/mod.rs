@@ -86,7 +86,8 @@ pub use onward::{Onward, ToCome};
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use pool::{
-    Borrower, Borrowing, KnownMembers, PlaceNeeds, PoolCall, PoolCounts, PoolReply, WithoutPool,
+    Borrower, Borrowing, KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolReply,
+    WithoutPool,
 };
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};

@@ -2,6 +2,7 @@
 //! gateway.
 
 mod failures;
+mod pace;
 mod postgres;
 
 use std::net::SocketAddr;

@@ -12,7 +12,7 @@ use super::telling::Telling;
 /// How late a granted slot may still be used.
 ///
 /// It is for answers that arrive late. A slot that nobody could use in time is lost.
-const LATE: Duration = Duration::from_millis(5);
+pub(super) const LATE: Duration = Duration::from_millis(5);
 /// Most slots that are kept. More are never granted ahead: the fastest rate has 50,000 in 50 ms.
 const MAX_SLOTS: usize = 65_536;
 
@@ -74,6 +74,17 @@ impl Granted {
     pub(super) fn is_idle(&self, now: Moment) -> bool {
         let has_slot = || self.first(now).is_some_and(|slot| slot <= now);
         self.debt == 0 && (self.paid + self.interval <= now || has_slot())
+    }
+
+    /// The time between two of its slots, as last told.
+    pub(super) fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// How many slots of its part are in such a span.
+    pub(super) fn slots_in(&self, span: Duration) -> u64 {
+        let slots = span.as_nanos() / self.interval.as_nanos().max(1);
+        u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
     /// The slots that it holds.

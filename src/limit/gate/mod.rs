@@ -13,6 +13,7 @@
 mod charged;
 mod claims;
 mod granted;
+mod lent;
 mod outage;
 #[cfg(test)]
 mod properties;
@@ -31,7 +32,7 @@ use std::hash::Hash;
 use std::num::NonZeroU32;
 
 use super::fair_queue::Next;
-use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
+use super::{Class, ClassPosition, ClassQueue, Cost, LentPlaces, Moment, Rate, Share};
 pub use claims::{Claims, GridAnswer, Sharing};
 use granted::Granted;
 pub use granted::SlotCounts;
@@ -88,8 +89,8 @@ pub struct Gate<K, W> {
     in_flight: usize,
     /// Requests that the servers of the origin take at once now; `None`: no limit.
     room: Option<usize>,
-    /// Requests that may be at the origin at once by what is borrowed from a pool; `None`: no limit.
-    lent: Option<usize>,
+    /// What it has borrowed from a pool; `None`: it borrows nothing.
+    lent: Option<LentPlaces>,
     /// The last departure with a pace.
     last: Option<Paced>,
     /// The number of the last departure, and what `last` was before it; `None` if something else
@@ -412,7 +413,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn has_place(&self) -> bool {
         let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
-        let is_lent = fits(self.lent);
+        let is_lent = fits(self.lent.map(|lent| lent.places));
         is_lent
             && fits(self.limits.max_in_flight)
             && fits(self.room)

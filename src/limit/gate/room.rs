@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::{Gate, Moment, Share};
-use crate::limit::{MAX_WAIT_ABOVE_BURST, PlaceNeeds};
+use crate::limit::MAX_WAIT_ABOVE_BURST;
 
 /// Why a request may not wait at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.note_free_place(was_full, now);
     }
 
-    /// Sets how many requests may be at the origin by what is borrowed from a pool.
-    pub fn set_lent(&mut self, lent: Option<usize>, now: Moment) {
-        if self.lent != lent {
-            let was_full = !self.has_place();
-            self.lent = lent;
-            self.note_free_place(was_full, now);
-        }
-    }
-
     /// Whether others have fewer than half of the places, beside one request at the origin.
     ///
     /// Not if it has no bound on the number at once, or shares its places with other gateways:
@@ -42,38 +33,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let places = limits.into_iter().flatten().min();
         let others = self.in_flight.saturating_sub(1);
         self.lent.is_none() && places.is_some_and(|places| others.saturating_mul(2) < places)
-    }
-
-    /// What it has to do with places of a pool.
-    #[must_use]
-    pub fn place_needs(&self, now: Moment) -> PlaceNeeds {
-        let limits = [self.limits.max_in_flight, self.room];
-        let most = limits.into_iter().flatten().min().unwrap_or(usize::MAX);
-        let in_use = self.in_flight;
-        let depth = self.depth();
-        let waiting = if depth == 0 || self.is_out() || self.opens > now {
-            0
-        } else if self.rate.is_none() {
-            depth
-        } else if self.lent.is_some_and(|lent| in_use >= lent) {
-            // At a pace, only a part of those who wait can use a place soon.
-            depth.min((in_use / 2).max(1))
-        } else {
-            0
-        };
-        let weight = if self.limits.queue.is_some() {
-            let keys = self.waiting.weights();
-            let weights = keys.map(|(class, keys, _)| u64::from(class.weight).saturating_mul(keys));
-            weights.sum()
-        } else {
-            (in_use + depth) as u64
-        };
-        PlaceNeeds {
-            in_use,
-            waiting,
-            most,
-            weight,
-        }
     }
 
     /// How long one more request of this share would wait, if nobody else comes and places come
@@ -159,7 +118,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::{Cost, GateLimits};
+    use crate::limit::{Cost, GateLimits, LentPlaces};
 
     #[test]
     fn an_origin_is_quiet_while_others_have_fewer_than_half_of_its_places() {
@@ -180,7 +139,12 @@ mod tests {
         four.give_back(now);
         assert!(four.is_quiet());
         // What others do with places that they borrow, nobody knows, nor what no bound says.
-        four.set_lent(Some(4), now);
+        let lent = LentPlaces {
+            places: 4,
+            until: None,
+            go_round: false,
+        };
+        four.set_lent(Some(lent), now);
         assert!(!four.is_quiet());
         assert!(!gate(None).is_quiet());
         // The servers' own bounds count, too.

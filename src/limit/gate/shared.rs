@@ -169,12 +169,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         }
         let costs = self.outage.costs() + self.waiting.costs();
-        let most = [self.limits.max_in_flight, self.lent];
-        let Some(most) = most.into_iter().flatten().min() else {
-            return costs;
-        };
-        let free = most.saturating_sub(self.in_flight) as u64;
-        let places = free.saturating_add(self.turnover.places_in(SPAN));
+        let places = self.places_within(SPAN, now);
         let requests = (self.depth() as u64).max(1);
         costs.min(places.saturating_mul(costs.div_ceil(requests)))
     }

@@ -18,7 +18,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Moment;
-pub use said::{KnownMembers, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
+pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
 use turn::{RoundTrip, Turn};
 pub use without::{Borrowing, WithoutPool};
 
@@ -187,6 +187,23 @@ impl Borrower {
         self.until
     }
 
+    /// What a gate may do with the places now.
+    #[must_use]
+    pub fn lent(&self, now: Moment) -> LentPlaces {
+        let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
+        LentPlaces {
+            places: self.bound(now),
+            until: turn.map(Turn::until),
+            go_round: self.is_contended(),
+        }
+    }
+
+    /// How long before it is used a place has to be asked for.
+    #[must_use]
+    pub fn ahead(&self) -> Duration {
+        self.round_trip.ahead()
+    }
+
     /// Places that it holds.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -211,13 +228,13 @@ impl Borrower {
         {
             turn.ended(now);
         }
-        self.held = self.held.min(self.may_keep(in_use, now));
+        self.held = self.held.min(self.may_keep(in_use, None, now));
     }
 
     /// How many of its places it may keep: one of which others wait for until its turn ends.
-    fn may_keep(&self, in_use: usize, now: Moment) -> usize {
+    fn may_keep(&self, in_use: usize, slot: Option<Moment>, now: Moment) -> usize {
         let keeps = self.keeps.max(in_use);
-        if keeps == 0 && self.turn.is_some_and(|turn| now < turn.ends()) {
+        if keeps == 0 && self.turn.is_some_and(|turn| now < turn.ends(slot)) {
             return 1;
         }
         keeps
@@ -236,9 +253,11 @@ impl Borrower {
             return (self.told_held > 0).then(|| self.last + MIN_INTERVAL);
         }
         let due = self.last + self.pause(needs);
+        let looks = needs.looks.map(|looks| looks.max(self.last + MIN_INTERVAL));
+        let due = looks.map_or(due, |looks| due.min(looks));
         let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
         match self.turn.filter(|_| is_idle) {
-            Some(turn) => Some(due.min(turn.ends()).max(self.last + MIN_INTERVAL)),
+            Some(turn) => Some(due.min(turn.ends(needs.slot)).max(self.last + MIN_INTERVAL)),
             None => Some(due),
         }
     }
@@ -275,6 +294,9 @@ impl Borrower {
                 POLL_SCARCE
             };
         }
+        if self.gives_back(needs) || self.held == 0 && self.told.0 > usable {
+            return MIN_INTERVAL;
+        }
         let has_turn = self.turn.is_some() && self.held == 1;
         if self.held > self.keeps.max(needs.in_use) && !has_turn && self.demand.others_wait {
             return MIN_INTERVAL;
@@ -298,6 +320,11 @@ impl Borrower {
         }
     }
 
+    /// Whether its place can be of use to another before its own next slot.
+    fn gives_back(&self, needs: PlaceNeeds) -> bool {
+        needs.is_between_slots && self.held > needs.in_use && self.is_contended()
+    }
+
     /// Whether there are more gateways than places: any of them may come to wait for this one.
     fn is_contended(&self) -> bool {
         let more = |it: PoolCounts| usize::try_from(it.gateways).is_ok_and(|all| all > it.of);
@@ -306,7 +333,7 @@ impl Borrower {
 
     fn wish(&self, needs: PlaceNeeds) -> usize {
         let usable = needs.usable();
-        if self.is_leaving {
+        if self.is_leaving || self.gives_back(needs) {
             return usable;
         }
         let peak = self.peaks[0].max(self.peaks[1]);
@@ -315,16 +342,27 @@ impl Borrower {
         wish.min(needs.most.max(usable))
     }
 
+    /// How long after its lease what it holds is certainly withheld for it, by its own clock.
+    fn withheld(&self) -> Duration {
+        // Clocks may go 2 % too fast or too slow.
+        self.orphan - self.orphan / 50
+    }
+
     /// The next call, which is sent now. What is given back with it is not used from now on.
     pub fn call(&mut self, needs: PlaceNeeds, now: Moment) -> PoolCall {
         if now.since(self.peak_since) >= PEAK {
             self.peaks = [needs.in_use, self.peaks[0]];
             self.peak_since = now;
         }
+        if now >= self.until + self.withheld() {
+            // What it had was lent to others meanwhile. A pool that has forgotten that would take its word.
+            self.held = self.held.min(needs.in_use);
+        }
         let (usable, wish) = (needs.usable(), self.wish(needs));
-        let keeps = wish.min(self.may_keep(needs.in_use, now)).max(needs.in_use);
+        let may_keep = self.may_keep(needs.in_use, needs.slot, now);
+        let keeps = wish.min(may_keep).max(needs.in_use);
         self.held = self.held.min(keeps);
-        let is_member = now < self.until || (self.held > 0 && now < self.until + self.orphan);
+        let is_member = now < self.until || (self.held > 0 && now < self.until + self.withheld());
         self.number += 1;
         (self.under_way, self.last) = (Some(now), now);
         self.told = (usable, wish);
@@ -344,8 +382,8 @@ impl Borrower {
         }
     }
 
-    /// The pool answered the call that is under way. So many requests are at the origin now.
-    pub fn answered(&mut self, reply: &PoolReply, in_use: usize, now: Moment) {
+    /// The pool answered the call that is under way.
+    pub fn answered(&mut self, reply: &PoolReply, needs: PlaceNeeds, now: Moment) {
         let Some(sent) = self.under_way.take() else {
             return;
         };
@@ -357,7 +395,7 @@ impl Borrower {
         }
         (self.told_held, self.keeps) = (reply.lent, reply.keeps);
         // What others want, or is lent twice, is not used once more.
-        self.held = reply.lent.min(self.may_keep(in_use, now));
+        self.held = reply.lent.min(self.may_keep(needs.in_use, needs.slot, now));
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));

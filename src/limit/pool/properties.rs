@@ -60,6 +60,7 @@ impl Gateway {
             waiting: self.waiting,
             most: MAX_IN_FLIGHT,
             weight: 1,
+            ..PlaceNeeds::default()
         }
     }
 
@@ -147,8 +148,8 @@ proptest! {
                 Step::Answered if gateways[nth].call.is_some() => {
                     let reply = arrives(&mut gateways, nth);
                     gateways[nth].call = None;
-                    let in_use = gateways[nth].in_use;
-                    gateways[nth].borrower.answered(&reply, in_use, now);
+                    let needs = gateways[nth].needs();
+                    gateways[nth].borrower.answered(&reply, needs, now);
                 }
                 Step::Lost if gateways[nth].call.is_some() => {
                     arrives(&mut gateways, nth);

@@ -1,5 +1,7 @@
 //! What a gateway and a pool of places tell each other.
 
+use crate::limit::Moment;
+
 /// What a gateway has to do with places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaceNeeds {
@@ -11,6 +13,12 @@ pub struct PlaceNeeds {
     pub most: usize,
     /// What counts of it against other gateways.
     pub weight: u64,
+    /// The slot in time in which the next place is used, if one is needed for it or soon.
+    pub slot: Option<Moment>,
+    /// Whether requests wait for a slot and need no place before.
+    pub is_between_slots: bool,
+    /// When this changes by itself.
+    pub looks: Option<Moment>,
 }
 
 impl PlaceNeeds {
@@ -19,6 +27,17 @@ impl PlaceNeeds {
         let most = self.most.max(self.in_use);
         self.in_use.saturating_add(self.waiting).min(most)
     }
+}
+
+/// The places of a pool that a gateway has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LentPlaces {
+    /// Requests that may be at the origin at once.
+    pub places: usize,
+    /// When the last of them goes back, if others wait for it; `None`: not known.
+    pub until: Option<Moment>,
+    /// Whether there are fewer places than gateways.
+    pub go_round: bool,
 }
 
 /// What a gateway tells the pool. It names no change, so a repeated call changes nothing.

@@ -19,6 +19,7 @@ fn needs(in_use: usize, waiting: usize) -> PlaceNeeds {
         waiting,
         most: 40,
         weight: 1,
+        ..PlaceNeeds::default()
     }
 }
 
@@ -36,7 +37,7 @@ fn a_lease_counts_from_when_the_call_was_sent() {
     assert_eq!(it.due(needs(0, 0)), Some(Moment::default()));
     it.call(needs(0, 0), at(0));
     assert_eq!(it.due(needs(0, 3)), None, "one call at a time");
-    it.answered(&lent(2, 2), 0, at(0));
+    it.answered(&lent(2, 2), needs(0, 0), at(0));
     assert_eq!(it.bound(at(2349)), 2);
     assert_eq!(it.bound(at(2350)), 0, "2.4 s less what clocks drift");
 }
@@ -45,7 +46,7 @@ fn a_lease_counts_from_when_the_call_was_sent() {
 fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent() {
     let mut it = borrower(WithoutPool::Closed);
     it.call(needs(0, 5), at(0));
-    it.answered(&lent(5, 5), 0, at(0));
+    it.answered(&lent(5, 5), needs(0, 0), at(0));
     it.call(needs(5, 5), at(10));
     it.failed();
     assert_eq!(it.held(), 5);
@@ -57,7 +58,7 @@ fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent()
         others_wait: true,
         ..lent(5, 3)
     };
-    it.answered(&fewer, 5, at(60));
+    it.answered(&fewer, needs(5, 0), at(60));
     it.ended(4, at(60));
     assert_eq!(it.held(), 4);
     assert_eq!(it.call(needs(4, 5), at(61)).held, 4);
@@ -70,22 +71,22 @@ fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
     let mut it = borrower(WithoutPool::Closed);
     let call = it.call(needs(0, 0), at(0));
     assert_eq!((call.usable, call.wish), (0, 2));
-    it.answered(&lent(2, 2), 0, at(0));
+    it.answered(&lent(2, 2), needs(0, 0), at(0));
     assert_eq!(it.due(needs(0, 0)), Some(at(200)), "others may want them");
     for in_use in 1..=20 {
         it.started(in_use);
     }
     let call = it.call(needs(20, 0), at(200));
     assert_eq!((call.usable, call.wish), (20, 25));
-    it.answered(&lent(25, 25), 0, at(200));
+    it.answered(&lent(25, 25), needs(0, 0), at(200));
     assert_eq!(it.call(needs(1, 0), at(900)).held, 25);
-    it.answered(&lent(25, 25), 0, at(900));
+    it.answered(&lent(25, 25), needs(0, 0), at(900));
     assert_eq!(
         it.call(needs(1, 0), at(2000)).held,
         25,
         "the second before counts"
     );
-    it.answered(&lent(25, 25), 0, at(2000));
+    it.answered(&lent(25, 25), needs(0, 0), at(2000));
     let call = it.call(needs(1, 0), at(3100));
     assert_eq!((call.held, call.wish), (3, 3));
 }
@@ -100,7 +101,7 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
     let begin = || {
         let mut it = borrower(WithoutPool::Closed);
         it.call(needs(0, 3), at(0));
-        it.answered(&waited_for, 0, at(1));
+        it.answered(&waited_for, needs(0, 0), at(1));
         assert_eq!(it.bound(at(1)), 1);
         it
     };
@@ -108,7 +109,7 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
     it.ended(0, at(39));
     assert_eq!(it.held(), 1, "short requests share a turn");
     it.call(needs(1, 2), at(40));
-    it.answered(&waited_for, 1, at(41));
+    it.answered(&waited_for, needs(1, 0), at(41));
     it.ended(0, at(41));
     assert_eq!(it.held(), 0);
     assert_eq!(it.due(needs(0, 2)), Some(at(41)), "it goes on at once");
@@ -120,7 +121,7 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
     // Far from the pool a turn is longer.
     let mut it = borrower(WithoutPool::Closed);
     it.call(needs(0, 3), at(0));
-    it.answered(&waited_for, 0, at(10));
+    it.answered(&waited_for, needs(0, 0), at(10));
     it.ended(0, at(409));
     assert_eq!(it.held(), 1);
     it.ended(0, at(410));
@@ -131,7 +132,7 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
 fn who_stood_still_asks_before_it_takes_its_part_alone() {
     let mut it = borrower(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
-    it.answered(&lent(2, 2), 0, at(0));
+    it.answered(&lent(2, 2), needs(0, 0), at(0));
     it.call(needs(2, 9), at(800));
     // It was stopped for 20 s while the call was under way.
     assert_eq!(it.bound(at(21_000)), 0);
@@ -147,7 +148,7 @@ fn who_stood_still_asks_before_it_takes_its_part_alone() {
     assert_eq!(it.bound(at(21_100)), 10);
     let call = it.call(needs(10, 9), at(21_200));
     assert_eq!((call.in_use, call.members), (10, KnownMembers::default()));
-    it.answered(&lent(12, 12), 0, at(21_200));
+    it.answered(&lent(12, 12), needs(0, 0), at(21_200));
     assert_eq!(it.bound(at(21_300)), 12);
 }
 
@@ -164,16 +165,31 @@ fn a_gateway_without_pool_that_is_closed_starts_nothing() {
 fn who_leaves_gives_all_back() {
     let mut it = borrower(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
-    it.answered(&lent(2, 2), 0, at(0));
+    it.answered(&lent(2, 2), needs(0, 0), at(0));
     it.leave();
     assert!(!it.is_gone(needs(0, 0)));
     let call = it.call(needs(0, 0), at(5));
     assert_eq!((call.held, call.wish, call.leaves), (0, 0, true));
-    it.answered(&lent(0, 0), 0, at(5));
+    it.answered(&lent(0, 0), needs(0, 0), at(5));
     assert!(it.is_gone(needs(0, 0)));
     assert_eq!(it.due(needs(0, 0)), None);
     assert!(
         it.due(needs(0, 1)).is_some(),
         "someone still comes from a zone"
     );
+}
+
+/// The pool may have lent them to others, and have forgotten that.
+#[test]
+fn places_that_are_withheld_no_longer_are_not_claimed() {
+    let claimed = |after_lease: u64| {
+        let mut it = borrower(WithoutPool::Closed);
+        it.call(needs(0, 5), at(0));
+        it.answered(&lent(5, 5), needs(0, 5), at(0));
+        it.started(2);
+        it.call(needs(2, 0), at(2350 + after_lease)).held
+    };
+    assert_eq!((claimed(0), claimed(73_000)), (4, 4));
+    // A clock that is 2 % slow shows 73.5 s when 75 s have passed.
+    assert_eq!(claimed(73_500), 2);
 }

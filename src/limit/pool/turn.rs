@@ -16,6 +16,11 @@ const ROUND_TRIPS: u32 = 40;
 /// answer.
 const LINGER: Duration = Duration::from_millis(2);
 
+/// A place is asked for so long, and two round trips, before it is used. A busy machine wakes late.
+const SETTLED: Duration = Duration::from_millis(5);
+/// And at most so long before.
+const MAX_AHEAD: Duration = Duration::from_millis(40);
+
 /// A place that a gateway has got while others wait: for one request, or for a while if requests
 /// are short.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +46,16 @@ impl Turn {
         self.free_since = now;
     }
 
-    /// When the place goes back if nobody takes it.
-    pub(super) fn ends(&self) -> Moment {
-        self.until.min(self.free_since + LINGER)
+    /// When the place goes back if nobody takes it. `slot`: when somebody can.
+    pub(super) fn ends(&self, slot: Option<Moment>) -> Moment {
+        let lingers = self.free_since + LINGER;
+        let waits = slot.map_or(lingers, |slot| lingers.max(slot + LINGER));
+        self.until.min(waits)
+    }
+
+    /// Until when another request may start on the place.
+    pub(super) fn until(self) -> Moment {
+        self.until
     }
 }
 
@@ -60,5 +72,11 @@ impl RoundTrip {
 
     pub(super) fn get(self) -> Duration {
         self.0.unwrap_or_default()
+    }
+
+    /// How long before it is used a place is asked for: so that an answer that says that none is
+    /// free leaves time for another try.
+    pub(super) fn ahead(self) -> Duration {
+        (SETTLED + 2 * self.get()).min(MAX_AHEAD)
     }
 }
