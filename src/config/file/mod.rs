@@ -244,6 +244,7 @@ fn settings<'r>(
     }
     let places = warnings::Places {
         server: server_node,
+        origins: origin_nodes,
         zones: zone_nodes,
         routes: route_nodes,
     };

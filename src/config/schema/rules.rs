@@ -83,11 +83,11 @@ fn origin() -> Value {
         {
             "if": has("store", &json!({ "const": "redis" })),
             "then": {
-                "required": ["rate"],
-                "properties": {
-                    "rate": { "not": { "const": "none" } },
-                    "queue_timeout": { "not": { "pattern": ZERO } },
-                },
+                "properties": { "queue_timeout": { "not": { "pattern": ZERO } } },
+                "anyOf": [
+                    has("rate", &json!({ "not": { "const": "none" } })),
+                    has("max_in_flight", &json!({ "not": { "const": 0 } })),
+                ],
             },
         },
         {

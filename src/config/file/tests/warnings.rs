@@ -6,6 +6,7 @@ use super::*;
 
 const KEY: &str = "\"$remote_addr\"";
 const RATE: &str = "\"10r/s\"\n";
+const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 
 /// The warnings of the smallest file with `from` replaced by `to`.
 fn warnings(from: &str, to: &str) -> String {
@@ -95,6 +96,20 @@ pub(super) const CASES: &[Case] = &[
     ("path   = \"/\"", "path   = \"= /u/*/x.json\"",
      r#"9:10: warning: path: * is no wildcard in "= /u/*/x.json", so only a path that has a * matches; write 'regex:^/u/[^/]*/x\.json'"#),
     ("path   = \"/\"", "path   = 'regex:^/api/.*'", ""),
+    // Places that no gateways share, and some that are lent again too early.
+    (SERVERS, "[\"http://a\"]\nrate = \"9r/s\"\nstore = \"redis\"\non_store_failure = \"closed\"\norphan = \"2m\"",
+     "5:20: warning: on_store_failure: this is about places that gateways share, and the origin has none, so it does nothing; add max_in_flight, or remove it\n\
+      6:10: warning: orphan: this is about places that gateways share, and the origin has none, so it does nothing; add max_in_flight, or remove it"),
+    (SERVERS, "[\"http://a\"]\non_store_failure = \"closed\"",
+     "3:20: warning: on_store_failure: this is about places that gateways share, and the origin has none, so it does nothing; add store = \"redis\" and max_in_flight, or remove it"),
+    (SERVERS, "[\"http://a\"]\nmax_in_flight = 2\norphan = \"2m\"",
+     "4:10: warning: orphan: this is about places that gateways share, and the origin has none, so it does nothing; add store = \"redis\", or remove it"),
+    (SERVERS, "[\"http://a\"]\nrate = \"9r/s\"\nstore = \"redis\"\non_store_failure = \"local\"\norphan = \"75s\"", ""),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\non_store_failure = \"closed\"\norphan = \"59s\"",
+     "6:10: warning: orphan: if a gateway vanishes, its requests may run at the origin for response_timeout, which is 1m, and others get their places after orphan, which is 59s; set orphan to more than 1m, or lower response_timeout"),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2m\"",
+     "5:20: warning: response_timeout: if a gateway vanishes, its requests may run at the origin for response_timeout, which is 2m, and others get their places after orphan, which is 75s; set orphan to more than 2m, or lower response_timeout"),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2s\"\norphan = \"2s\"", ""),
     // A zone that nothing uses.
     (LIMIT, "",
      "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),

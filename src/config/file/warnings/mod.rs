@@ -6,6 +6,7 @@ mod addresses;
 mod bursts;
 mod collapse;
 mod keys;
+mod places;
 mod server;
 mod streams;
 
@@ -13,6 +14,7 @@ use self::addresses::exempt;
 use self::bursts::{lease, never_full, plan_bursts, unused_burst};
 use self::collapse::collapse;
 use self::keys::key;
+use self::places::{short_orphan, unlent_places};
 use self::server::server;
 use self::streams::{nothing_waits, refused_streams};
 use super::Node;
@@ -21,7 +23,8 @@ use crate::config::{PathPattern, Route, Settings};
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
     pub(super) server: Option<Node<'r>>,
-    /// In the order of the settings, as are the routes.
+    /// In the order of the settings, as are the zones and the routes.
+    pub(super) origins: Vec<Node<'r>>,
     pub(super) zones: Vec<Node<'r>>,
     pub(super) routes: Vec<Node<'r>>,
 }
@@ -30,6 +33,10 @@ pub(super) struct Places<'r> {
 pub(super) fn find(settings: &Settings, places: &Places) {
     if let Some(node) = places.server {
         server(&settings.server, node);
+    }
+    for (origin, node) in settings.origins.iter().zip(&places.origins) {
+        unlent_places(origin, *node);
+        short_orphan(origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);
