@@ -207,8 +207,8 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
             .insert_header(ContentType::plaintext())
             .body(format!("not ready\n{trouble}\n"));
     }
-    // A gateway without its store is still ready: it applies `on_store_failure`,
-    // its gates go on with their part, and no other gateway could do better.
+    // A gateway without its store is still ready: its zones and gates follow `on_store_failure`,
+    // and no other gateway could do better.
     let gateway = admin.gateway();
     let store = gateway.as_ref().and_then(|gateway| gateway.store_health());
     let outage = store.and_then(|store| Some((store.outage()?, store.shared_by())));

@@ -74,7 +74,7 @@ impl StoreKey {
         let redis = self.store_health.settings();
         let key = [redis.prefix.as_bytes(), &self.name].concat();
         let remedy = error.remedy();
-        tracing::error!(store = %redis.url, origin = self.origin, key = cut_quoted(&key), %error, "the store refused the key of an origin's {what}; {remedy}");
+        tracing::error!(store = %redis.url, origin = self.origin, key = %cut_quoted(&key), %error, "the store refused the key of an origin's {what}; {remedy}");
     }
 
     /// Waits until the store is worth another try. Returns whether it takes writes then.

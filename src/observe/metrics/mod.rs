@@ -169,7 +169,7 @@ pub fn describe() {
     );
     describe_gauge!(
         STORE_UP,
-        "1 while the store is in use, 0 while it is out: zones follow on_store_failure, origins go on with their part."
+        "1 while the store is in use, 0 while it is out: zones follow on_store_failure, origins go on with their part or start nothing."
     );
     describe_counter!(RELOADS, "Reloads of the changed file, by result.");
     describe_gauge!(

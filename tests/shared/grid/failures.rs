@@ -154,7 +154,11 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
         redis.ask(taken);
         let gateway = Gateway::start(&file(&origin, &redis.url(), &shared("200r/s")));
         let line = gateway.wait_for_line("the store refused the key of an origin's gate");
-        for said in ["origin=\"app\"", "drip:gate:app.2", "delete it in Redis"] {
+        for said in [
+            "origin=\"app\"",
+            " key=\"drip:gate:app.2\" ",
+            "delete it in Redis",
+        ] {
             assert!(line.contains(said), "{line}");
         }
         gateway.wait_for_line(
@@ -192,11 +196,17 @@ fn an_outage_names_those_who_share() {
         "key = \"$arg_key\"\nrate = \"none\"",
         "key = \"$arg_key\"\nrate = \"1r/s\"\nstore = \"redis\"",
     );
+    const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
     let both = format!("{ZONES}, and {ORIGINS}");
+    let closed = format!(
+        "{}\nmax_in_flight = 4\non_store_failure = \"closed\"",
+        shared("200r/s")
+    );
     for (gate, zone_now, said) in [
         (&in_memory, shared_zone, ZONES),
         (&shared("200r/s"), zone, ORIGINS),
         (&shared("200r/s"), shared_zone, both.as_str()),
+        (&closed, zone, CLOSED),
     ] {
         let (origin, mut redis) = (Origin::start(), Redis::start());
         redis.kill();
@@ -213,7 +223,8 @@ fn an_outage_names_those_who_share() {
             "{}",
             ready.text()
         );
-        let says_so = |text: &str| text.contains(&format!("Meanwhile, {said}."));
+        let in_json = said.replace('"', "\\\"");
+        let says_so = |text: &str| text.contains(&format!("Meanwhile, {in_json}."));
         eventually("the headline says so", || {
             says_so(
                 &gateway
