@@ -15,7 +15,7 @@ use crate::config::AdminAddress;
 use crate::limit::Moment;
 use crate::remote::client::Lost;
 use crate::remote::reader::Reader;
-use crate::status::fleet::{ClockOffset, Members, Reading, SharedSettings};
+use crate::status::fleet::{ClockOffset, Members, Reading, SharedSettings, Unread, UnreadKind};
 use crate::time::clock;
 
 /// For how long a picture is given to all who ask.
@@ -94,13 +94,19 @@ async fn picture(admin: &Admin, watched: &mut Option<Watched>) -> Option<Bytes> 
     {
         return Some(picture.clone());
     }
-    let own = own(admin).await;
+    let own = own(admin).await.map_err(|why| Unread {
+        kind: UnreadKind::Refuses,
+        why,
+    });
     let readers = watched.readers.iter_mut();
     let read = join_all(readers.map(Reader::read)).await;
     let now = clock::now();
     watched.members.hear(0, own, now);
     for (index, read) in read.into_iter().enumerate() {
-        let read = read.map_err(|lost| Lost::at_gateway(&lost));
+        let read = read.map_err(|lost| Unread {
+            kind: lost.kind(),
+            why: Lost::at_gateway(&lost),
+        });
         watched.members.hear(index + 1, read, now);
     }
     let json = serde_json::to_vec(&watched.members.picture());

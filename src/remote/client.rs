@@ -16,6 +16,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::config::{AdminAddress, AdminTokens};
+use crate::status::fleet::UnreadKind;
 use crate::status::views::{Plain, Problem};
 
 /// Timeout for an answer and between two events. An event comes every second.
@@ -64,6 +65,23 @@ impl Lost {
                 "it does not know the token in DRIP_ADMIN_READ_TOKEN of this gateway: give all gateways the same".to_owned()
             }
             other => other.to_string(),
+        }
+    }
+
+    /// What kept the gateway from being read.
+    pub(crate) fn kind(&self) -> UnreadKind {
+        match self {
+            Self::Unreachable(_) | Self::Silent | Self::Ended => UnreadKind::Silent,
+            Self::Strange(..) => UnreadKind::Strange,
+            Self::Refused(_, status) if status.is_redirection() => UnreadKind::Strange,
+            Self::Refused(_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) => {
+                UnreadKind::Strange
+            }
+            Self::Refused(..)
+            | Self::OtherName
+            | Self::NoToken
+            | Self::UnknownToken(_)
+            | Self::TooLarge(..) => UnreadKind::Refuses,
         }
     }
 

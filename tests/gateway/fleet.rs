@@ -206,15 +206,18 @@ fn a_peer_that_misbehaves_costs_two_seconds_at_most_and_is_said() {
     };
     assert_eq!(states(&fleet)[0], ("own", "answers"));
     assert_eq!(states(&fleet)[1], ("good", "answers"));
-    for (nth, part) in [
-        (2, "is not what a drip gateway says"),
-        (3, "has more than 4194304 bytes"),
-        (4, "no answer in time"),
-        (5, "no answer in time"),
-        (6, "it answers 302 Found to /api/now"),
+    for (nth, state, part) in [
+        (2, "strange", "is not what a drip gateway says"),
+        (3, "refuses", "has more than 4194304 bytes"),
+        (4, "silent", "no answer in time"),
+        (5, "silent", "no answer in time"),
+        (6, "strange", "it answers 302 Found to /api/now"),
     ] {
         assert!(reason(nth).contains(part), "{nth}: {fleet}");
+        assert_eq!(states(&fleet)[nth].1, state, "{nth}: {fleet}");
     }
+    let title = fleet["headline"]["title"].as_str().expect("a title");
+    assert!(title.ends_with("is no drip gateway"), "{title}");
     // Fields that are unknown or missing are no error.
     assert_eq!(fleet["gateways"][7]["state"], "answers");
     assert_eq!(fleet["zones"][1]["name"], "q");

@@ -5,6 +5,7 @@ import { $, count, make, pace, percent, say, seconds, setState, setText, tell, v
 import { call } from "./token.js";
 
 const ASK_AFTER = 1000; // ms from an answer to the next request
+const TROUBLES = { silent: "does not answer", refuses: "cannot be read", strange: "is no drip gateway" };
 const STATES = { bad: "rejecting", warn: "waiting", fine: "passing" };
 
 let picture = null;
@@ -64,7 +65,7 @@ const time = (utc) => utc?.slice(11, 19) ?? "";
 
 function gateway({ name, address, state, since, reason, version, stopping, answers, in_flight, depth, rejected, clock, severity, title }) {
   const where = address && address !== name ? address : "";
-  if (state === "silent") return [name, listed([where, `does not answer since ${time(since)} UTC: ${reason}`]), true, []];
+  if (TROUBLES[state]) return [name, listed([where, `${TROUBLES[state]} since ${time(since)} UTC: ${reason}`]), true, []];
   if (state !== "answers") return [name, listed([where, state === "same" ? reason : "not read yet"]), false, []];
   const apart = clock !== undefined && Math.abs(clock) >= 0.5 ? `clock ${clock > 0 ? "+" : ""}${clock.toFixed(1)} s` : "";
   const told = [where, version, stopping && "stopping", `${count(answers)} answers/s`, some(in_flight, "in flight"), some(depth, "waiting"), some(rejected, "rejected/s"), apart, title];
@@ -86,9 +87,12 @@ function gate({ origin, shared, rates, gateways, parts, ...sums }) {
   return [origin, listed([rates.join(" or "), sharing, ...gateNow(sums)]), sums.rejected > 0 || parts.some(({ alone }) => alone), each];
 }
 
-function places({ origin, of, withheld, free, held, in_use, parts }) {
+function places({ origin, of, withheld, free, held, in_use, elsewhere, parts }) {
   const each = parts.map((part) => `${visible(part.gateway)} · ${count(part.in_use)} in use of ${count(part.held)} held`);
-  return [origin, listed([`${count(in_use)} in use of ${count(of)}`, `${count(held)} held`, `${count(free)} free`, some(withheld, "withheld")]), withheld > 0, each];
+  // With these the parts add up to what is held and withheld.
+  if (elsewhere > 0) each.push(`gateways that are not read · ${count(elsewhere)} held`);
+  if (withheld > 0) each.push(`gateways that vanished · ${count(withheld)} withheld`);
+  return [origin, listed([`${count(in_use)} in use of ${count(of)}`, `${count(held + elsewhere)} held`, `${count(free)} free`, some(withheld, "withheld")]), withheld > 0, each];
 }
 
 function key({ zone, gate, key, plan, masked, depth, rejections, oldest_wait, parts }) {

@@ -1,5 +1,5 @@
 use super::pace::Pace;
-use super::reading::Reading;
+use super::reading::{Reading, UnreadKind};
 use crate::config::AdminAddress;
 use crate::limit::Moment;
 use crate::status::views::Plain;
@@ -21,9 +21,10 @@ pub(super) enum Last {
     /// It was not read yet.
     Nothing,
     Reading(Box<Reading>),
-    /// It does not answer.
-    Silent {
+    /// It could not be read.
+    Unread {
         since: Moment,
+        kind: UnreadKind,
         why: Plain,
     },
 }
@@ -37,11 +38,11 @@ pub(super) struct Named<'m> {
 }
 
 impl Member {
-    /// What was read of it; `None` if it does not answer.
+    /// What was read of it; `None` if it could not be read.
     pub(super) fn reading(&self) -> Option<&Reading> {
         match &self.last {
             Last::Reading(reading) => Some(reading),
-            Last::Nothing | Last::Silent { .. } => None,
+            Last::Nothing | Last::Unread { .. } => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::member::{Last, Member};
 use super::pace::Pace;
 use super::picture;
-use super::reading::Reading;
+use super::reading::{Reading, Unread};
 use crate::config::AdminAddress;
 use crate::limit::Moment;
 use crate::status::views::{Fleet, Plain};
@@ -23,7 +23,7 @@ impl Members {
     }
 
     /// Notes what was read of a gateway, or why it could not be read.
-    pub(crate) fn hear(&mut self, index: usize, read: Result<Reading, String>, now: Moment) {
+    pub(crate) fn hear(&mut self, index: usize, read: Result<Reading, Unread>, now: Moment) {
         let Some(member) = self.0.get_mut(index) else {
             return;
         };
@@ -35,19 +35,19 @@ impl Members {
                 member.name = reading.name.clone();
                 Last::Reading(Box::new(reading))
             }
-            Err(why) => {
+            Err(Unread { kind, why }) => {
                 member.pace.clear();
                 let since = match member.last {
-                    Last::Silent { since, .. } => since,
+                    Last::Unread { since, .. } => since,
                     Last::Nothing | Last::Reading(_) => now,
                 };
                 let why = Plain::new(&why);
-                Last::Silent { since, why }
+                Last::Unread { since, kind, why }
             }
         };
     }
 
-    /// Whether each was read, or found silent, at least once.
+    /// Whether each was read, or could not be read, at least once.
     pub(crate) fn are_known(&self) -> bool {
         let mut members = self.0.iter();
         members.all(|member| !matches!(member.last, Last::Nothing))
@@ -61,7 +61,7 @@ impl Members {
             match &member.last {
                 Last::Reading(_) => return None,
                 Last::Nothing => {}
-                Last::Silent { why, .. } => {
+                Last::Unread { why, .. } => {
                     reasons.push(format!("{}: {why}", address.unwrap_or_default()));
                 }
             }

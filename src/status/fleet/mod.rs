@@ -26,5 +26,5 @@ mod tests;
 
 pub(crate) use self::clock::ClockOffset;
 pub(crate) use self::members::Members;
-pub(crate) use self::reading::Reading;
+pub(crate) use self::reading::{Reading, Unread, UnreadKind};
 pub(crate) use self::settings::SharedSettings;

@@ -93,8 +93,8 @@ fn gateway(member: &Member, name: &Plain, twin: Option<&Plain>) -> FleetGateway 
             view.state = "unknown".into();
             return view;
         }
-        Last::Silent { since, why } => {
-            view.state = "silent".into();
+        Last::Unread { since, kind, why } => {
+            view.state = kind.label().into();
             view.since = Some(timestamp(*since));
             view.reason = Some(why.clone());
             return view;
@@ -308,6 +308,12 @@ fn places(named: &[Named]) -> Vec<FleetPlaces> {
                 held: own.held,
                 in_use: own.in_use,
             });
+        }
+    }
+    for sums in &mut all {
+        if sums.gateways > sums.parts.len() as u64 {
+            let known = [sums.held, sums.free, sums.withheld];
+            sums.elsewhere = sums.of.saturating_sub(sum(known.into_iter()));
         }
     }
     all

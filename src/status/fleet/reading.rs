@@ -21,3 +21,32 @@ pub(crate) struct Reading {
     /// Its last second.
     pub(crate) sample: Option<Sample>,
 }
+
+/// Why a gateway could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    pub(crate) kind: UnreadKind,
+    pub(crate) why: String,
+}
+
+/// What kept a gateway from being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnreadKind {
+    /// It does not answer.
+    Silent,
+    /// It answers, but does not tell what is asked.
+    Refuses,
+    /// What answers is no drip gateway.
+    Strange,
+}
+
+impl UnreadKind {
+    /// The state of the gateway in the picture.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Refuses => "refuses",
+            Self::Strange => "strange",
+        }
+    }
+}

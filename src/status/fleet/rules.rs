@@ -20,7 +20,7 @@ const MAX_VALUE: usize = 60;
 
 /// The headline over these gateways.
 pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
-    let mut found: Vec<Finding> = fleet.gateways.iter().filter_map(silent).collect();
+    let mut found: Vec<Finding> = fleet.gateways.iter().filter_map(unread).collect();
     let out = without_store(named);
     let all_reach_store = out.is_none();
     found.extend(out);
@@ -41,7 +41,8 @@ pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
     }
 }
 
-fn silent(gateway: &FleetGateway) -> Option<Finding> {
+fn unread(gateway: &FleetGateway) -> Option<Finding> {
+    let trouble = gateway.trouble()?;
     let since = gateway.since.as_ref()?;
     let reason = gateway.reason.as_ref().map_or("no answer", Plain::as_str);
     // The time without its day.
@@ -49,10 +50,14 @@ fn silent(gateway: &FleetGateway) -> Option<Finding> {
     let address = gateway.address.as_ref().filter(|it| **it != gateway.name);
     let address = address.map_or_else(String::new, |it| format!(" ({it})"));
     Some(Finding {
-        title: format!("{}{address} does not answer", gateway.name),
+        title: format!("{}{address} {trouble}", gateway.name),
         evidence: format!("Since {since} UTC: {reason}. No sum has what is there."),
-        remedy: "See whether it runs, and whether its admin port can be reached from here."
-            .to_owned(),
+        remedy: match gateway.state.as_str() {
+            "strange" => "Name the admin port of a gateway; see what listens at this address.",
+            "refuses" => "Let its admin port be read from here: what it answers says how.",
+            _ => "See whether it runs, and whether its admin port can be reached from here.",
+        }
+        .to_owned(),
         ..Finding::about(&gateway.name, Cause::GatewaySilent, Severity::Bad)
     })
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ClockOffset, Members, Reading, SharedSettings};
+use super::{ClockOffset, Members, Reading, SharedSettings, Unread, UnreadKind};
 use crate::limit::Moment;
 use crate::status::views::{Fleet, Plain};
 
@@ -52,6 +52,11 @@ fn reading(name: &str, seq: u64, departures: u64, part: f64) -> Reading {
         origins: read(origins),
         sample: Some(read(sample)),
     }
+}
+
+fn unread(kind: UnreadKind, why: &str) -> Unread {
+    let why = why.to_owned();
+    Unread { kind, why }
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
@@ -176,7 +181,11 @@ fn a_gateway_that_does_not_answer_is_said_and_is_in_no_sum() {
     members.hear(0, Ok(reading("a", 1, 0, 1.0)), at(0));
     members.hear(1, Ok(reading("b", 1, 0, 1.0)), at(0));
     for second in [5, 9] {
-        members.hear(1, Err("connection refused".to_owned()), at(second));
+        members.hear(
+            1,
+            Err(unread(UnreadKind::Silent, "connection refused")),
+            at(second),
+        );
     }
     let fleet = members.picture();
     let silent = &fleet.gateways[1];
@@ -191,7 +200,11 @@ fn a_gateway_that_does_not_answer_is_said_and_is_in_no_sum() {
     let evidence = "Since 06:00:05 UTC: connection refused. No sum has what is there.";
     assert_eq!(fleet.headline.evidence.as_str(), evidence);
     assert_eq!(members.silence(), None);
-    members.hear(0, Err("no answer in time".to_owned()), at(9));
+    members.hear(
+        0,
+        Err(unread(UnreadKind::Silent, "no answer in time")),
+        at(9),
+    );
     let silence = members.silence();
     assert_eq!(
         silence.as_deref(),
@@ -199,6 +212,24 @@ fn a_gateway_that_does_not_answer_is_said_and_is_in_no_sum() {
     );
     members.hear(1, Ok(reading("b", 9, 0, 1.0)), at(10));
     assert_eq!(members.picture().gateways[1].since, None);
+}
+
+#[test]
+fn what_answers_and_cannot_be_read_is_not_said_to_be_silent() {
+    for (kind, state, title) in [
+        (UnreadKind::Refuses, "refuses", "b:1 cannot be read"),
+        (UnreadKind::Strange, "strange", "b:1 is no drip gateway"),
+    ] {
+        let mut members = members(&["a:1", "b:1"]);
+        members.hear(0, Ok(reading("a", 1, 0, 1.0)), at(0));
+        members.hear(1, Err(unread(kind, "it answers so")), at(0));
+        let fleet = members.picture();
+        assert_eq!(fleet.gateways[1].state.as_str(), state);
+        assert_eq!(causes(&fleet), ("gateway_silent", 0));
+        assert_eq!(fleet.headline.title.as_str(), title);
+        let remedy = fleet.headline.remedy.as_str();
+        assert!(!remedy.contains("whether it runs"), "{remedy}");
+    }
 }
 
 #[test]
@@ -280,7 +311,7 @@ fn places_are_summed_and_those_of_the_store_are_shown_once() {
     };
     let mut members = members(&["", "b:1", "c:1"]);
     let places = |held, in_use, withheld| json!({"of": 40, "held": held, "in_use": in_use, "withheld": withheld, "free": 8, "gateways": 3});
-    members.hear(0, Ok(with("a", places(12, 10, 0))), at(0));
+    members.hear(0, Ok(with("a", places(10, 10, 0))), at(0));
     members.hear(1, Ok(with("b", places(16, 16, 4))), at(0));
     members.hear(2, Ok(with("c", json!(null))), at(0));
     let fleet = members.picture();
@@ -290,8 +321,10 @@ fn places_are_summed_and_those_of_the_store_are_shown_once() {
     assert_eq!((places.of, places.withheld, places.free), (40, 4, 8));
     assert_eq!(
         (places.held, places.in_use, places.parts.len()),
-        (28, 26, 2)
+        (26, 26, 2)
     );
+    // The store counts three gateways, and two of them are read.
+    assert_eq!(places.elsewhere, 2);
     assert_eq!(causes(&fleet), ("places_withheld", 0));
     assert_eq!(fleet.headline.title.as_str(), "4 places of db are withheld");
 }

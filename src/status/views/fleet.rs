@@ -28,13 +28,14 @@ pub struct FleetGateway {
     /// Host and port of its admin port; left out for the gateway that tells this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Plain>,
-    /// `answers`, `silent`, `same` (it is a gateway that is listed before) or `unknown` (not read
-    /// yet).
+    /// `answers`, `silent` (it does not answer), `refuses` (it answers, but does not tell),
+    /// `strange` (what answers is no drip gateway), `same` (it is a gateway that is listed before)
+    /// or `unknown` (not read yet).
     pub state: Plain,
-    /// Since when it does not answer, in UTC.
+    /// Since when it could not be read, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Plain>,
-    /// Why it does not answer, or which gateway it is.
+    /// Why it could not be read, or which gateway it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Plain>,
     pub version: Plain,
@@ -52,6 +53,19 @@ pub struct FleetGateway {
     /// Severity and title of its own headline.
     pub severity: Plain,
     pub title: Plain,
+}
+
+impl FleetGateway {
+    /// What is said of one that could not be read.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&'static str> {
+        match self.state.as_str() {
+            "silent" => Some("does not answer"),
+            "refuses" => Some("cannot be read"),
+            "strange" => Some("is no drip gateway"),
+            _ => None,
+        }
+    }
 }
 
 /// A zone over all gateways.
@@ -137,6 +151,9 @@ pub struct FleetPlaces {
     /// Sums over the gateways.
     pub held: u64,
     pub in_use: u64,
+    /// Places of gateways that are not read here: what is missing to `of`, if the store counts more
+    /// gateways than `parts` has.
+    pub elsewhere: u64,
     pub parts: Vec<FleetPlacesPart>,
 }
 

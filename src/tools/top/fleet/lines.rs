@@ -133,14 +133,14 @@ fn gateway(it: &FleetGateway) -> Item {
     let answers = it.state.as_str() == "answers";
     let number = |number: u64| number_or_dash(answers.then_some(number));
     let reason = it.reason.as_ref().map_or("", Plain::as_str);
-    let says = match it.state.as_str() {
-        "silent" => {
+    let says = match (it.state.as_str(), it.trouble()) {
+        (_, Some(trouble)) => {
             let since = it.since.as_ref().map_or("", Plain::as_str);
             let since = since.split(['T', '.']).nth(1).unwrap_or(since);
-            format!("does not answer since {since} UTC: {reason}")
+            format!("{trouble} since {since} UTC: {reason}")
         }
-        "same" => reason.to_owned(),
-        "unknown" => "not read yet".to_owned(),
+        ("same", None) => reason.to_owned(),
+        ("unknown", None) => "not read yet".to_owned(),
         _ if it.stopping => format!("stopping; {}", it.title),
         _ => it.title.to_string(),
     };
@@ -159,7 +159,7 @@ fn gateway(it: &FleetGateway) -> Item {
             says,
         ],
         parts: Vec::new(),
-        is_bad: it.state.as_str() == "silent" || it.severity.as_str() == "bad",
+        is_bad: it.trouble().is_some() || it.severity.as_str() == "bad",
     }
 }
 
@@ -238,11 +238,24 @@ fn places(it: &FleetPlaces) -> Item {
             String::new(),
         ]
     });
-    let numbers = [it.of, it.in_use, it.held, it.free, it.withheld];
+    // With these the parts add up to what is held and withheld.
+    let empty = String::new;
+    let elsewhere = (it.elsewhere > 0).then(|| {
+        let held = it.elsewhere.to_string();
+        let name = "  (not read)".to_owned();
+        vec![name, empty(), empty(), held, empty(), empty()]
+    });
+    let withheld = (it.withheld > 0).then(|| {
+        let name = "  (vanished)".to_owned();
+        let withheld = it.withheld.to_string();
+        vec![name, empty(), empty(), empty(), empty(), withheld]
+    });
+    let held = it.held.saturating_add(it.elsewhere);
+    let numbers = [it.of, it.in_use, held, it.free, it.withheld];
     let numbers = numbers.map(|number| number.to_string());
     Item {
         cells: iter::once(it.origin.to_string()).chain(numbers).collect(),
-        parts: parts.collect(),
+        parts: parts.chain(elsewhere).chain(withheld).collect(),
         is_bad: it.withheld > 0,
     }
 }

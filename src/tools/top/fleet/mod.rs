@@ -26,7 +26,7 @@ use super::view::Paint;
 use crate::config::{AdminAddress, AdminTokens};
 use crate::remote::reader::Reader;
 use crate::server::signals::Signals;
-use crate::status::fleet::{Members, Reading};
+use crate::status::fleet::{Members, Reading, Unread};
 use crate::time::clock;
 
 /// How often each gateway is read.
@@ -36,7 +36,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const FIRST: Duration = Duration::from_secs(4);
 
 /// What was read of the gateway with this index, or why it could not be read.
-type News = (usize, Result<Reading, String>);
+type News = (usize, Result<Reading, Unread>);
 
 /// Shows the gateways at `addresses` until told to quit, or once.
 pub(super) async fn show(addresses: &[AdminAddress], once: bool) -> io::Result<()> {
@@ -80,7 +80,10 @@ fn listen(addresses: &[AdminAddress], tokens: &Rc<AdminTokens>) -> Receiver<News
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                let read = reader.read().await.map_err(|lost| lost.to_string());
+                let read = reader.read().await.map_err(|lost| Unread {
+                    kind: lost.kind(),
+                    why: lost.to_string(),
+                });
                 if tell.send((index, read)).await.is_err() {
                     return;
                 }
