@@ -7,6 +7,7 @@ use super::views::{self, FileAndNow, Plain};
 use crate::config::{self, BackoffMode};
 use crate::gate::{
     BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
+    PlaceSharing,
 };
 use crate::http::gateway::Gateway;
 use crate::limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
@@ -46,6 +47,25 @@ pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileA
     FileAndNow {
         file: origin.places().map(|most| most.get() as u64),
         now: state.max_in_flight.map(|most| most as u64),
+    }
+}
+
+/// How gateways share the places of an origin.
+pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
+    let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+    let pool = sharing.pool.unwrap_or_default();
+    views::Places {
+        of: pool.of as u64,
+        held: sharing.held as u64,
+        in_use: sharing.in_use as u64,
+        lent: pool.held as u64,
+        withheld: pool.withheld as u64,
+        orphan: Plain::new(&show_duration(origin.orphan)),
+        free: pool.free as u64,
+        gateways: pool.gateways.into(),
+        alone: sharing.is_out,
+        reason: why.map(|it| Plain::new(&it.reason)),
+        remedy: why.map(|it| Plain::new(it.remedy)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Takes a sample of the gateway each second.
 
+mod full_key;
 mod gate;
 mod growth;
 mod lefts;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use self::full_key::full_key;
 use self::growth::Before;
 use self::lefts::Lefts;
 use self::origins::Origins;
@@ -198,6 +200,8 @@ impl Sampler {
             0 => HeavyKeys::default(),
             _ => rejected_keys(zone, Window::Seconds).await?,
         };
+        let states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
+        let full_key = full_key(gateway, index, states.chain(&stats.deepest));
         let mut all = rejected_now.keys.iter().chain(&rejected.keys);
         let limited = all.next().map(|heavy| heavy.name.begin());
         let deepest = stats.deepest.first();
@@ -233,6 +237,7 @@ impl Sampler {
             new_keys,
             evicted,
             flooded,
+            full_key,
             only_key,
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
             rejected_keys: heavy_keys(&rejected, settings),

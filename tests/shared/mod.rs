@@ -22,6 +22,7 @@ mod room;
 mod stream;
 mod ten_gateways;
 mod verdicts;
+mod withheld;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

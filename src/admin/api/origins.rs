@@ -2,7 +2,7 @@ use actix_web::web::Data;
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
-use crate::gate::{GateSharing, OriginGate, PlaceSharing};
+use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
@@ -61,30 +61,13 @@ fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> vie
         places: origin
             .gate()
             .and_then(|it| it.place_sharing())
-            .map(|it| places(&it)),
+            .map(|it| gates::places(settings, &it)),
         codes,
         errors,
         latency: latency(&latencies),
         servers,
         room: None,
         shared: None,
-    }
-}
-
-fn places(sharing: &PlaceSharing) -> views::Places {
-    let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
-    let pool = sharing.pool.unwrap_or_default();
-    views::Places {
-        of: pool.of as u64,
-        held: sharing.held as u64,
-        in_use: sharing.in_use as u64,
-        lent: pool.held as u64,
-        withheld: pool.withheld as u64,
-        free: pool.free as u64,
-        gateways: pool.gateways.into(),
-        alone: sharing.is_out,
-        reason: why.map(|it| Plain::new(&it.reason)),
-        remedy: why.map(|it| Plain::new(it.remedy)),
     }
 }
 

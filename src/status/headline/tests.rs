@@ -7,6 +7,7 @@ mod gates;
 mod leaving;
 mod maintenance;
 mod origins;
+mod places;
 mod rooms;
 mod store;
 mod time;

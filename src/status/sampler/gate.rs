@@ -68,6 +68,7 @@ impl Gates {
                     remedy: why.remedy.into(),
                 })
             }),
+            places: state.places.as_ref().map(|it| gates::places(settings, it)),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

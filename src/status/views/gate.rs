@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Plain;
+use super::{Places, Plain};
 
 /// The gate of an origin: its settings and its present state.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -184,6 +184,9 @@ pub struct GateSample {
     /// What the store refuses it; left out if nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<GateRefused>,
+    /// Left out if gateways do not share its places, or this one was not told of them yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places: Option<Places>,
     /// The classes that share the gate, in the order of the file.
     pub classes: Vec<GateClass>,
     /// The keys with the most waiting requests, deepest first.

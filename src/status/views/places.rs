@@ -17,6 +17,8 @@ pub struct Places {
     pub lent: u64,
     /// Places of gateways that vanished, which nobody gets yet. As the store counts them.
     pub withheld: u64,
+    /// How long places of a gateway that vanishes stay withheld, as in the file, such as `75s`.
+    pub orphan: Plain,
     /// Places that no gateway holds, as the store counts them.
     pub free: u64,
     /// Gateways that share the places, as the store counts them.

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, of_class, sum};
 use super::super::words::{listed, pace, part, percent, seconds, sentence, waiting, whole};
+use super::places::{Lacking, lacking, waits_for_places};
 use crate::limit::Rate;
 use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
 
@@ -229,10 +230,15 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         format!(" {key} has {depth} waiting.")
     });
     let more = binding(recent, origin, gate);
-    let remedy = match reason {
+    let is_for_origin = is_paused(gate) || reason == "outage";
+    let lacking = lacking(recent, origin, gate).filter(|_| !is_for_origin);
+    let (lacks, waited_for) = lacking.map_or((None, None), |it| (Some(it.evidence), it.remedy));
+    let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
+    let remedy = match (reason, waited_for) {
         _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
-        "outage" => "Bring the origin back. More rate would not help.".to_owned(),
-        "queue" => format!(
+        ("outage", _) => "Bring the origin back. More rate would not help.".to_owned(),
+        (_, Some(remedy)) => remedy,
+        ("queue", _) => format!(
             "A client sends more than its share. If the origin can do more, raise its {more}."
         ),
         _ => format!(
@@ -247,7 +253,10 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             "The gate of {name} rejects {}",
             pace(part(all, 1) / recent.seconds())
         ),
-        evidence: format!("{}: {why}.{deepest}", recent.share_of(all, came, "request")),
+        evidence: format!(
+            "{}: {why}.{deepest}{lacks}",
+            recent.share_of(all, came, "request")
+        ),
         remedy,
         ..Finding::about(name, Cause::Rejecting, severity)
     })
@@ -261,59 +270,32 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
         .rate
         .file
         .map(|it| format!("`rate`, which is {}", pace(it)));
-    let places = gate.max_in_flight.file;
-    let places = places.map(|it| format!("`max_in_flight`, which is {it}"));
-    let waits_for_places = recent.latest(origin, |it| {
-        let blocked = &it.gate.as_ref()?.blocked;
-        let by = |cause: &str| {
-            blocked
-                .get(&Plain::from(cause))
-                .copied()
-                .unwrap_or_default()
+    let places = gate.max_in_flight.file.map(|it| {
+        let whose = match gate.places {
+            Some(_) => " for all gateways",
+            None => "",
         };
-        let (by_pace, by_places) = (by("pace"), by("in_flight"));
-        (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+        format!("`max_in_flight`, which is {it}{whose}")
     });
-    match (waits_for_places, rate, places) {
+    match (waits_for_places(recent, origin), rate, places) {
         (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
         (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
         _ => "`rate` or `max_in_flight`".to_owned(),
     }
 }
 
-pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
     if gate.outage.is_some() || is_paused(gate) {
         return None;
     }
     let name = &origin.name;
-    let full = gate
-        .max_in_flight
-        .now
-        .filter(|most| origin.in_flight >= *most);
-    // What binds is what helps if it is raised.
-    let (why, remedy) = match (full, gate.rate.now) {
-        (Some(most), rate) => (
-            format!("All {most} places at the origin are taken."),
-            format!(
-                "If {name} can work on more requests at once, raise its `max_in_flight`, which is {most}.{}",
-                rate.map_or("", |_| " More of its `rate` would not help.")
-            ),
-        ),
-        (None, Some(rate)) => {
-            let places = gate.max_in_flight.now.map_or(String::new(), |most| {
-                let busy = origin.in_flight;
-                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
-            });
-            (
-                format!("They leave one by one, {}.", pace(rate)),
-                format!(
-                    "If {name} can take more, raise its `rate`, which is {}.{places}",
-                    pace(gate.rate.file.unwrap_or(rate))
-                ),
-            )
+    let (why, remedy) = match lacking(recent, origin, gate) {
+        Some(Lacking { evidence, remedy }) => {
+            let raise = || more_places(origin, gate, " for all gateways");
+            (evidence, remedy.unwrap_or_else(raise))
         }
-        (None, None) => (String::new(), String::new()),
+        None => waited_for(origin, gate),
     };
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
@@ -325,4 +307,46 @@ pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<F
         remedy,
         ..Finding::about(name, Cause::Waiting, Severity::Warn)
     })
+}
+
+/// What requests wait for that have no places of a pool to wait for, and what helps.
+///
+/// What binds is what helps if it is raised.
+fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
+    let (name, busy) = (&origin.name, origin.in_flight);
+    let here = gate.max_in_flight.now.filter(|_| gate.places.is_none());
+    let taken = match (&gate.places, here) {
+        (Some(places), _) => Some((places.in_use, places.held)),
+        (None, most) => most.map(|most| (busy, most)),
+    };
+    match (here.filter(|most| busy >= *most), gate.rate.now) {
+        (Some(most), _) => (
+            format!("All {most} places at the origin are taken."),
+            more_places(origin, gate, ""),
+        ),
+        (None, Some(rate)) => {
+            let places = taken.map_or(String::new(), |(busy, most)| {
+                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
+            });
+            (
+                format!("They leave one by one, {}.", pace(rate)),
+                format!(
+                    "If {name} can take more, raise its `rate`, which is {}.{places}",
+                    pace(gate.rate.file.unwrap_or(rate))
+                ),
+            )
+        }
+        (None, None) => (String::new(), String::new()),
+    }
+}
+
+/// The advice to raise the places of an origin. `whose`: whose number that is.
+fn more_places(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
+    let most = gate.max_in_flight.now.unwrap_or_default();
+    let rate = gate.rate.now;
+    format!(
+        "If {} can work on more requests at once, raise its `max_in_flight`, which is {most}{whose}.{}",
+        origin.name,
+        rate.map_or("", |_| " More of its `rate` would not help.")
+    )
 }

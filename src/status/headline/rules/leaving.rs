@@ -1,7 +1,9 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
+use super::full_key::{full_key, withheld};
 use super::gates::binding;
+use super::places::lacking;
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
 /// From this part of the requests that waited on, clients that leave are worth a headline.
@@ -11,6 +13,9 @@ const FEW: u64 = 3;
 
 /// What requests do that wait for a turn when their clients leave.
 const WAITING: &str = "waited, or just after its turn";
+
+/// Why a request should be rejected early.
+const TOLD_AT_ONCE: &str = "who will not get an answer in time should be told at once.";
 
 /// Clients leave before the turns of their requests in a zone.
 pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
@@ -30,19 +35,25 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     let shorter = leavers
         .after
         .map(|after| format!("set `max_wait` = {}", whole_span(after)));
-    let faster = zone.rate.filter(|_| went_on > 0).map(|rate| {
+    let full = full_key(recent, zone);
+    let paced = zone.rate.filter(|_| went_on > 0 && full.is_none());
+    let faster = paced.map(|rate| {
         let enough = rate * part(left + went_on, went_on);
         format!("raise `rate` to {}", enough_rate(enough))
     });
     let helps: Vec<_> = [shorter, faster].into_iter().flatten().collect();
     let helps = helps.join(", or ");
-    let helps = if helps.is_empty() {
+    let helps = if helps.is_empty() && full.is_some() {
+        "Set `max_wait`".to_owned()
+    } else if helps.is_empty() {
         "Raise `rate`, or set `max_wait`".to_owned()
     } else {
         format!("{}{}", helps[..1].to_uppercase(), &helps[1..])
     };
     let what = format!("leave {name} before their turn");
-    let remedy = format!("{helps}: who will not get an answer in time should be told at once.");
+    let withheld = full.and_then(withheld);
+    let withheld = withheld.map_or(String::new(), |remedy| format!(" {remedy}"));
+    let remedy = format!("{helps}: {TOLD_AT_ONCE}{withheld}");
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -68,15 +79,16 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
             format!("Set `max_wait` = {} for its routes", whole_span(after))
         });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
-    let faster = if backs_off {
+    let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);
+    let faster = if backs_off || lacking.is_some() {
         String::new()
     } else {
         let more = binding(recent, origin, gate);
         format!(", or, if {name} can do more, raise its {more}")
     };
     let what = format!("leave the gate of {name} before their turn");
-    let remedy =
-        format!("{shorter}{faster}: who will not get an answer in time should be told at once.");
+    let lacking = lacking.map_or(String::new(), |remedy| format!(" {remedy}"));
+    let remedy = format!("{shorter}{faster}: {TOLD_AT_ONCE}{lacking}");
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 

@@ -5,12 +5,14 @@
 //! more rate.
 
 mod advice;
+mod full_key;
 mod gate_overrides;
 mod gates;
 mod leaving;
 mod maintenance;
 mod no_key;
 mod origins;
+mod places;
 mod process;
 mod rooms;
 mod shared_key;

@@ -2,6 +2,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
 use super::advice;
+use super::full_key::{self, full_key};
 use super::shared_key::shared_key;
 use crate::status::views::{HeavyKey, Plain, ZoneSample};
 
@@ -126,6 +127,9 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     };
     let came = came(recent, zone);
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
+    let is_of_key = ["burst", "max_wait", "in_flight"].contains(&reason);
+    let full = full_key(recent, zone);
+    let full = full.filter(|full| is_of_key && top.is_none_or(|top| top.key == full.key));
     let shared = shared_key(recent, zone, reason);
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
@@ -141,17 +145,22 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             pace(part(rejected, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{}: {why}.{}{}",
+            "{}: {why}.{}{}{}",
             recent.share_of(rejected, came, "request"),
             match &shared {
                 Some(shared) => shared.evidence.clone(),
                 None => top.map(blame).unwrap_or_default(),
             },
+            full.map_or(String::new(), |it| format!(
+                " {}",
+                full_key::whereabouts(it)
+            )),
             limited.unwrap_or_default()
         ),
-        remedy: match shared {
-            Some(shared) => shared.remedy,
-            None => remedy(zone, reason, alone, others),
+        remedy: match (full, shared) {
+            (Some(full), _) => full_key::remedy(full),
+            (None, Some(shared)) => shared.remedy,
+            (None, None) => remedy(zone, reason, alone, others),
         },
         ..Finding::about(name, Cause::Rejecting, severity)
     })
@@ -214,9 +223,11 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         return None;
     }
     let name = &zone.name;
+    let full = zone.full_key.as_ref();
     let rate = zone.rate.map_or(String::new(), |rate| {
         format!("Those of a key leave one by one, {}. ", pace(rate))
     });
+    let rate = full.map_or(rate, |it| format!("{} ", full_key::whereabouts(it)));
     let rejected = recent.total(zone, |it| it.rejected);
     let rejected = if rejected == 0 {
         "None is rejected."
@@ -240,9 +251,14 @@ pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             "{rate}{rejected}{}",
             advice::limited_keys(zone).unwrap_or_default()
         ),
-        remedy: format!(
-            "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
-            advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+        remedy: full.map_or_else(
+            || {
+                format!(
+                    "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`{}.",
+                    advice::waits(zone).map_or(String::new(), |waits| format!(": {waits}"))
+                )
+            },
+            full_key::remedy,
         ),
         ..Finding::about(name, Cause::Waiting, severity)
     })

@@ -1,0 +1,245 @@
+//! Places that gateways share are withheld, or at other gateways.
+
+use super::*;
+use crate::status::views::{FileAndNow, FullKey, HeavyKey, Places};
+
+/// What nobody should do about places that are withheld.
+const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
+
+/// A gate with 8 places for all gateways, at which 12 requests wait for these.
+fn gate(it: &mut Sample, places: Places, by_pace: f64) -> &mut GateSample {
+    let gate = GateSample {
+        depth: 12,
+        rate: FileAndNow {
+            file: Some(20.0),
+            now: Some(20.0),
+        },
+        max_in_flight: FileAndNow {
+            file: Some(8),
+            now: Some(8),
+        },
+        blocked: [("pace".into(), by_pace), ("in_flight".into(), 0.5)].into(),
+        places: Some(Places {
+            of: 8,
+            orphan: "75s".into(),
+            ..places
+        }),
+        ..GateSample::default()
+    };
+    it.origins[0].in_flight = 2;
+    it.origins[0].gate.insert(gate)
+}
+
+/// Of 8 places 2 are in use here, 1 elsewhere, and 5 are withheld.
+fn withheld() -> Places {
+    Places {
+        held: 2,
+        in_use: 2,
+        lent: 3,
+        withheld: 5,
+        gateways: 2,
+        ..Places::default()
+    }
+}
+
+/// A key that has its 2 places, so many of them at a gateway that has vanished.
+fn full(withheld: u64) -> FullKey {
+    FullKey {
+        key: "a".into(),
+        of: 2,
+        here: 0,
+        elsewhere: 2,
+        withheld,
+        orphan: "75s".into(),
+    }
+}
+
+/// A zone that rejects 3 requests a second, those of `a`.
+fn rejecting(it: &mut Sample, reason: &str, full_key: FullKey) {
+    let zone = &mut it.zones[0];
+    zone.rejected = 3;
+    zone.rejections = counts(&[(reason, 3)]);
+    zone.rejected_now = vec![HeavyKey {
+        key: "a".into(),
+        share: 1.0,
+        ..HeavyKey::default()
+    }];
+    zone.full_key = Some(full_key);
+}
+
+const WITHHELD: &str = "5 of 8 places are withheld for a gateway that has vanished, as its requests may still run at the origin. \
+     Gateways that are there have 3, this one 2.";
+const NOTHING: &str = "There is nothing to raise: withheld places are free when `orphan`, which is 75s, has passed, or when that gateway is back.";
+const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that has vanished, as its requests may still run; \
+     0 run here, 0 at other gateways.";
+const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
+
+#[test]
+fn where_places_are_withheld_nothing_is_to_be_raised() {
+    check_all(&[
+        Situation {
+            change: |it| gate(it, withheld(), 0.0).left = 0,
+            cause: "waiting",
+            severity: "warn",
+            about: Some("api"),
+            says: &[WITHHELD, NOTHING],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| gate(it, withheld(), 0.0).rejected = counts(&[("timeout", 9)]),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("api"),
+            says: &["`queue_timeout` allows.", WITHHELD, NOTHING],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| {
+                gate(it, withheld(), 0.0).left = 9;
+                it.origins[0].gate.as_mut().unwrap().left_after = Some(1.0);
+            },
+            cause: "leaving",
+            severity: "warn",
+            about: Some("api"),
+            says: &["Set `max_wait` = 1s for its routes: who", NOTHING],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| rejecting(it, "in_flight", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["`in_flight` allows.", KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| rejecting(it, "burst", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| {
+                it.zones[0].depth = 3;
+                it.zones[0].oldest_wait = 2.0;
+                it.zones[0].full_key = Some(full(2));
+            },
+            cause: "waiting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[KEY_WITHHELD, NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+        Situation {
+            change: |it| {
+                it.zones[0].left = 9;
+                it.zones[0].left_after = Some(1.0);
+                it.zones[0].full_key = Some(full(2));
+            },
+            cause: "leaving",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["Set `max_wait` = 1s: who", NOTHING_IN_ZONE],
+            says_not: RAISE,
+        },
+    ]);
+}
+
+#[test]
+fn places_at_other_gateways_are_counted_and_the_number_of_all_is_what_may_be_raised() {
+    check_all(&[
+        Situation {
+            change: |it| {
+                let lent = Places {
+                    withheld: 0,
+                    lent: 8,
+                    ..withheld()
+                };
+                gate(it, lent, 0.0);
+            },
+            cause: "waiting",
+            severity: "warn",
+            about: Some("api"),
+            says: &[
+                "This gateway has 2 of 8 places, other gateways 6.",
+                "raise its `max_in_flight`, which is 8 for all gateways. More of its `rate` would not help.",
+            ],
+            says_not: &["withheld", "leave one by one"],
+        },
+        Situation {
+            change: |it| rejecting(it, "burst", full(0)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &[
+                "Of 2 places of a, 0 are in use here, 2 at other gateways.",
+                "raise `in_flight`, which is 2 for all gateways. More `rate` would not help.",
+            ],
+            says_not: &["withheld", "raise `rate`"],
+        },
+    ]);
+}
+
+#[test]
+fn withheld_places_are_not_blamed_for_what_has_another_cause() {
+    check_all(&[
+        // Requests wait for the pace.
+        Situation {
+            change: |it| gate(it, withheld(), 0.9).left = 0,
+            cause: "waiting",
+            severity: "warn",
+            about: Some("api"),
+            says: &[
+                "They leave one by one",
+                "raise its `rate`, which is 20 a second",
+                "2 of 2 places are taken",
+            ],
+            says_not: &["withheld"],
+        },
+        // Another key is rejected.
+        Situation {
+            change: |it| {
+                rejecting(it, "burst", full(2));
+                it.zones[0].rejected_now[0].key = "b".into();
+            },
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["b causes 100 % of the rejections"],
+            says_not: &["withheld"],
+        },
+        Situation {
+            change: |it| rejecting(it, "keys", full(2)),
+            cause: "rejecting",
+            severity: "warn",
+            about: Some("per_client"),
+            says: &["Raise `max_keys`"],
+            says_not: &["withheld"],
+        },
+    ]);
+}
+
+#[test]
+fn without_a_lease_redis_is_the_remedy() {
+    check_all(&[Situation {
+        change: |it| {
+            let alone = Places {
+                alone: true,
+                reason: Some("no answer in time".into()),
+                remedy: Some("bring Redis or the way to it back".into()),
+                ..withheld()
+            };
+            gate(it, alone, 0.0);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "The lease of this gateway's places has ended: no answer in time.",
+            "Bring Redis or the way to it back.",
+        ],
+        says_not: RAISE,
+    }]);
+}
