@@ -61,6 +61,7 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
         lent: pool.held as u64,
         withheld: pool.withheld as u64,
         orphan: Plain::new(&show_duration(origin.orphan)),
+        withheld_seconds: None,
         free: pool.free as u64,
         gateways: pool.gateways.into(),
         alone: sharing.is_out,

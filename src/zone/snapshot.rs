@@ -15,6 +15,9 @@ use crate::limit::{Bucket, Heaviest, Measure, Moment, Rate, Refusal, Window};
 use crate::observe::metrics::{LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
+/// How long it is told what other gateways had of a key of which this one has nothing any more.
+const KEPT_ELSEWHERE: Duration = Duration::from_secs(2);
+
 /// State that the actors of one supervisor share with it.
 ///
 /// All run on one thread, so plain cells suffice.
@@ -34,6 +37,8 @@ pub(super) struct Shard {
     busy: Cell<usize>,
     /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<StoreLink>>>,
+    /// The key that last had no place here while gateways that vanished had some, and when.
+    withheld: RefCell<Option<(Key, PlacesElsewhere, Moment)>>,
     /// What the keys ask for and get, in the last minutes.
     heavy: RefCell<HeavyCount>,
     arrivals: RefCell<ArrivalLog>,
@@ -50,6 +55,7 @@ impl Shard {
             running: Cell::new(0),
             busy: Cell::new(0),
             sharing: RefCell::default(),
+            withheld: RefCell::default(),
             heavy: RefCell::default(),
         }
     }
@@ -81,6 +87,22 @@ impl Shard {
     /// Sets how the zone is shared.
     pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
         self.sharing.replace(zone);
+    }
+
+    /// Notes what other gateways have of a key of which this one has nothing.
+    pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PlacesElsewhere, now: Moment) {
+        if elsewhere.withheld > 0 {
+            let noted = (Key::clone(key), elsewhere, now);
+            self.withheld.replace(Some(noted));
+        }
+    }
+
+    /// What other gateways had of a key a moment ago, if this one has nothing of it and some is
+    /// withheld.
+    pub(super) fn lately_elsewhere(&self, key: &[u8], now: Moment) -> Option<PlacesElsewhere> {
+        let withheld = self.withheld.borrow();
+        let (last, elsewhere, at) = withheld.as_ref()?;
+        (**last == *key && now.since(*at) < KEPT_ELSEWHERE).then_some(*elsewhere)
     }
 
     /// Number of keys that have waiters or running requests.

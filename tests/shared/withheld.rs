@@ -1,12 +1,14 @@
 //! What is said of places that a gateway took with it when it was killed: that nothing is to be raised.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::in_flight::text;
 use super::places::{Counting, pass};
 use crate::support::redis::Redis;
-use crate::support::{Client, Gateway, eventually, half_alone};
+use crate::support::{Client, Gateway, eventually, fetch, half_alone};
 
 fn json(gateway: &Gateway, path: &str) -> Value {
     let answer = gateway.admin(path).expect("an admin port");
@@ -54,7 +56,7 @@ fn withheld_places_of_an_origin_are_the_headline_and_a_part_of_the_picture() {
         headline(&one).contains("places are withheld for a gateway that has vanished")
     });
     let said = headline(&one);
-    check(&said, "`orphan`, which is 40s");
+    check(&said, "`orphan`, which is 40s, has passed, in ");
     let places = &json(&one, "/api/origins")["origins"][0]["places"];
     assert_eq!(places["orphan"], "40s", "{places}");
     let fleet = json(&one, "/api/fleet");
@@ -67,15 +69,25 @@ fn withheld_places_of_an_origin_are_the_headline_and_a_part_of_the_picture() {
 }
 
 #[test]
-fn withheld_places_of_a_key_are_the_headline_where_its_requests_wait() {
+fn withheld_places_of_a_key_are_the_headline_whether_its_requests_wait_or_are_rejected() {
     let _part = half_alone();
-    let (app, redis) = (Counting::start(), Redis::start());
-    let limit = ", burst = 9, in_flight = 2";
-    let text = text(&app, &redis.url(), "orphan = \"40s\"", limit);
-    let one = killed(&text, &app, "/5000?key=a", 2);
-    let _waits = Client::ask(one.address(), "/0?key=a");
-    eventually("it is said", || {
-        headline(&one).contains("Of 2 places of a, 2 are withheld")
-    });
-    check(&headline(&one), "`orphan` of the zone, which is 40s");
+    for (limit, asked) in [
+        (", burst = 9, in_flight = 2", "waits"),
+        (", in_flight = 2", "is rejected"),
+    ] {
+        let (app, redis) = (Counting::start(), Redis::start());
+        let text = text(&app, &redis.url(), "orphan = \"40s\"", limit);
+        let one = killed(&text, &app, "/5000?key=a", 2);
+        let _waits = Client::ask(one.address(), "/0?key=a");
+        eventually("it is said", || {
+            if asked == "is rejected" {
+                for _ in 0..20 {
+                    assert_eq!(fetch(one.address(), "/0?key=a").status, 429);
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            headline(&one).contains("Of 2 places of a, 2 are withheld")
+        });
+        check(&headline(&one), "`orphan` of the zone, which is 40s");
+    }
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::growth::Before;
 use super::lefts::Lefts;
 use super::seconds;
+use super::withheld::Withheld;
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::limit::Rate;
@@ -10,15 +11,18 @@ use crate::observe::metrics::Counts;
 use crate::origin::Origin;
 use crate::status::counts::Labelled;
 use crate::status::gates;
-use crate::status::views::{GateKeySample, GateRefused, GateSample, Plain};
+use crate::status::views::{GateKeySample, GateRefused, GateSample, Places, Plain};
 use crate::time::clock;
 
 /// How many of the deepest keys of a gate are in a sample.
 const DEEPEST: usize = 5;
 
-/// The counts of each gate one second ago, by its origin.
+/// The counts of each gate one second ago, by its origin, and what is withheld of its places.
 #[derive(Default)]
-pub(super) struct Gates(Before<String, Counted>);
+pub(super) struct Gates {
+    counted: Before<String, Counted>,
+    withheld: Withheld,
+}
 
 /// Rejections and blocked seconds, each by their reason; waits, and those of clients that left.
 type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
@@ -26,7 +30,8 @@ type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
 impl Gates {
     /// Begins a new second.
     pub(super) fn begin(&mut self) {
-        self.0.begin();
+        self.counted.begin();
+        self.withheld.begin();
     }
 
     /// The gate of an origin in the last second.
@@ -44,7 +49,7 @@ impl Gates {
             gate.metrics().waits(),
             gate.metrics().lefts(),
         );
-        let (rejected, blocked, waits, lefts) = self.0.since(settings.name.clone(), now);
+        let (rejected, blocked, waits, lefts) = self.counted.since(settings.name.clone(), now);
         let Lefts { left, left_after } = Lefts::of(&lefts);
         GateSample {
             depth: state.depth as u64,
@@ -68,7 +73,17 @@ impl Gates {
                     remedy: why.remedy.into(),
                 })
             }),
-            places: state.places.as_ref().map(|it| gates::places(settings, it)),
+            places: state.places.as_ref().map(|it| {
+                let places = gates::places(settings, it);
+                let (name, orphan) = (&settings.name, settings.orphan);
+                let left = self
+                    .withheld
+                    .left(name, places.withheld, orphan, clock::now());
+                Places {
+                    withheld_seconds: left.map(|left| left.as_secs() + 1),
+                    ..places
+                }
+            }),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

@@ -251,8 +251,11 @@ impl KeyActor {
             && shared.coming.is_empty()
             && self.places.running() + self.depth() == 0;
         self.snapshot.counts_in_store.set(!is_over);
-        self.snapshot.elsewhere.set(elsewhere(&shared.places));
+        let elsewhere = elsewhere(&shared.places);
+        self.snapshot.elsewhere.set(elsewhere);
         if is_over {
+            self.shard
+                .note_elsewhere(&self.snapshot.key, elsewhere, real);
             self.shared_places = None;
             return None;
         }

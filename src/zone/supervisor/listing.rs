@@ -115,7 +115,7 @@ impl ZoneSupervisor {
     }
 
     fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
-        match &known.state {
+        let mut state = match &known.state {
             State::Active(active) => active.snapshot.state(self.rates.of(key), now),
             State::Parked(account) | State::Passing(account) => KeyState {
                 key: Key::from(key),
@@ -126,7 +126,10 @@ impl ZoneSupervisor {
                 oldest_wait: Duration::ZERO,
                 active: false,
             },
-        }
+        };
+        let lately = || self.shard.lately_elsewhere(key, now);
+        state.elsewhere = state.elsewhere.or_else(lately);
+        state
     }
 }
 

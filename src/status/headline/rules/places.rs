@@ -43,6 +43,9 @@ pub(super) fn lacking(
         }
     } else if *withheld > 0 {
         let lent = whole(*lent);
+        let left = places
+            .withheld_seconds
+            .map(|left| format!("in {} s at most, ", whole(left)));
         Lacking {
             evidence: format!(
                 "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
@@ -50,7 +53,8 @@ pub(super) fn lacking(
                 if *withheld == 1 { "is" } else { "are" }
             ),
             remedy: Some(format!(
-                "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, or when that gateway is back."
+                "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, {}or when that gateway is back.",
+                left.unwrap_or_default()
             )),
         }
     } else {

@@ -37,6 +37,7 @@ fn withheld() -> Places {
         in_use: 2,
         lent: 3,
         withheld: 5,
+        withheld_seconds: Some(37),
         gateways: 2,
         ..Places::default()
     }
@@ -69,7 +70,7 @@ fn rejecting(it: &mut Sample, reason: &str, full_key: FullKey) {
 
 const WITHHELD: &str = "5 of 8 places are withheld for a gateway that has vanished, as its requests may still run at the origin. \
      Gateways that are there have 3, this one 2.";
-const NOTHING: &str = "There is nothing to raise: withheld places are free when `orphan`, which is 75s, has passed, or when that gateway is back.";
+const NOTHING: &str = "There is nothing to raise: withheld places are free when `orphan`, which is 75s, has passed, in 37 s at most, or when that gateway is back.";
 const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that has vanished, as its requests may still run; \
      0 run here, 0 at other gateways.";
 const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
