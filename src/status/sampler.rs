@@ -201,8 +201,8 @@ impl Sampler {
             0 => HeavyKeys::default(),
             _ => rejected_keys(zone, Window::Seconds).await?,
         };
-        let states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
-        let full_key = full_key(gateway, index, states.chain(&stats.deepest));
+        let rejected_states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
+        let full_key = full_key(gateway, index, rejected_states.chain(&stats.deepest));
         let mut all = rejected_now.keys.iter().chain(&rejected.keys);
         let limited = all.next().map(|heavy| heavy.name.begin());
         let deepest = stats.deepest.first();

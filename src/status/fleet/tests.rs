@@ -327,6 +327,10 @@ fn places_are_summed_and_those_of_the_store_are_shown_once() {
     assert_eq!(places.elsewhere, 2);
     assert_eq!(causes(&fleet), ("places_withheld", 0));
     assert_eq!(fleet.headline.title.as_str(), "4 places of db are withheld");
+    // What was counted at another moment is no gateway.
+    let idle = json!({"of": 40, "held": 1, "free": 39, "gateways": 1});
+    members.hear(2, Ok(with("c", idle)), at(1));
+    assert_eq!(members.picture().places[0].elsewhere, 0);
 }
 
 #[test]

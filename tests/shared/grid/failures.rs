@@ -191,12 +191,12 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
 fn an_outage_names_those_who_share() {
     const ZONES: &str = "zones follow their on_store_failure";
     const ORIGINS: &str = "origins go on with this gateway's part of their rate";
+    const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
     let in_memory = "rate = \"200r/s\"".to_owned();
     let (zone, shared_zone) = (
         "key = \"$arg_key\"\nrate = \"none\"",
         "key = \"$arg_key\"\nrate = \"1r/s\"\nstore = \"redis\"",
     );
-    const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
     let both = format!("{ZONES}, and {ORIGINS}");
     let closed = format!(
         "{}\nmax_in_flight = 4\non_store_failure = \"closed\"",

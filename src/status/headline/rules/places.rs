@@ -43,9 +43,9 @@ pub(super) fn lacking(
         }
     } else if *withheld > 0 {
         let lent = whole(*lent);
-        let left = places
+        let at_most = places
             .withheld_seconds
-            .map(|left| format!("in {} s at most, ", whole(left)));
+            .map(|it| format!("in {} s at most, ", whole(it)));
         Lacking {
             evidence: format!(
                 "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
@@ -54,7 +54,7 @@ pub(super) fn lacking(
             ),
             remedy: Some(format!(
                 "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, {}or when that gateway is back.",
-                left.unwrap_or_default()
+                at_most.unwrap_or_default()
             )),
         }
     } else {
