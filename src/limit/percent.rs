@@ -38,9 +38,14 @@ impl Percent {
 
     /// So many millionths of the whole, from 1 to 1,000,000. Other numbers take the nearest bound.
     #[must_use]
-    pub fn from_millionths(millionths: u32) -> Self {
-        let millionths = millionths.min(Self::ALL.millionths());
-        Self(NonZeroU32::new(millionths).unwrap_or(NonZeroU32::MIN))
+    pub const fn from_millionths(millionths: u32) -> Self {
+        if millionths > Self::ALL.millionths() {
+            return Self::ALL;
+        }
+        match NonZeroU32::new(millionths) {
+            Some(millionths) => Self(millionths),
+            None => Self(NonZeroU32::MIN),
+        }
     }
 
     /// Millionths of the whole, from 1 to 1,000,000.

@@ -154,6 +154,33 @@ fn what_an_origin_can_take_is_found_on_real_traffic_and_the_file_counts_again() 
         changes.contains("origins.app: experiment ended: "),
         "{changes}"
     );
+    let file = followed(&one_origin(origin.address, "", FILE), &text);
+    gateway.site.write(&file);
+    eventually("the lines of the result are in force", || {
+        rate(&gateway) == format!("{level}r/s")
+    });
+}
+
+/// A file after what the comments of a result say.
+fn followed(file: &str, text: &str) -> String {
+    let mut file = file.to_owned();
+    let mut lines = text.lines();
+    while let Some(comment) = lines.next() {
+        if let Some((_, before)) = comment.split_once(", replace ") {
+            let before = before.trim_end_matches(':');
+            assert_eq!(file.matches(before).count(), 1, "{before}: {file}");
+            file = file.replace(before, lines.next().expect("a line"));
+        } else if comment.starts_with("# In [origins.app] ") && comment.contains(", add ") {
+            let line = lines.next().expect("a line");
+            file = file.replace("[origins.app]\n", &format!("[origins.app]\n{line}\n"));
+        } else if comment.starts_with("# At the end ") {
+            for line in lines.by_ref() {
+                file = format!("{file}\n{line}");
+            }
+        }
+    }
+    assert!(file.contains("backoff"), "{text}");
+    file
 }
 
 #[test]
@@ -359,6 +386,21 @@ fn a_dry_run_changes_nothing_and_what_cannot_be_is_refused() {
             "\"origin\"",
             "\"confirm\": \"0s\", \"origin\"",
             "confirm is",
+        ),
+        (
+            "\"origin\"",
+            "\"step\": \"0.01%\", \"origin\"",
+            "step is \"0.01%\"; it must be from 1% to 50%",
+        ),
+        (
+            "\"origin\"",
+            "\"step\": \"51%\", \"origin\"",
+            "it must be from 1% to 50%",
+        ),
+        (
+            "\"origin\"",
+            "\"watch\": [\"http://a load<8\", \"http://a  load < 8\"], \"origin\"",
+            "watch has \"http://a  load < 8\" twice",
         ),
         (
             "\"origin\"",

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use super::span::from_1s_to_24h;
 use crate::admin::find::FigureSource;
 use crate::admin::reply::{self, Refusal};
-use crate::limit::find::{FindSettings, MAX_FIGURES, Objective, Only, Target, Timing};
+use crate::limit::find::{
+    FindSettings, MAX_FIGURES, MAX_STEP, MIN_STEP, Objective, Only, Target, Timing,
+};
 use crate::limit::{Moment, Percent, Rate};
 
 /// Most places that are tried.
@@ -71,10 +73,7 @@ impl FindBody {
         let objective = self.slo.parse::<Objective>();
         let objective =
             objective.map_err(|error| bad(format!("slo is {:?}: {error}", self.slo)))?;
-        let step = self.step.as_deref().unwrap_or("5%");
-        let step = step
-            .parse::<Percent>()
-            .map_err(|error| bad(format!("step is {step:?}: {error}")))?;
+        let step = parse_step(self.step.as_deref().unwrap_or("5%"))?;
         let mut timing = Timing::default();
         for (name, text, part) in [
             ("min_step", &self.min_step, &mut timing.min_step),
@@ -117,11 +116,16 @@ impl FindBody {
         if self.watch.len() > MAX_FIGURES {
             return Err(bad(format!("watch has more than {MAX_FIGURES} figures")));
         }
-        let read = self.watch.iter().map(|text| {
+        let mut all: Vec<FigureSource> = Vec::with_capacity(self.watch.len());
+        for text in &self.watch {
             let source = text.parse::<FigureSource>();
-            source.map_err(|error| bad(format!("watch is {text:?}: {error}")))
-        });
-        read.collect()
+            let source = source.map_err(|error| bad(format!("watch is {text:?}: {error}")))?;
+            if all.contains(&source) {
+                return Err(bad(format!("watch has {text:?} twice; give it once")));
+            }
+            all.push(source);
+        }
+        Ok(all)
     }
 
     fn targets(&self) -> Result<Vec<Target>, Refusal> {
@@ -154,6 +158,18 @@ impl FindBody {
 
 fn bad(message: String) -> Refusal {
     reply::bad_query(message)
+}
+
+/// A step that is kept as it is given.
+fn parse_step(text: &str) -> Result<Percent, Refusal> {
+    let step = text.parse::<Percent>();
+    let step = step.map_err(|error| bad(format!("step is {text:?}: {error}")))?;
+    if (MIN_STEP..=MAX_STEP).contains(&step) {
+        return Ok(step);
+    }
+    Err(bad(format!(
+        "step is {text:?}; it must be from {MIN_STEP} to {MAX_STEP}"
+    )))
 }
 
 /// A time within the next 24 hours.

@@ -15,6 +15,7 @@ use crate::limit::find::{
     Objective, Observed, Only, StepRecord,
 };
 use crate::origin::{Availability, Origin};
+use crate::status::find::InFile;
 
 /// The owner of the overrides of experiments. Nobody else can have this name.
 pub(in crate::admin) const OWNER: &str = "drip find";
@@ -34,6 +35,8 @@ pub(in crate::admin) struct Running {
     /// Who started it: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
     pub(in crate::admin) began: Moment,
+    /// What the file says of the origin. A change of it ends the experiment.
+    pub(in crate::admin) file: InFile,
     watch: Vec<FigureBound>,
     /// Which requests count; `None`: all.
     pub(in crate::admin) only: Option<Only>,
@@ -77,6 +80,7 @@ impl Running {
             objective,
             by,
             began: now,
+            file: InFile::of(origin.settings()),
             watch: wanted.settings.figures.clone(),
             only: wanted.settings.only.clone(),
             until: wanted.settings.until,

@@ -118,10 +118,10 @@ fn outcome(it: &Outcome) -> FindOutcome {
             level: Some(shown(*level)),
             ..FindOutcome::default()
         },
-        Outcome::HeldBack { level, by } => FindOutcome {
+        Outcome::HeldBack(it) => FindOutcome {
             outcome: "at_least".into(),
-            level: Some(shown(*level)),
-            reason: Some(Plain::new(&held_back(*level, *by))),
+            level: Some(shown(it.level)),
+            reason: Some(Plain::new(&held_back(it))),
             ..FindOutcome::default()
         },
         Outcome::Unknown(level) => FindOutcome {
@@ -171,6 +171,7 @@ fn result(it: &Running, report: &FindReport, now: Moment) -> Vec<Plain> {
     let when = when.get(..16).unwrap_or_default().replace('T', " ");
     let facts = Facts {
         origin: &it.origin,
+        file: it.file,
         objective: &it.objective,
         when: &format!("{when} UTC"),
     };

@@ -3,7 +3,8 @@ use std::time::Duration;
 use super::answer::AnswerEvent;
 use super::observed::Observed;
 use super::report::{
-    AbortReason, FindReport, Found, Level, Levels, Outcome, Purpose, StepRecord, StepVerdict,
+    AbortReason, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
+    StepVerdict,
 };
 use super::scale::{self, Scale};
 use super::search::{Next, Search};
@@ -83,7 +84,7 @@ impl Experiment {
             began: now,
             nth: 0,
             scale,
-            search: Search::new(scale, part(&settings)),
+            search: Search::new(scale, settings.step_part()),
             trial: Trial::new(&settings, length, first.departed, now),
             fastest: Vec::new(),
             closeness: 0.0,
@@ -229,10 +230,12 @@ impl Experiment {
                 self.begin_next_target(now);
             }
             Next::AtLeast if verdict == StepVerdict::HeldBack => {
-                self.end_target(Outcome::HeldBack {
+                let held_back = HeldBack {
                     level: self.what_left(now),
                     by: self.other_limit(),
-                });
+                    of_both: self.settings.targets.len() > 1,
+                };
+                self.end_target(Outcome::HeldBack(held_back));
                 self.begin_next_target(now);
             }
             Next::AtLeast => {
@@ -264,7 +267,7 @@ impl Experiment {
             return;
         };
         self.scale = Scale::new(*target);
-        self.search = Search::new(self.scale, part(&self.settings));
+        self.search = Search::new(self.scale, self.settings.step_part());
         self.at_edge = None;
         self.fastest.clear();
         self.closeness = 0.0;
@@ -350,10 +353,6 @@ impl Experiment {
             back_to: None,
         }
     }
-}
-
-fn part(settings: &FindSettings) -> f64 {
-    f64::from(settings.step.millionths()).clamp(10_000.0, 500_000.0) / 1e6
 }
 
 #[cfg(test)]

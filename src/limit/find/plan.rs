@@ -24,7 +24,7 @@ pub struct FindPlan {
 /// Says what an experiment will do.
 #[must_use]
 pub fn plan(settings: &FindSettings) -> FindPlan {
-    let step = f64::from(settings.step.millionths()).clamp(10_000.0, 500_000.0) / 1e6;
+    let step = settings.step_part();
     let mut all = FindPlan {
         levels: Vec::new(),
         shortest: Duration::ZERO,
@@ -76,7 +76,7 @@ mod tests {
             figures: Vec::new(),
             timing: Timing::default(),
         };
-        let plan = plan(&settings);
+        let plan = super::plan(&settings);
         let shown: Vec<Vec<String>> = plan
             .levels
             .iter()
@@ -87,6 +87,10 @@ mod tests {
             ["50r/s", "52.5r/s", "55.1r/s", "57.9r/s", "60r/s"]
         );
         assert_eq!(shown[1], ["1", "2", "3"]);
+        let mut tiny = settings.clone();
+        tiny.step = "0.01%".parse().unwrap();
+        tiny.targets.truncate(1);
+        assert_eq!(super::plan(&tiny).levels[0][1].to_string(), "50.5r/s");
         // Eight steps of 21 s, and two minutes with a second each.
         assert_eq!(plan.shortest, Duration::from_secs(8 * 21 + 2 * 61));
         assert!(plan.longest < Duration::from_secs(3000));

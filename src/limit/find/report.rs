@@ -161,6 +161,17 @@ pub enum AbortReason {
     FigureLost,
 }
 
+/// A level that was not passed, because the other limit held requests back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// The highest level that was really reached.
+    pub level: Level,
+    /// The other limit, if its value is known.
+    pub by: Option<Level>,
+    /// Whether both are searched, so that the other one is at its upper bound, or above it in the file.
+    pub of_both: bool,
+}
+
 /// How the search of one target ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -169,12 +180,7 @@ pub enum Outcome {
     /// The origin takes at least so much: nobody asked for more.
     AtLeast(Level),
     /// The origin takes at least so much: the other limit held requests back.
-    HeldBack {
-        /// The highest level that was really reached.
-        level: Level,
-        /// The other limit, if its value is known.
-        by: Option<Level>,
-    },
+    HeldBack(HeldBack),
     /// Too few requests came at the lowest level to know anything.
     Unknown(Level),
     /// Ended early; the highest level that held before, if any.

@@ -5,6 +5,12 @@ use super::objective::Objective;
 use super::only::Only;
 use crate::limit::{Moment, Percent, Rate};
 
+/// The smallest step: the sequential test cannot tell levels apart that are nearer.
+pub const MIN_STEP: Percent = Percent::from_millionths(10_000);
+
+/// The largest step.
+pub const MAX_STEP: Percent = Percent::from_millionths(500_000);
+
 /// What an experiment is asked for.
 #[derive(Clone, Debug)]
 pub struct FindSettings {
@@ -12,7 +18,8 @@ pub struct FindSettings {
     pub targets: Vec<Target>,
     /// What must hold.
     pub objective: Objective,
-    /// The largest step up, as a part of the level: at least 1 %, at most 50 %.
+    /// The largest step up, as a part of the level: from [`MIN_STEP`] to [`MAX_STEP`]. Others take the
+    /// nearest of both.
     pub step: Percent,
     /// How long it waits for requests to wait at the gate; `None`: for [`Timing::idle`].
     pub until: Option<Moment>,
@@ -24,6 +31,13 @@ pub struct FindSettings {
     pub only: Option<Only>,
     /// How long things take.
     pub timing: Timing,
+}
+
+impl FindSettings {
+    /// The largest step up, from 0.01 to 0.5.
+    pub(super) fn step_part(&self) -> f64 {
+        f64::from(self.step.clamp(MIN_STEP, MAX_STEP).millionths()) / 1e6
+    }
 }
 
 /// What is searched, and between which bounds. `from` is at most `to`.

@@ -1,5 +1,5 @@
 use super::line::level;
-use crate::limit::find::{AbortReason, Level, Objective, Outcome};
+use crate::limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
 
 /// A sentence for how the search of a target ended.
 #[must_use]
@@ -26,9 +26,7 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
             level(found.high)
         ),
         Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
-        Outcome::HeldBack { level: it, by } => {
-            format!("at least {}; {}", level(*it), held_back(*it, *by))
-        }
+        Outcome::HeldBack(it) => format!("at least {}; {}", level(it.level), held_back(it)),
         Outcome::Unknown(it) => {
             format!(
                 "nothing is known: nobody asked for enough at {}",
@@ -47,13 +45,18 @@ fn kept(held: Option<Level>) -> String {
 
 /// What held requests back before the level that was searched did, and what helps.
 #[must_use]
-pub fn held_back(searched: Level, by: Option<Level>) -> String {
-    let (other, searched) = match searched {
+pub fn held_back(it: &HeldBack) -> String {
+    let (other, searched) = match it.level {
         Level::Rate(_) => ("max_in_flight", "the pace"),
         Level::Places(_) => ("rate", "max_in_flight"),
     };
-    let value = by.map_or(String::new(), |it| format!(" = {it}"));
-    format!("{other}{value} held requests back before {searched} did: raise it, or find both")
+    let value = it.by.map_or(String::new(), |by| format!(" = {by}"));
+    let remedy = match it.by {
+        _ if !it.of_both => "raise it, or find both".to_owned(),
+        Some(by) => format!("raise its upper bound above {by}"),
+        None => "raise its upper bound".to_owned(),
+    };
+    format!("{other}{value} held requests back before {searched} did: {remedy}")
 }
 
 /// Why an experiment ended early, and what helps; after `ended: `.

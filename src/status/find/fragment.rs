@@ -1,62 +1,151 @@
 use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use super::line::{duration, level};
+use crate::config::Origin;
 use crate::limit::find::{Criterion, FindReport, Found, Level, Objective, Outcome, Part};
-use crate::limit::show_duration;
+use crate::limit::{Rate, show_duration};
 
 /// What the lines for the file say beside the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The name of the origin in the file.
     pub origin: &'a str,
+    /// What the file has of it already.
+    pub file: InFile,
     /// What was asked for.
     pub objective: &'a Objective,
     /// When it ended, for people: `2026-12-01 14:20`.
     pub when: &'a str,
 }
 
+/// Settings of the origin that are in the file, and are replaced by what was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InFile {
+    /// The rate of its gate.
+    pub rate: Option<Rate>,
+    /// The places of its gate.
+    pub max_in_flight: Option<NonZeroUsize>,
+    /// `None`: it has no table `backoff`. Else its `slow`.
+    pub backoff: Option<Option<Duration>>,
+}
+
+impl InFile {
+    /// Those of this origin.
+    #[must_use]
+    pub fn of(origin: &Origin) -> Self {
+        Self {
+            rate: origin.rate,
+            max_in_flight: origin.max_in_flight,
+            backoff: origin.backoff.as_ref().map(|it| it.slow),
+        }
+    }
+}
+
+/// A setting that was found, and where it belongs.
+struct Line {
+    /// The table, after the name of the origin.
+    table: &'static str,
+    name: &'static str,
+    /// As the file has it.
+    value: String,
+    /// The value in the file, if it is there.
+    before: Option<String>,
+    why: String,
+}
+
 /// Lines for the file with what was found; empty if nothing was.
+///
+/// A comment before each setting says where it belongs, and what it replaces: a key that is there
+/// twice is an error of the file.
 #[must_use]
 pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     let found: Vec<&Found> = report.outcomes.iter().filter_map(found).collect();
     let rate = found.iter().find(|it| matches!(it.level, Level::Rate(_)));
     let places = found.iter().find(|it| matches!(it.level, Level::Places(_)));
-    let mut lines = vec![];
     let measured = format!(
         "{}, {}, {} requests",
         facts.when,
         duration(report.took),
         grouped(report.requests)
     );
-    if let Some(it) = rate {
-        lines.push((format!("rate = \"{}\"", it.level), range(it, &measured)));
-    }
-    if let Some(it) = places {
-        lines.push((
-            format!("max_in_flight = {}", it.level),
-            range(it, &measured),
-        ));
-    } else if let Some(at_edge) = rate.and_then(|it| it.at_edge) {
-        let here = rate.map_or(0, |it| it.at_once);
-        let places = at_edge.max(here).max(1);
-        let remark = format!("the origin had {here} at once here, {at_edge} at the edge");
-        lines.push((format!("max_in_flight = {places}"), remark));
-    }
+    let rate_line = rate.map(|it| Line {
+        table: "",
+        name: "rate",
+        value: format!("\"{}\"", it.level),
+        before: facts.file.rate.map(|it| format!("\"{it}\"")),
+        why: range(it, &measured),
+    });
+    let places = match places {
+        Some(it) => Some((it.level.to_string(), range(it, &measured))),
+        None => rate.and_then(|it| places_of_rate(it)),
+    };
+    let places_line = places.map(|(value, why)| Line {
+        table: "",
+        name: "max_in_flight",
+        value,
+        before: facts.file.max_in_flight.map(|it| it.to_string()),
+        why,
+    });
+    let mut lines: Vec<_> = rate_line.into_iter().chain(places_line).collect();
     if lines.is_empty() {
         return String::new();
     }
-    let mut text = format!("[origins.{}]\n", key(facts.origin));
-    for (setting, remark) in lines {
-        let _ = writeln!(text, "{setting:<24} # {remark}");
-    }
-    if let Some(slow) = slow(facts.objective) {
-        let _ = writeln!(
-            text,
-            "[origins.{}.backoff]\nslow = \"{slow}\"",
-            key(facts.origin)
-        );
+    lines.extend(slow_line(facts));
+    let mut text = String::new();
+    for line in lines {
+        put(&mut text, facts, &line);
     }
     text
+}
+
+fn put(text: &mut String, facts: &Facts, line: &Line) {
+    let (table, name, value) = (
+        format!("[origins.{}{}]", key(facts.origin), line.table),
+        line.name,
+        &line.value,
+    );
+    // Writing to a string does not fail.
+    let _ = match &line.before {
+        Some(before) => writeln!(
+            text,
+            "# In {table} of the configuration file, replace {name} = {before}:"
+        ),
+        None if !line.table.is_empty() && facts.file.backoff.is_none() => {
+            writeln!(
+                text,
+                "# At the end of the configuration file, add:\n{table}"
+            )
+        }
+        None => writeln!(text, "# In {table} of the configuration file, add {name}:"),
+    };
+    let _ = writeln!(text, "{:<24} # {}", format!("{name} = {value}"), line.why);
+}
+
+/// The most requests at once at a rate that held, if more of them broke it.
+///
+/// As many as broke it are no limit that keeps the objective.
+fn places_of_rate(it: &Found) -> Option<(String, String)> {
+    let at_edge = it.at_edge?;
+    let held = it.at_once.max(1);
+    let why = format!("the origin had {held} at once at this rate, {at_edge} where it broke");
+    (held < at_edge).then(|| (held.to_string(), why))
+}
+
+/// The back-off that lowers the places when answers take longer than the objective allows.
+fn slow_line(facts: &Facts) -> Option<Line> {
+    let slow = slow(facts.objective)?;
+    let before = facts.file.backoff.flatten();
+    (before != Some(slow)).then(|| Line {
+        table: ".backoff",
+        name: "slow",
+        value: format!("\"{}\"", show_duration(slow)),
+        before: before.map(|it| format!("\"{}\"", show_duration(it))),
+        why: "back-off: fewer at once while more than 10 % of answers take longer than the \
+              objective allows"
+            .to_owned(),
+    })
 }
 
 /// Where the end of the origin is, and what it was measured from.
@@ -74,15 +163,14 @@ fn range(it: &Found, measured: &str) -> String {
 fn found(outcome: &Outcome) -> Option<&Found> {
     match outcome {
         Outcome::Found(found) => Some(found),
-        Outcome::AtLeast(_)
-        | Outcome::HeldBack { .. }
-        | Outcome::Unknown(_)
-        | Outcome::Aborted(..) => None,
+        Outcome::AtLeast(_) | Outcome::HeldBack(_) | Outcome::Unknown(_) | Outcome::Aborted(..) => {
+            None
+        }
     }
 }
 
 /// The longest time that the objective gives the head of an answer.
-fn slow(objective: &Objective) -> Option<String> {
+fn slow(objective: &Objective) -> Option<Duration> {
     let bounds = objective.conditions().iter().filter_map(|it| match it {
         Criterion::Percentile {
             part: Part::Head,
@@ -91,7 +179,7 @@ fn slow(objective: &Objective) -> Option<String> {
         } => Some(*below),
         _ => None,
     });
-    bounds.max().map(show_duration)
+    bounds.max()
 }
 
 /// A key of TOML: quoted unless it is a bare one.

@@ -1,9 +1,10 @@
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::*;
 use crate::limit::find::{
-    AbortReason, Figure, FigureReading, FindReport, Found, Level, Measured, Objective, Outcome,
-    Purpose, StepRecord, StepVerdict,
+    AbortReason, Figure, FigureReading, FindReport, Found, HeldBack, Level, Measured, Objective,
+    Outcome, Purpose, StepRecord, StepVerdict,
 };
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -92,38 +93,103 @@ fn a_step_is_one_line() {
     assert_eq!(lines, expected);
 }
 
-#[test]
-fn what_was_found_is_lines_for_the_file() {
-    let objective = objective();
-    let facts = Facts {
+fn facts<'a>(objective: &'a Objective, file: InFile) -> Facts<'a> {
+    Facts {
         origin: "app",
-        objective: &objective,
+        file,
+        objective,
         when: "2026-12-01 14:20",
+    }
+}
+
+#[test]
+fn what_was_found_is_lines_that_say_what_they_replace() {
+    let objective = objective();
+    let file = InFile {
+        rate: Some("40r/s".parse().unwrap()),
+        max_in_flight: NonZeroUsize::new(64),
+        backoff: Some(Some(Duration::from_secs(1))),
     };
-    let text = fragment(&facts, &report(Outcome::Found(found())));
+    let found = report(Outcome::Found(found()));
+    let text = fragment(&facts(&objective, file), &found);
     assert_eq!(
         text,
         "\
-[origins.app]
+# In [origins.app] of the configuration file, replace rate = \"40r/s\":
 rate = \"212r/s\"          # 202r/s to 223r/s, 2026-12-01 14:20, 9 minutes, 41,200 requests
-max_in_flight = 24       # the origin had 18 at once here, 24 at the edge
-[origins.app.backoff]
-slow = \"400ms\"
+# In [origins.app] of the configuration file, replace max_in_flight = 64:
+max_in_flight = 18       # the origin had 18 at once at this rate, 24 where it broke
+# In [origins.app.backoff] of the configuration file, replace slow = \"1s\":
+slow = \"400ms\"           # back-off: fewer at once while more than 10 % of answers take longer than the objective allows
 "
     );
+    let file = InFile {
+        backoff: Some(None),
+        ..InFile::default()
+    };
+    let text = fragment(&facts(&objective, file), &found);
+    for name in [
+        "[origins.app] of the configuration file, add rate",
+        "add max_in_flight",
+    ] {
+        assert!(text.contains(name), "{text}");
+    }
+    let add = "# In [origins.app.backoff] of the configuration file, add slow:\nslow = ";
+    assert!(text.contains(add), "{text}");
+    let file = InFile {
+        backoff: Some(Some(MS(400))),
+        ..file
+    };
+    let text = fragment(&facts(&objective, file), &found);
+    assert!(!text.contains("backoff"), "{text}");
+    let nothing = report(Outcome::AtLeast(rate("180r/s")));
+    assert_eq!(fragment(&facts(&objective, file), &nothing), "");
+}
+
+#[test]
+fn a_table_that_the_file_does_not_have_is_written_whole() {
+    let objective = objective();
+    let text = fragment(
+        &facts(&objective, InFile::default()),
+        &report(Outcome::Found(found())),
+    );
+    let table =
+        "# At the end of the configuration file, add:\n[origins.app.backoff]\nslow = \"400ms\" ";
+    assert!(text.contains(table), "{text}");
+    let odd = Facts {
+        origin: "a.b",
+        ..facts(&objective, InFile::default())
+    };
+    let text = fragment(&odd, &report(Outcome::Found(found())));
     let parsed: toml::Table = text.parse().unwrap();
     assert_eq!(
-        parsed["origins"]["app"]["max_in_flight"].as_integer(),
-        Some(24)
+        parsed["origins"]["a.b"]["backoff"]["slow"].as_str(),
+        Some("400ms")
     );
-    let odd = Facts {
-        origin: "a.b \"c\"",
-        ..facts
+}
+
+#[test]
+fn places_that_broke_are_not_advised() {
+    let objective = objective();
+    let advised = |at_once, at_edge| {
+        let found = Found {
+            at_once,
+            at_edge,
+            ..found()
+        };
+        let text = fragment(
+            &facts(&objective, InFile::default()),
+            &report(Outcome::Found(found)),
+        );
+        let line = text.lines().find(|it| it.starts_with("max_in_flight"));
+        let value = line.and_then(|it| it.split_whitespace().nth(2));
+        value.map(|it| it.parse::<u32>().unwrap())
     };
-    let parsed: toml::Table = fragment(&odd, &report(Outcome::Found(found())))
-        .parse()
-        .unwrap();
-    assert!(parsed["origins"]["a.b \"c\""].is_table());
+    assert_eq!(advised(18, Some(60)), Some(18));
+    assert_eq!(advised(0, Some(60)), Some(1));
+    for (at_once, at_edge) in [(60, Some(60)), (70, Some(60)), (18, None)] {
+        assert_eq!(advised(at_once, at_edge), None, "{at_once} {at_edge:?}");
+    }
     let places = Found {
         level: Level::Places(12),
         low: Level::Places(11),
@@ -132,25 +198,17 @@ slow = \"400ms\"
     };
     let mut both = report(Outcome::Found(found()));
     both.outcomes.push(Outcome::Found(places));
-    let text = fragment(&facts, &both);
+    let text = fragment(&facts(&objective, InFile::default()), &both);
     assert!(
         text.contains("rate = \"212r/s\"") && text.contains("max_in_flight = 12 "),
         "{text}"
-    );
-    assert_eq!(
-        fragment(&facts, &report(Outcome::AtLeast(rate("180r/s")))),
-        ""
     );
 }
 
 #[test]
 fn an_upper_bound_that_held_is_at_least() {
     let objective = objective();
-    let facts = Facts {
-        origin: "app",
-        objective: &objective,
-        when: "2026-12-01 14:20",
-    };
+    let facts = facts(&objective, InFile::default());
     let top = Found {
         is_upper_bound: true,
         at_edge: None,
@@ -186,7 +244,11 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         say(Outcome::AtLeast(rate("180r/s"))),
         "at least 180r/s; nobody asked for more"
     );
-    let held_back = |level, by| say(Outcome::HeldBack { level, by });
+    let held_back_of = |of_both, level, by| {
+        let it = HeldBack { level, by, of_both };
+        say(Outcome::HeldBack(it))
+    };
+    let held_back = |level, by| held_back_of(false, level, by);
     assert_eq!(
         held_back(rate("76r/s"), Some(Level::Places(4))),
         "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it, or \
@@ -196,6 +258,15 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         held_back(Level::Places(5), Some(rate("20r/s"))),
         "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it, \
          or find both"
+    );
+    assert_eq!(
+        held_back_of(true, rate("76r/s"), Some(Level::Places(12))),
+        "at least 76r/s; max_in_flight = 12 held requests back before the pace did: raise its upper \
+         bound above 12"
+    );
+    assert_eq!(
+        held_back_of(true, Level::Places(5), None),
+        "at least 5 at once; rate held requests back before max_in_flight did: raise its upper bound"
     );
     assert_eq!(
         say(Outcome::Unknown(rate("100r/s"))),

@@ -36,10 +36,11 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
         tick(&mut run, if nth % 2 == 0 { 7 } else { 8 });
     }
     let [
-        Outcome::HeldBack {
+        Outcome::HeldBack(HeldBack {
             level: Level::Rate(rate),
             by,
-        },
+            of_both: false,
+        }),
     ] = run.outcomes()[..]
     else {
         panic!("{:?} {:?}", run.outcomes(), run.steps);
@@ -59,10 +60,11 @@ fn a_level_that_held_before_the_other_limit_did_is_at_least() {
     run.seen.waited = waited(0, 100);
     run.run(70, |_| head(80));
     let [
-        Outcome::HeldBack {
+        Outcome::HeldBack(HeldBack {
             level: Level::Rate(rate),
             by: None,
-        },
+            ..
+        }),
     ] = run.outcomes()[..]
     else {
         panic!("{:?}", run.outcomes());
@@ -80,8 +82,12 @@ fn places_that_the_rate_holds_back_are_not_found() {
     run.seen.waited = waited(90, 10);
     run.run(100, |_| head(80));
     let by = Some(level("20r/s"));
-    let level = Level::Places(5);
-    assert_eq!(run.outcomes(), [Outcome::HeldBack { level, by }]);
+    let held_back = HeldBack {
+        level: Level::Places(5),
+        by,
+        of_both: false,
+    };
+    assert_eq!(run.outcomes(), [Outcome::HeldBack(held_back)]);
 }
 
 #[test]
@@ -98,4 +104,12 @@ fn the_places_of_the_file_are_lifted_while_the_rate_of_both_is_searched() {
     assert_eq!(places(&both, Some(30)), Some(30));
     assert_eq!(places(&both, None), None);
     assert_eq!(places(&settings("p95<400ms"), Some(4)), None);
+    let mut run = Driver::new(both);
+    run.seen.limits.places = Some(4);
+    run.seen.waited = waited(10, 90);
+    run.run(70, |_| head(80));
+    let [Outcome::HeldBack(it)] = run.outcomes()[..] else {
+        panic!("{:?}", run.outcomes());
+    };
+    assert_eq!((it.by, it.of_both), (Some(Level::Places(12)), true));
 }
