@@ -153,7 +153,7 @@ fn of_verdict(it: StepVerdict) -> &'static str {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
         StepVerdict::Idle | StepVerdict::HeldBack => "idle",
-        StepVerdict::Undecided => "undecided",
+        StepVerdict::Unread | StepVerdict::Undecided => "undecided",
     }
 }
 

@@ -15,6 +15,17 @@ const BLOCK: Duration = Duration::from_secs(1);
 /// Most blocks that are kept; a trial ends or starts anew before.
 const MAX_BLOCKS: usize = 1200;
 
+/// What requests at the gate waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demand {
+    /// For what is searched, all the time.
+    Enough,
+    /// All the time, but most of it for the other limit.
+    HeldBack,
+    /// Not all the time.
+    Idle,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     start: Moment,
@@ -28,12 +39,11 @@ pub(super) struct Block {
     times: [(u64, u64); 2],
     /// What requests waited for.
     waited: Waited,
-    /// Whether requests waited at the gate all the time, and not for the other limit.
-    pub is_busy: bool,
-    /// Whether requests waited all the time, but most of it for the other limit.
-    is_held_back: bool,
+    demand: Demand,
     /// Whether what was sent before may still be felt.
     pub is_settling: bool,
+    /// Whether each figure that is watched was read shortly before its end.
+    is_read: bool,
 }
 
 /// The blocks since a level was set.
@@ -109,21 +119,27 @@ impl Blocks {
     }
 
     /// Ends the open block if its time is over.
-    pub fn tick(&mut self, target: Target, seen: &Observed, now: Moment) {
+    ///
+    /// `is_read`: whether the figures that are watched are known now.
+    pub fn tick(&mut self, target: Target, seen: &Observed, is_read: bool, now: Moment) {
         let is_settling = now < self.settled;
         let is_full = self.is_full();
         let Some(open) = self.all.last_mut() else {
             return;
         };
-        open.is_busy &= seen.has_waited;
+        if !seen.has_waited {
+            open.demand = Demand::Idle;
+        }
         open.waited.add(seen.waited);
         if now.since(open.start) < BLOCK || is_full {
             return;
         }
         open.end = now;
         open.departed = seen.departed.saturating_sub(self.departed);
-        open.is_held_back = open.is_busy && open.waited.is_held_back(target);
-        open.is_busy &= !open.is_held_back;
+        if open.demand == Demand::Enough && open.waited.is_held_back(target) {
+            open.demand = Demand::HeldBack;
+        }
+        open.is_read = is_read;
         self.departed = seen.departed;
         self.all.push(Block::new(now, is_settling));
     }
@@ -188,16 +204,24 @@ impl Blocks {
         (one.len() >= 2).then_some((mean(one)?, mean(other)?, apart.as_secs_f64()))
     }
 
-    /// The time of the closed blocks that count, in which requests waited.
+    /// The time of the closed blocks that count for a level that is good.
     pub fn busy(&self, closed: usize) -> Duration {
         let counted = self.all[..closed].iter();
-        let counted = counted.filter(|it| it.is_busy && !it.is_settling);
+        let counted = counted.filter(|it| it.is_proof());
         counted.map(Block::took).sum()
+    }
+
+    /// Whether figures that are watched were not known for `least` and for half of the time.
+    pub fn are_unread(&self, least: Duration) -> bool {
+        let unread = self.all.iter().filter(|it| !it.is_read);
+        let unread: Duration = unread.map(Block::took).sum();
+        let all: Duration = self.all.iter().map(Block::took).sum();
+        unread >= least && unread * 2 >= all
     }
 
     /// The time of all blocks in which requests waited for the other limit.
     pub fn held_back(&self) -> Duration {
-        let held_back = self.all.iter().filter(|it| it.is_held_back);
+        let held_back = self.all.iter().filter(|it| it.demand == Demand::HeldBack);
         held_back.map(Block::took).sum()
     }
 
@@ -207,12 +231,12 @@ impl Blocks {
             .iter()
             .rev()
             .nth(1)
-            .is_some_and(|it| it.is_held_back)
+            .is_some_and(|it| it.demand == Demand::HeldBack)
     }
 
     /// The time of all blocks in which requests did not wait all the time, or for the other limit.
     pub fn idle(&self) -> Duration {
-        let idle = self.all.iter().filter(|it| !it.is_busy);
+        let idle = self.all.iter().filter(|it| it.demand != Demand::Enough);
         idle.map(Block::took).sum()
     }
 }
@@ -228,10 +252,20 @@ impl Block {
             good: [0; MAX_CONDITIONS],
             bad: [0; MAX_CONDITIONS],
             waited: Waited::default(),
-            is_busy: true,
-            is_held_back: false,
+            demand: Demand::Enough,
             is_settling,
+            is_read: true,
         }
+    }
+
+    /// Whether it counts for a level that is good.
+    pub fn is_proof(&self) -> bool {
+        self.demand == Demand::Enough && self.is_known()
+    }
+
+    /// Whether answers in it say something of the level, though nobody may have waited.
+    pub fn is_known(&self) -> bool {
+        self.is_read && !self.is_settling
     }
 
     fn took(&self) -> Duration {

@@ -59,6 +59,8 @@ pub enum StepVerdict {
     Idle,
     /// The other limit held requests back: `max_in_flight` where the rate is searched, or the rate.
     HeldBack,
+    /// A figure that is watched was not read for half of the time, so nobody knows.
+    Unread,
     /// The experiment ended before it was decided.
     Undecided,
 }
@@ -159,6 +161,8 @@ pub enum AbortReason {
     Overridden,
     /// A figure that is watched could not be read for a while.
     FigureLost,
+    /// A figure that is watched could be read for less than half of a step.
+    FigureUnread,
 }
 
 /// A level that was not passed, because the other limit held requests back.

@@ -101,6 +101,7 @@ impl Search {
         let next = match verdict {
             StepVerdict::Good => self.held(closeness),
             StepVerdict::Broke => self.broke(),
+            StepVerdict::Unread => Next::Abort(AbortReason::FigureUnread),
             StepVerdict::Idle | StepVerdict::HeldBack | StepVerdict::Undecided => Next::AtLeast,
         };
         if let Next::Try(level, purpose) = next {

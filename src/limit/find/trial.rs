@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::answer::AnswerEvent;
-use super::blocks::Blocks;
+use super::blocks::{Block, Blocks};
 use super::evidence::{Leaning, Sample, SequentialTest};
 use super::figures::Figures;
 use super::measurements::Measurements;
@@ -90,8 +90,9 @@ impl Trial {
         now: Moment,
     ) -> Option<StepVerdict> {
         self.measurements.note(seen);
-        self.figures.note(&seen.figures);
-        self.blocks.tick(target, seen, now);
+        self.figures.note(&seen.figures, now);
+        let is_read = self.figures.are_fresh(now);
+        self.blocks.tick(target, seen, is_read, now);
         if seen.has_waited && !self.blocks.is_held_back() {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
@@ -100,6 +101,9 @@ impl Trial {
         let verdict = self.verdict(timing, now);
         if verdict.is_some() || self.length == Length::Recover {
             return verdict;
+        }
+        if self.blocks.are_unread(timing.max_step) {
+            return Some(StepVerdict::Unread);
         }
         self.give_up_waiting(timing, until, seen, now)
     }
@@ -211,14 +215,13 @@ impl Trial {
     pub fn holds_so_far(&self, now: Moment) -> bool {
         let closed = self.blocks.closed(now);
         self.tests.iter().enumerate().all(|(nth, test)| {
-            let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
+            let all = self.blocks.samples(nth, closed, Block::is_known);
             test.has_enough(&all) && test.closeness(&all) <= 1.0
         })
     }
 
     fn busy(&self, nth: usize, closed: usize) -> Vec<Sample> {
-        let is_busy = |block: &super::blocks::Block| !block.is_settling && block.is_busy;
-        self.blocks.samples(nth, closed, is_busy)
+        self.blocks.samples(nth, closed, Block::is_proof)
     }
 
     fn by_figures(&self, closed: usize) -> StepVerdict {
@@ -233,7 +236,7 @@ impl Trial {
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         let from = closed.saturating_sub(5);
         let is_good = closed >= 5
-            && self.figures.hold()
+            && self.figures.hold(now)
             && (0..).zip(&self.tests).all(|(nth, test)| {
                 let last = self.blocks.samples(nth, closed, |_| true);
                 test.closeness(&last[from..]) <= 1.0
@@ -241,7 +244,14 @@ impl Trial {
         if is_good {
             return Some(StepVerdict::Good);
         }
-        (now.since(self.began) >= timing.recover).then_some(StepVerdict::Broke)
+        let is_late = now.since(self.began) >= timing.recover;
+        is_late.then(|| {
+            if self.blocks.are_unread(timing.recover / 2) {
+                StepVerdict::Unread
+            } else {
+                StepVerdict::Broke
+            }
+        })
     }
 
     /// How near the edge it is, which is 1: the largest share of bad answers against what is allowed,

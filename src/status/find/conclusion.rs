@@ -88,6 +88,10 @@ pub fn abort_reason(reason: AbortReason) -> &'static str {
             "a figure that is watched could not be read for 10 s, so nobody knows whether it \
              is within its bound; the gateway's log says why"
         }
+        AbortReason::FigureUnread => {
+            "a figure that is watched could not be read for half of a step, so nobody knows \
+             whether it is within its bound; the gateway's log says why"
+        }
         AbortReason::Undone => "its override was undone or has expired",
         AbortReason::Overridden => "somebody else overrides this origin",
     }

@@ -11,7 +11,7 @@ pub fn line(step: &StepRecord) -> String {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
         StepVerdict::Idle | StepVerdict::HeldBack => "idle",
-        StepVerdict::Undecided => "ended",
+        StepVerdict::Unread | StepVerdict::Undecided => "ended",
     };
     let watched = step.watched.iter().map(reading);
     let figures: Vec<String> = step.figures.iter().map(figure).chain(watched).collect();
@@ -76,6 +76,7 @@ fn remark(step: &StepRecord) -> String {
         (Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
         (Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
         (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
+        (_, StepVerdict::Unread) => "a watched figure was not read".to_owned(),
         (_, StepVerdict::HeldBack) => match step.level {
             Level::Rate(_) => "max_in_flight held requests back".to_owned(),
             Level::Places(_) => "rate held requests back".to_owned(),

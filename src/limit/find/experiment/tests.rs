@@ -1,10 +1,10 @@
-mod outcomes;
-
 use super::*;
 use crate::limit::Rate;
 use crate::limit::find::{Figure, Timing};
 
 mod other_limit;
+mod outcomes;
+mod unread;
 
 fn settings(objective: &str) -> FindSettings {
     FindSettings {
@@ -95,6 +95,18 @@ impl Driver {
         self.tick(|_| head(80));
         self.seen.figures[0] = None;
         self.run(1, |_| head(80));
+    }
+
+    /// A figure is read for so many seconds, in none of them, or in those that `is_read` says.
+    fn run_reading(&mut self, seconds: u32, figure: f64, is_read: impl Fn(u32) -> bool) {
+        for second in 0..seconds {
+            self.seen.figures[0] = is_read(second).then_some(figure);
+            self.tick(|_| head(80));
+            self.seen.figures[0] = None;
+            for _ in 1..10 {
+                self.tick(|_| head(80));
+            }
+        }
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
@@ -286,7 +298,7 @@ fn a_watched_figure_breaks_a_step_after_three_readings() {
     let mut settings = settings("p95<400ms");
     settings.figures = vec!["node_load1 < 8".parse().unwrap()];
     let mut run = Driver::new(settings);
-    run.run(30, |_| head(80));
+    run.run_reading(30, 7.0, |_| true);
     for figure in [9.0, 9.0, 7.0, 8.0, 12.5] {
         run.read(figure);
     }
