@@ -65,6 +65,12 @@ impl CostRule {
         }
     }
 
+    /// Whether each request counts for 1.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        self.max() == Cost::ONE
+    }
+
     /// What a request counts for of which nothing is known.
     #[must_use]
     pub fn usual(&self) -> Cost {

@@ -120,6 +120,14 @@ impl Settings {
         best.and_then(|(_, index)| Some((index, self.routes.get(index)?)))
     }
 
+    /// Whether requests to the origin with this name may cost more than 1, so that its rate counts
+    /// units.
+    pub(crate) fn has_costs(&self, origin: &str) -> bool {
+        let index = self.origins.iter().position(|it| it.name == origin);
+        let mut routes = self.routes.iter().filter(|it| it.origin() == index);
+        index.is_some() && routes.any(|it| !it.cost.is_one())
+    }
+
     /// For each zone, the least `burst` of the limits in which its requests wait.
     ///
     /// `None` for a zone whose requests never wait.

@@ -30,6 +30,15 @@ pub(super) fn pace(a_second: f64) -> String {
     }
 }
 
+/// The same of units of cost.
+pub(super) fn pace_of_units(a_second: f64) -> String {
+    let pace = pace(a_second);
+    match pace.split_once(' ') {
+        Some((number, per)) => format!("{number} units of cost {per}"),
+        None => pace,
+    }
+}
+
 /// A part from 0 to 1 in percent, without decimals, and neither 0 % nor 100 % of a true part.
 pub(crate) fn percent(part: f64) -> String {
     let percent = part * 100.0;

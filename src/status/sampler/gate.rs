@@ -55,6 +55,7 @@ impl Gates {
             depth: state.depth as u64,
             departures: Some(state.departures),
             rate: gates::rate(settings, &state, Rate::per_second),
+            costs: gateway.settings().has_costs(&settings.name),
             max_in_flight: gates::max_in_flight(settings, &state),
             rejected,
             blocked,

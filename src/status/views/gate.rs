@@ -162,8 +162,11 @@ pub struct GateSample {
     /// Requests that left it since the gateway started; `None` from an older gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departures: Option<u64>,
-    /// In requests a second; `None`: no pace.
+    /// In requests a second, or in units if there are costs; `None`: no pace.
     pub rate: FileAndNow<f64>,
+    /// Whether requests may cost more than 1, so that the rate counts units.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub costs: bool,
     pub max_in_flight: FileAndNow<u64>,
     /// Rejections in this second, by reason; those without any are left out.
     pub rejected: BTreeMap<Plain, u64>,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::gate_queue::{Capacity, GateQueue, share, whole};
-use crate::config::{CostRule, Origin, Settings};
+use crate::config::{Origin, Settings};
 use crate::limit::Rate;
 use crate::status::views::{GateReplayed, GateWhatIf, Happened, OriginSample, Plain};
 
@@ -175,18 +175,16 @@ fn ignores(
     now: &GateReplayed,
     then: &GateReplayed,
 ) -> Vec<Plain> {
-    let index = settings
-        .origins
-        .iter()
-        .position(|it| it.name == origin.name);
-    let mut routes = settings.routes.iter().filter(|it| it.origin() == index);
-    let has_costs = routes.any(|it| it.cost != CostRule::default());
+    let has_costs = settings.has_costs(&origin.name);
     let changes_load = then.most_in_a_second != now.most_in_a_second
         || then.max_in_flight.is_some() && then.max_in_flight != now.max_in_flight;
     let all = [
         (changes_load, "that the origin takes longer with more to do"),
         (left > 0, "clients that left while they waited"),
-        (has_costs, "what requests cost"),
+        (
+            has_costs,
+            "what requests cost: each counts as one unit of the rate, also where its cost is learned",
+        ),
         (
             origin.share.is_some(),
             "turns and queues of single keys and classes",

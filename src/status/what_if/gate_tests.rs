@@ -4,9 +4,10 @@ use super::gate::*;
 use crate::config::{Origin, Settings, parse};
 use crate::status::views::{FileAndNow, GateReplayed, GateSample, GateWhatIf, OriginSample};
 
-fn settings(more: &str) -> Settings {
+/// With more lines for the origin and for its route.
+fn settings(more: &str, route: &str) -> Settings {
     let text = format!(
-        "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\nrate = \"10r/s\"\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+        "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\nrate = \"10r/s\"\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n{route}\n"
     );
     parse(&text, Path::new("gateway.toml"), false).expect("a file without errors")
 }
@@ -37,10 +38,13 @@ fn samples(all: &[(u64, u64, u64)]) -> Vec<(f64, OriginSample)> {
 }
 
 fn what_if(more: &str, all: &[(u64, u64, u64)], wanted: OtherGate) -> GateWhatIf {
-    let settings = settings(more);
+    what_if_of(&settings(more, ""), all, wanted)
+}
+
+fn what_if_of(settings: &Settings, all: &[(u64, u64, u64)], wanted: OtherGate) -> GateWhatIf {
     let origin: &Origin = &settings.origins[0];
     let (waiting, seconds) = seconds(&samples(all));
-    replay_gate((waiting, &seconds), &settings, origin, wanted)
+    replay_gate((waiting, &seconds), settings, origin, wanted)
 }
 
 fn of_rate(text: &str) -> OtherGate {
@@ -148,6 +152,26 @@ fn those_who_wait_at_the_beginning_are_not_forgotten() {
         (30, 20, 10)
     );
     assert_eq!((told.then.departed, told.then.waiting), (30, 0));
+}
+
+#[test]
+fn costs_that_are_not_replayed_are_named() {
+    let ignores = |cost: &str| {
+        let settings = settings("max_in_flight = 8", cost);
+        what_if_of(&settings, &CROWD, of_rate("10r/s")).ignores
+    };
+    let learned = r#"cost = { learn = "time", unit = "10ms", max = 20 }"#;
+    for cost in ["cost = 3", learned] {
+        let told = ignores(cost);
+        let says = "what requests cost: each counts as one unit of the rate";
+        let mut texts = told.iter().map(|it| it.as_str());
+        assert!(texts.any(|it| it.starts_with(says)), "{told:?}");
+    }
+    let shadow = r#"cost = { learn = "time", unit = "10ms", max = 20, mode = "shadow" }"#;
+    for cost in ["", "cost = 1", shadow] {
+        let told = ignores(cost);
+        assert!(told.is_empty(), "{cost}: {told:?}");
+    }
 }
 
 #[test]

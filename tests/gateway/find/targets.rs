@@ -86,7 +86,7 @@ fn the_rate_and_then_the_places_are_found_in_one_run() {
     let crowd = Crowd::start(&gateway, 40);
     let bounds = [
         ["--find", "both", "--from", "60r/s"],
-        ["--to", "110r/s", "--places-from", "9"],
+        ["--to", "300r/s", "--places-from", "9"],
     ];
     let all = [&bounds[0][..], &bounds[1], &["--places-to", "24"], &SHORT].concat();
     let (is_found, text) = ended(command_within(&gateway, &all));

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, of_class, sum};
-use super::super::words::{listed, pace, part, percent, seconds, sentence, waiting, whole};
+use super::super::words::{
+    listed, pace, pace_of_units, part, percent, seconds, sentence, waiting, whole,
+};
 use super::places::{Lacking, lacking, waits_for_places};
 use crate::limit::Rate;
 use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
@@ -121,6 +123,15 @@ fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     recent.lately(origin, |it| grows(it).unwrap_or_default().into()) > 0
 }
 
+/// A part of the rate of a gate, which counts requests, or units if they have costs.
+fn rate_pace(gate: &GateSample, a_second: f64) -> String {
+    if gate.costs {
+        pace_of_units(a_second)
+    } else {
+        pace(a_second)
+    }
+}
+
 /// What a gate lets through less than the file says, or what is in its place.
 fn less(gate: &GateSample) -> Vec<String> {
     let other = gate.overridden.as_ref();
@@ -129,7 +140,11 @@ fn less(gate: &GateSample) -> Vec<String> {
     let places = other.and_then(|it| it.max_in_flight);
     let whole_places = places.or(gate.max_in_flight.file);
     let rate = match (gate.rate.now, whole_rate) {
-        (Some(now), Some(file)) if now < file => Some(format!("{} of {}", pace(now), pace(file))),
+        (Some(now), Some(file)) if now < file => Some(format!(
+            "{} of {}",
+            rate_pace(gate, now),
+            rate_pace(gate, file)
+        )),
         _ => None,
     };
     let places = match (gate.max_in_flight.now, whole_places) {
@@ -269,7 +284,7 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
     let rate = gate
         .rate
         .file
-        .map(|it| format!("`rate`, which is {}", pace(it)));
+        .map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
     let places = gate.max_in_flight.file.map(|it| {
         let whose = match gate.places {
             Some(_) => " for all gateways",
@@ -329,10 +344,10 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
                 format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
             });
             (
-                format!("They leave one by one, {}.", pace(rate)),
+                format!("They leave one by one, {}.", rate_pace(gate, rate)),
                 format!(
                     "If {name} can take more, raise its `rate`, which is {}.{places}",
-                    pace(gate.rate.file.unwrap_or(rate))
+                    rate_pace(gate, gate.rate.file.unwrap_or(rate))
                 ),
             )
         }

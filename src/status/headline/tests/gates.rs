@@ -467,6 +467,28 @@ fn at_a_gate_what_binds_is_named() {
     assert!(rate.contains("2 of 8 places are taken"), "{rate}");
 }
 
+#[test]
+fn a_rate_counts_units_where_requests_have_costs() {
+    for (costs, pace) in [(false, "20 a second"), (true, "20 units of cost a second")] {
+        let mut second = fine();
+        second.origins[0].gate = Some(GateSample {
+            depth: 300,
+            costs,
+            rate: FileAndNow {
+                file: Some(20.0),
+                now: Some(20.0),
+            },
+            ..GateSample::default()
+        });
+        let told = after(&second);
+        assert_eq!(told.title.as_str(), "300 requests wait at the gate of api");
+        let evidence = format!("They leave one by one, {pace}.");
+        assert_eq!(told.evidence.as_str(), evidence);
+        let remedy = format!("raise its `rate`, which is {pace}.");
+        assert!(told.remedy.as_str().contains(&remedy), "{told:?}");
+    }
+}
+
 /// The remedy where a gate with a rate of 5r/s and 8 places rejects, and requests waited for this.
 fn remedy(reason: &str, blocked: &[(&str, f64)], file: (Option<f64>, Option<u64>)) -> String {
     let mut second = fine();
