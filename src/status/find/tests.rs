@@ -93,7 +93,7 @@ fn a_step_is_one_line() {
     assert_eq!(lines, expected);
 }
 
-fn facts<'a>(objective: &'a Objective, file: InFile) -> Facts<'a> {
+fn facts(objective: &Objective, file: InFile) -> Facts<'_> {
     Facts {
         origin: "app",
         file,

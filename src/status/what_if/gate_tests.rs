@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::gate::*;
 use crate::config::{Origin, Settings, parse};
-use crate::status::views::{FileAndNow, GateReplayed, GateSample, GateWhatIf, OriginSample};
+use crate::status::views::{FileAndNow, GateReplayed, GateSample, GateWhatIf, OriginSample, Plain};
 
 /// With more lines for the origin and for its route.
 fn settings(more: &str, route: &str) -> Settings {
@@ -164,7 +164,7 @@ fn costs_that_are_not_replayed_are_named() {
     for cost in ["cost = 3", learned] {
         let told = ignores(cost);
         let says = "what requests cost: each counts as one unit of the rate";
-        let mut texts = told.iter().map(|it| it.as_str());
+        let mut texts = told.iter().map(Plain::as_str);
         assert!(texts.any(|it| it.starts_with(says)), "{told:?}");
     }
     let shadow = r#"cost = { learn = "time", unit = "10ms", max = 20, mode = "shadow" }"#;
