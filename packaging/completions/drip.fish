@@ -99,7 +99,7 @@ complete -c drip -n "__fish_drip_using_subcommand find" -l places-to -d 'With --
 complete -c drip -n "__fish_drip_using_subcommand find" -l find -d 'What to find' -r -f -a "rate\t'The highest rate'
 places\t'The highest number of requests at the origin at once'
 both\t'The rate, and then the number at once while the rate is at its upper bound'"
-complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before: 1% to 50%' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long to wait for more requests if too few wait at the gate [default: 1m]' -r

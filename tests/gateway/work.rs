@@ -426,6 +426,9 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
     assert!((50..=200).contains(&charged[0]), "{charged:?}");
     assert!(charged[1] < 50 && charged[2] < 50, "{charged:?}");
     assert_eq!(charged[3..], [1; 4]);
+    // Headlines call the rate of such a gate units.
+    let gate = || api(&gateway, "/api/now")["sample"]["origins"][0]["gate"].clone();
+    eventually("the rate counts units", || gate()["costs"] == true);
 }
 
 /// Nothing is learned, nor billed, while the back-off holds the origin's rate down.

@@ -33,7 +33,7 @@ pub struct FindArguments {
     /// What to find
     #[arg(long, value_enum, default_value = "rate")]
     find: What,
-    /// How much each step is above the one before
+    /// How much each step is above the one before: 1% to 50%
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     step: String,
     /// The shortest time of a step that holds
