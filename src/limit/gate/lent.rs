@@ -88,8 +88,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         match lent.until {
             // A slot after its turn on the place is of no use.
             Some(until) => {
-                let left = until.since(now);
-                let in_turn = granted.slots_in(left).max(u64::from(!left.is_zero()));
+                let turn = until.since(now);
+                let in_turn = granted.slots_in(turn).max(u64::from(!turn.is_zero()));
                 places.min(in_turn)
             }
             None if lent.places == 0 && lent.go_round => 0,

@@ -6,6 +6,7 @@
 //! ends first. A place that it was lent counts when it is told, one that it gives back before it
 //! tells, so it never holds more than the pool has lent it.
 
+mod calling;
 #[cfg(test)]
 mod properties;
 mod said;
@@ -27,20 +28,6 @@ pub use without::{Borrowing, WithoutPool};
 const POOL_LEASE: Duration = Duration::from_millis(2400);
 /// How long it lasts at a gateway: less, as clocks may go 2 % too fast or too slow.
 const TERM: Duration = Duration::from_millis(2350);
-/// Time between two calls of a gateway that wants nothing.
-const RENEWED: Duration = Duration::from_millis(800);
-/// Time between two calls of a gateway whose requests wait and that has no place at all.
-const POLL_STARVED: Duration = Duration::from_millis(10);
-/// The same for one that gets the next place that comes free.
-const POLL_NEXT: Duration = Duration::from_millis(1);
-/// Time between two calls while places are scarce, here or at others.
-const POLL_SCARCE: Duration = Duration::from_millis(25);
-/// Time between two calls of a gateway that has places that it does not use.
-const POLL_IDLE: Duration = Duration::from_millis(200);
-/// Least time between two calls.
-const MIN_INTERVAL: Duration = Duration::from_millis(1);
-/// Time between two calls that are not answered.
-const RETRY: Duration = Duration::from_millis(50);
 /// How long the most requests at once are remembered, at least.
 const PEAK: Duration = Duration::from_secs(1);
 /// The part that a gateway takes alone if nobody has told how many there are: a tenth.
@@ -240,112 +227,10 @@ impl Borrower {
         keeps
     }
 
-    /// When the next call is due; `None` while one is under way.
-    #[must_use]
-    pub fn due(&self, needs: PlaceNeeds) -> Option<Moment> {
-        if self.under_way.is_some() {
-            return None;
-        }
-        if self.number == 0 {
-            return Some(self.last);
-        }
-        if self.is_leaving && self.is_done(needs) {
-            return (self.told_held > 0).then(|| self.last + MIN_INTERVAL);
-        }
-        let due = self.last + self.pause(needs);
-        let looks = needs.looks.map(|looks| looks.max(self.last + MIN_INTERVAL));
-        let due = looks.map_or(due, |looks| due.min(looks));
-        let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
-        match self.turn.filter(|_| is_idle) {
-            Some(turn) => Some(due.min(turn.ends(needs.slot)).max(self.last + MIN_INTERVAL)),
-            None => Some(due),
-        }
-    }
-
-    fn is_done(&self, needs: PlaceNeeds) -> bool {
-        self.is_leaving && needs.in_use == 0 && needs.waiting == 0
-    }
-
-    /// Whether it leaves, and the pool knows that it holds only what is in use.
-    #[must_use]
-    pub fn is_gone(&self, needs: PlaceNeeds) -> bool {
-        let told = self.told_held.max(self.held);
-        self.is_leaving && self.under_way.is_none() && told <= needs.in_use
-    }
-
-    fn pause(&self, needs: PlaceNeeds) -> Duration {
-        let usable = needs.usable();
-        if self.has_failed {
-            return RETRY;
-        }
-        if self.demand.others_wait && self.told_held > self.held {
-            return MIN_INTERVAL;
-        }
-        if usable > self.held {
-            // The first one that waits is not kept waiting.
-            return if self.told.0 <= self.held {
-                MIN_INTERVAL
-            } else if let Some(since) = self.next_since {
-                // A place that did not come free for long need not be taken at once.
-                (self.last.since(since) / 50).clamp(POLL_NEXT, POLL_STARVED)
-            } else if self.held == 0 {
-                POLL_STARVED
-            } else {
-                POLL_SCARCE
-            };
-        }
-        if self.gives_back(needs) || self.held == 0 && self.told.0 > usable {
-            return MIN_INTERVAL;
-        }
-        let has_turn = self.turn.is_some() && self.held == 1;
-        if self.held > self.keeps.max(needs.in_use) && !has_turn && self.demand.others_wait {
-            return MIN_INTERVAL;
-        }
-        if self.told_held > self.held || self.held > self.keeps.max(needs.in_use) {
-            return POLL_SCARCE;
-        }
-        if self.demand.others_wait {
-            return POLL_SCARCE;
-        }
-        let wish = self.wish(needs);
-        if wish > self.told.1 && needs.in_use >= self.held || self.told.1 == usize::MAX {
-            return POLL_SCARCE;
-        }
-        match self.held > needs.in_use {
-            true if self.demand.is_scarce => POLL_SCARCE,
-            true => POLL_IDLE,
-            false if needs.in_use > 0 && self.is_contended() => POLL_SCARCE,
-            false if needs.in_use > 0 && self.demand.is_scarce => POLL_IDLE,
-            false => RENEWED,
-        }
-    }
-
-    /// Whether its place can be of use to another before its own next slot.
-    fn gives_back(&self, needs: PlaceNeeds) -> bool {
-        needs.is_between_slots && self.held > needs.in_use && self.is_contended()
-    }
-
-    /// Whether there are more gateways than places: any of them may come to wait for this one.
-    fn is_contended(&self) -> bool {
-        let more = |it: PoolCounts| usize::try_from(it.gateways).is_ok_and(|all| all > it.of);
-        self.counts.is_some_and(more)
-    }
-
-    fn wish(&self, needs: PlaceNeeds) -> usize {
-        let usable = needs.usable();
-        if self.is_leaving || self.gives_back(needs) {
-            return usable;
-        }
-        let peak = self.peaks[0].max(self.peaks[1]);
-        let spare = (peak / 4).max(2);
-        let wish = usable.max(peak).saturating_add(spare);
-        wish.min(needs.most.max(usable))
-    }
-
     /// How long after its lease what it holds is certainly withheld for it, by its own clock.
     fn withheld(&self) -> Duration {
         // Clocks may go 2 % too fast or too slow.
-        self.orphan - self.orphan / 50
+        self.orphan.saturating_sub(self.orphan / 50)
     }
 
     /// The next call, which is sent now. What is given back with it is not used from now on.

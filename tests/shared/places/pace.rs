@@ -27,9 +27,7 @@ fn the_rate_leaves(places: u32, gateways: u32, rate: u32, takes: u32) {
             left / began.elapsed().as_secs_f64()
         });
         assert!(app.most() <= places as usize, "{} at once", app.most());
-        if left > 1.02 * f64::from(rate) {
-            panic!("{left:.1} a second left");
-        }
+        assert!(left <= 1.02 * f64::from(rate), "{left:.1} a second left");
         println!("{places} places, {gateways} gateways, {takes} ms: {left:.1} of {rate} a second");
         if left < 0.95 * f64::from(rate) {
             return Err(format!("only {left:.1} of {rate} a second left"));
