@@ -108,3 +108,100 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.granted.as_ref()?.first(now.max(self.opens))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::{Cost, GateLimits, Share};
+
+    const AHEAD: Duration = Duration::from_millis(6);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(1_700_000_000_000_000_000) + Duration::from_millis(millis)
+    }
+
+    fn lent(places: usize, until: Option<Moment>, go_round: bool) -> LentPlaces {
+        LentPlaces {
+            places,
+            until,
+            go_round,
+        }
+    }
+
+    /// A gate of a shared rate where three wait, and nothing is lent.
+    fn waiting(rate: &str, go_round: bool) -> Gate<u8, u32> {
+        let mut gate = Gate::new(GateLimits {
+            rate: rate.parse().ok(),
+            max_in_flight: Some(2),
+            ..GateLimits::NONE
+        });
+        gate.share_grid();
+        gate.set_lent(Some(lent(0, None, go_round)), at(0));
+        for number in 0..3 {
+            gate.join(&Share::of(1), Cost::ONE, at(0), || number);
+        }
+        gate
+    }
+
+    /// How many places it could use, whether it is between slots, and when that changes.
+    fn needs(gate: &Gate<u8, u32>, now: u64) -> (usize, bool, Option<Moment>) {
+        let needs = gate.place_needs(at(now), AHEAD);
+        (needs.waiting, needs.is_between_slots, needs.looks)
+    }
+
+    #[test]
+    fn where_places_go_round_a_place_is_for_a_slot_that_is_near() {
+        let mut gate = waiting("20r/s", true);
+        assert_eq!(gate.wanted_slots(at(0)), 1, "one slot without a place");
+        assert_eq!(needs(&gate, 0), (0, true, None));
+        gate.grant(&[at(40)], at(90), 0.5, at(0));
+        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(needs(&gate, 33), (0, true, Some(at(34))));
+        assert_eq!(needs(&gate, 34), (1, false, Some(at(45))));
+        // A place that is there is for the slot, too: it is kept until then.
+        gate.set_lent(Some(lent(1, None, true)), at(35));
+        assert_eq!(needs(&gate, 35), (1, false, Some(at(45))));
+        assert!(gate.take(at(39)).is_none());
+        assert!(gate.take(at(40)).is_some());
+        // The only place is taken: it claims no slot for another one.
+        assert_eq!(gate.wanted_slots(at(40)), 0);
+        assert_eq!(needs(&gate, 40), (0, true, None));
+    }
+
+    #[test]
+    fn a_slot_that_no_place_came_for_is_not_waited_for() {
+        let mut gate = waiting("20r/s", true);
+        gate.grant(&[at(40)], at(90), 0.5, at(0));
+        assert_eq!(needs(&gate, 45).0, 1);
+        assert_eq!(needs(&gate, 46), (0, true, None));
+        assert_eq!(gate.wanted_slots(at(46)), 1, "another one is claimed");
+    }
+
+    #[test]
+    fn at_a_fast_pace_a_place_comes_first_and_slots_for_its_turn() {
+        let mut gate = waiting("1000r/s", true);
+        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(needs(&gate, 0), (1, false, None));
+        // Its part is a half: a slot each 2 ms. Two are left of the turn.
+        gate.grant(&[], at(1), 0.5, at(0));
+        gate.set_lent(Some(lent(1, Some(at(5)), true)), at(0));
+        let free_again = |gate: &mut Gate<u8, u32>, now| {
+            gate.grant(&[at(now)], at(now + 1), 0.5, at(now));
+            assert!(gate.take(at(now)).is_some());
+            gate.give_back(at(now));
+        };
+        free_again(&mut gate, 0);
+        free_again(&mut gate, 1);
+        assert_eq!(gate.wanted_slots(at(1)), 1, "one waits");
+        assert_eq!(gate.wanted_slots(at(5)), 0, "its turn is over");
+    }
+
+    #[test]
+    fn with_a_place_for_each_gateway_places_come_first() {
+        let mut gate = waiting("20r/s", false);
+        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(needs(&gate, 0), (1, false, None));
+        gate.set_lent(Some(lent(1, None, false)), at(0));
+        assert_eq!(gate.wanted_slots(at(0)), 1);
+    }
+}
