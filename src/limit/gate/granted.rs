@@ -76,11 +76,6 @@ impl Granted {
         self.debt == 0 && (self.paid + self.interval <= now || has_slot())
     }
 
-    /// The time between two of its slots, as last told.
-    pub(super) fn interval(&self) -> Duration {
-        self.interval
-    }
-
     /// How many slots of its part are in such a span.
     pub(super) fn slots_in(&self, span: Duration) -> u64 {
         let slots = span.as_nanos() / self.interval.as_nanos().max(1);

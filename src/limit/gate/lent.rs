@@ -3,11 +3,12 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::granted::{Granted, LATE};
+use super::granted::LATE;
 use super::{Gate, Moment};
 use crate::limit::{LentPlaces, PlaceNeeds};
 
-/// How far apart the slots of a gate are that gets a slot first, and a place for it then.
+/// How far apart the slots of a gate are, if all gateways have as many, that gets a slot first,
+/// and a place for it then.
 ///
 /// Below, a place and the way to the next gateway take longer than a slot: who has a place then
 /// claims slots for it, as long as it has it.
@@ -31,22 +32,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let depth = self.depth();
         let mut slot = self.first_slot(now).filter(|_| depth > 0);
         let mut looks = None;
-        let mut is_between_slots = false;
-        let waiting = if depth == 0 || self.is_out() || self.opens > now {
+        let waiting = if self.is_out() || self.opens > now {
             0
         } else if self.rate.is_none() {
             depth
         } else if self.takes_slot_first() {
             let near = slot.filter(|slot| *slot <= now + ahead);
-            looks = match (near, slot) {
-                (None, slot) => slot.map(|slot| slot.before(ahead)),
+            looks = match near {
+                None => slot.map(|slot| slot.before(ahead)),
                 // Then it was too late.
-                (Some(near), _) => Some(near + LATE),
+                Some(near) => Some(near + LATE),
             };
             slot = near;
-            is_between_slots = near.is_none();
             usize::from(near.is_some())
-        } else if self.lent.is_some_and(|lent| in_use >= lent.places) {
+        } else if depth > 0 && self.lent.is_some_and(|lent| in_use >= lent.places) {
             // At a pace, only a part of those who wait can use a place soon.
             depth.min((in_use / 2).max(1))
         } else {
@@ -65,7 +64,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             most,
             weight,
             slot,
-            is_between_slots,
+            is_slot_first: self.is_slot_first(),
             looks,
         }
     }
@@ -92,16 +91,28 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
                 let in_turn = granted.slots_in(turn).max(u64::from(!turn.is_zero()));
                 places.min(in_turn)
             }
-            None if lent.places == 0 && lent.go_round => 0,
+            None if lent.places == 0 && lent.among.is_some() => 0,
             None => places,
         }
     }
 
+    /// Whether requests wait and need no place yet, as none of its slots is near.
+    #[must_use]
+    pub fn is_between_slots(&self, now: Moment) -> bool {
+        self.takes_slot_first() && self.first_slot(now).is_none_or(|slot| slot > now)
+    }
+
     /// Whether it gets a slot first, and borrows its only place for it then.
     fn takes_slot_first(&self) -> bool {
-        let is_slow = |granted: &Granted| granted.interval() >= SLOT_FIRST;
-        let is_only = |lent: LentPlaces| lent.go_round && lent.places <= 1;
-        self.lent.is_some_and(is_only) && self.granted.as_deref().is_some_and(is_slow)
+        self.is_slot_first() && self.lent.is_some_and(|lent| lent.places <= 1)
+    }
+
+    /// Whether places go round, and slots are so far apart that places can be borrowed for them.
+    fn is_slot_first(&self) -> bool {
+        let rate = self.limits.rate.filter(|_| self.shares_grid());
+        let among = self.lent.and_then(|lent| lent.among);
+        let pace = rate.zip(among);
+        pace.is_some_and(|(rate, gateways)| rate.interval() * gateways.get() >= SLOT_FIRST)
     }
 
     fn first_slot(&self, now: Moment) -> Option<Moment> {
@@ -111,6 +122,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::limit::{Cost, GateLimits, Share};
 
@@ -121,10 +134,11 @@ mod tests {
     }
 
     fn lent(places: usize, until: Option<Moment>, go_round: bool) -> LentPlaces {
+        let among = NonZeroU32::new(3).filter(|_| go_round);
         LentPlaces {
             places,
             until,
-            go_round,
+            among,
         }
     }
 
@@ -143,10 +157,10 @@ mod tests {
         gate
     }
 
-    /// How many places it could use, whether it is between slots, and when that changes.
+    /// How many places it could use, whether only for slots, and when that changes.
     fn needs(gate: &Gate<u8, u32>, now: u64) -> (usize, bool, Option<Moment>) {
         let needs = gate.place_needs(at(now), AHEAD);
-        (needs.waiting, needs.is_between_slots, needs.looks)
+        (needs.waiting, needs.is_slot_first, needs.looks)
     }
 
     #[test]
@@ -157,10 +171,10 @@ mod tests {
         gate.grant(&[at(40)], at(90), 0.5, at(0));
         assert_eq!(gate.wanted_slots(at(0)), 0);
         assert_eq!(needs(&gate, 33), (0, true, Some(at(34))));
-        assert_eq!(needs(&gate, 34), (1, false, Some(at(45))));
+        assert_eq!(needs(&gate, 34), (1, true, Some(at(45))));
         // A place that is there is for the slot, too: it is kept until then.
         gate.set_lent(Some(lent(1, None, true)), at(35));
-        assert_eq!(needs(&gate, 35), (1, false, Some(at(45))));
+        assert_eq!(needs(&gate, 35), (1, true, Some(at(45))));
         assert!(gate.take(at(39)).is_none());
         assert!(gate.take(at(40)).is_some());
         // The only place is taken: it claims no slot for another one.
@@ -172,9 +186,22 @@ mod tests {
     fn a_slot_that_no_place_came_for_is_not_waited_for() {
         let mut gate = waiting("20r/s", true);
         gate.grant(&[at(40)], at(90), 0.5, at(0));
+        assert!(gate.is_between_slots(at(39)));
+        assert!(!gate.is_between_slots(at(40)));
         assert_eq!(needs(&gate, 45).0, 1);
         assert_eq!(needs(&gate, 46), (0, true, None));
+        assert!(gate.is_between_slots(at(46)));
         assert_eq!(gate.wanted_slots(at(46)), 1, "another one is claimed");
+    }
+
+    #[test]
+    fn who_is_idle_needs_no_place_where_they_go_round() {
+        let mut gate = waiting("20r/s", true);
+        assert_eq!(gate.clear().len(), 3);
+        gate.set_lent(Some(lent(1, None, true)), at(10));
+        assert_eq!(needs(&gate, 20), (0, true, None));
+        gate.set_lent(Some(lent(1, None, false)), at(30));
+        assert_eq!(needs(&gate, 30), (0, false, None));
     }
 
     #[test]

@@ -142,7 +142,7 @@ mod tests {
         let lent = LentPlaces {
             places: 4,
             until: None,
-            go_round: false,
+            among: None,
         };
         four.set_lent(Some(lent), now);
         assert!(!four.is_quiet());

@@ -1,8 +1,9 @@
 //! When a gateway calls its pool, and how many places it wishes for.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Borrower, Moment, PlaceNeeds, PoolCounts};
+use super::{Borrower, Moment, PlaceNeeds};
 
 /// Time between two calls of a gateway that wants nothing.
 const RENEWED: Duration = Duration::from_millis(800);
@@ -74,7 +75,8 @@ impl Borrower {
                 POLL_SCARCE
             };
         }
-        if self.gives_back(needs) || self.held == 0 && self.told.0 > usable {
+        let gives_back = self.held > usable && self.keeps_no_spare(needs);
+        if gives_back || self.held == 0 && self.told.0 > usable {
             return MIN_INTERVAL;
         }
         let has_turn = self.turn.is_some() && self.held == 1;
@@ -100,20 +102,26 @@ impl Borrower {
         }
     }
 
-    /// Whether its place can be of use to another before its own next slot.
-    pub(super) fn gives_back(&self, needs: PlaceNeeds) -> bool {
-        needs.is_between_slots && self.held > needs.in_use && self.is_contended()
+    /// Whether a place that it cannot use at once is of more use to others.
+    fn keeps_no_spare(&self, needs: PlaceNeeds) -> bool {
+        needs.is_slot_first && self.is_contended()
     }
 
     /// Whether there are more gateways than places: any of them may come to wait for this one.
-    pub(super) fn is_contended(&self) -> bool {
-        let more = |it: PoolCounts| usize::try_from(it.gateways).is_ok_and(|all| all > it.of);
-        self.counts.is_some_and(more)
+    fn is_contended(&self) -> bool {
+        self.contenders().is_some()
+    }
+
+    /// How many gateways there are, if they are more than places.
+    pub(super) fn contenders(&self) -> Option<NonZeroU32> {
+        let counts = self.counts?;
+        let is_more = usize::try_from(counts.gateways).is_ok_and(|all| all > counts.of);
+        NonZeroU32::new(counts.gateways).filter(|_| is_more)
     }
 
     pub(super) fn wish(&self, needs: PlaceNeeds) -> usize {
         let usable = needs.usable();
-        if self.is_leaving || self.gives_back(needs) {
+        if self.is_leaving || self.keeps_no_spare(needs) {
             return usable;
         }
         let peak = self.peaks[0].max(self.peaks[1]);

@@ -181,7 +181,7 @@ impl Borrower {
         LentPlaces {
             places: self.bound(now),
             until: turn.map(Turn::until),
-            go_round: self.is_contended(),
+            among: self.contenders(),
         }
     }
 

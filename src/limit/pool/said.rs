@@ -1,5 +1,7 @@
 //! What a gateway and a pool of places tell each other.
 
+use std::num::NonZeroU32;
+
 use crate::limit::Moment;
 
 /// What a gateway has to do with places.
@@ -15,8 +17,8 @@ pub struct PlaceNeeds {
     pub weight: u64,
     /// The slot in time in which the next place is used, if one is needed for it or soon.
     pub slot: Option<Moment>,
-    /// Whether requests wait for a slot and need no place before.
-    pub is_between_slots: bool,
+    /// Whether a place is needed only for a slot in time that is near.
+    pub is_slot_first: bool,
     /// When this changes by itself.
     pub looks: Option<Moment>,
 }
@@ -36,8 +38,8 @@ pub struct LentPlaces {
     pub places: usize,
     /// When the last of them goes back, if others wait for it; `None`: not known.
     pub until: Option<Moment>,
-    /// Whether there are fewer places than gateways.
-    pub go_round: bool,
+    /// Among how many gateways they go round; `None`: there is a place for each.
+    pub among: Option<NonZeroU32>,
 }
 
 /// What a gateway tells the pool. It names no change, so a repeated call changes nothing.

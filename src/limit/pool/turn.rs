@@ -21,6 +21,9 @@ const SETTLED: Duration = Duration::from_millis(5);
 /// And at most so long before.
 const MAX_AHEAD: Duration = Duration::from_millis(40);
 
+/// Slots are granted so far ahead. One that came during a turn is still used.
+const SLOT_AHEAD: Duration = Duration::from_millis(50);
+
 /// A place that a gateway has got while others wait: for one request, or for a while if requests
 /// are short.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +52,10 @@ impl Turn {
     /// When the place goes back if nobody takes it. `slot`: when somebody can.
     pub(super) fn ends(&self, slot: Option<Moment>) -> Moment {
         let lingers = self.free_since + LINGER;
-        let waits = slot.map_or(lingers, |slot| lingers.max(slot + LINGER));
-        self.until.min(waits)
+        match slot {
+            None => self.until.min(lingers),
+            Some(slot) => (self.until + SLOT_AHEAD).min(lingers.max(slot + LINGER)),
+        }
     }
 
     /// Until when another request may start on the place.

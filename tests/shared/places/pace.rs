@@ -1,7 +1,5 @@
 //! Places that gateways share together with a rate: a gateway has to have both for the same moment.
 
-use std::time::Duration;
-
 use super::{Counting, busy, pass};
 use crate::support::redis::Redis;
 use crate::support::{Gateway, best_of_three, eventually, half_alone, now};
@@ -69,23 +67,26 @@ fn a_fast_pace_with_one_place_is_not_lost_on_the_way() {
 
 /// Who is idle keeps no place from those who wait.
 #[test]
-fn an_idle_gateway_costs_the_others_nothing_of_the_rate() {
+fn idle_gateways_cost_the_others_nothing_of_the_rate() {
     let _half = half_alone();
-    best_of_three(|_| {
-        let (app, redis) = (Counting::start(), Redis::start());
-        let text = app.file(&redis, "max_in_flight = 2\nrate = \"20r/s\"");
-        let all = [0; 3].map(|_| Gateway::start(&text));
-        let left = busy(&[(&all[0], 4)], "/60", || {
-            eventually("a request leaves", || app.all() > 0);
-            pass(1000);
-            let before = app.all();
-            pass(5000);
-            app.all() - before
+    for busy_ones in [1, 2] {
+        best_of_three(|_| {
+            let (app, redis) = (Counting::start(), Redis::start());
+            let text = app.file(&redis, "max_in_flight = 2\nrate = \"40r/s\"");
+            let all = [0; 4].map(|_| Gateway::start(&text));
+            let crowds: Vec<_> = all[..busy_ones].iter().map(|it| (it, 4)).collect();
+            let left = busy(&crowds, "/25", || {
+                eventually("a request leaves", || app.all() > 0);
+                pass(1000);
+                let before = app.all();
+                pass(5000);
+                app.all() - before
+            });
+            assert!(app.most() <= 2, "{} at once", app.most());
+            if left < 190 {
+                return Err(format!("only {left} of 200 left in five seconds"));
+            }
+            Ok(())
         });
-        let span = Duration::from_secs(5);
-        if left < 95 {
-            return Err(format!("only {left} of 100 left in {span:?}"));
-        }
-        Ok(())
-    });
+    }
 }
