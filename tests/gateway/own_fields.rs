@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin, one_origin};
+use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin, eventually, one_origin};
 
 /// An origin whose answers have these lines.
 fn origin(lines: &'static str) -> Origin {
@@ -68,8 +68,9 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
     // A refused request is a request of its route, and goes to no origin.
     assert_eq!(origin.arrivals().len(), 1);
     let route = [("route", "/refused"), ("code", "403")];
-    let metrics = gateway.metrics();
-    assert_eq!(metrics.count("drip_requests_total", &route), 1);
+    eventually("it is counted", || {
+        gateway.metrics().count("drip_requests_total", &route) == 1
+    });
 }
 
 #[test]
