@@ -26,8 +26,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// be asked for.
     #[must_use]
     pub fn place_needs(&self, now: Moment, ahead: Duration) -> PlaceNeeds {
-        let limits = [self.limits.max_in_flight, self.room];
-        let most = limits.into_iter().flatten().min().unwrap_or(usize::MAX);
+        let most = self.most_places().unwrap_or(usize::MAX);
         let in_use = self.in_flight;
         let depth = self.depth();
         let mut slot = self.first_slot(now).filter(|_| depth > 0);

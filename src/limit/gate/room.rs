@@ -23,14 +23,19 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.note_free_place(was_full, now);
     }
 
+    /// Requests that may be at the origin at once by the limits of this gateway; `None`: no limit.
+    pub(super) fn most_places(&self) -> Option<usize> {
+        let limits = [self.limits.max_in_flight, self.room];
+        limits.into_iter().flatten().min()
+    }
+
     /// Whether others have fewer than half of the places, beside one request at the origin.
     ///
     /// Not if it has no bound on the number at once, or shares its places with other gateways:
     /// nobody knows then what the origin has to do.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        let limits = [self.limits.max_in_flight, self.room];
-        let places = limits.into_iter().flatten().min();
+        let places = self.most_places();
         let others = self.in_flight.saturating_sub(1);
         self.lent.is_none() && places.is_some_and(|places| others.saturating_mul(2) < places)
     }

@@ -30,21 +30,15 @@ impl Borrower {
         if self.number == 0 {
             return Some(self.last);
         }
-        if self.is_leaving && self.is_done(needs) {
+        if self.is_leaving && needs.in_use == 0 && needs.waiting == 0 {
             return (self.told_held > 0).then(|| self.last + MIN_INTERVAL);
         }
-        let due = self.last + self.pause(needs);
-        let looks = needs.looks.map(|looks| looks.max(self.last + MIN_INTERVAL));
-        let due = looks.map_or(due, |looks| due.min(looks));
         let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
-        match self.turn.filter(|_| is_idle) {
-            Some(turn) => Some(due.min(turn.ends(needs.slot)).max(self.last + MIN_INTERVAL)),
-            None => Some(due),
-        }
-    }
-
-    fn is_done(&self, needs: PlaceNeeds) -> bool {
-        self.is_leaving && needs.in_use == 0 && needs.waiting == 0
+        let turn = self.turn.filter(|_| is_idle);
+        let ends = turn.map(|turn| turn.ends(needs.slot));
+        let first = [needs.looks, ends].into_iter().flatten();
+        let first = first.fold(self.last + self.pause(needs), Moment::min);
+        Some(first.max(self.last + MIN_INTERVAL))
     }
 
     /// Whether it leaves, and the pool knows that it holds only what is in use.
@@ -75,7 +69,8 @@ impl Borrower {
                 POLL_SCARCE
             };
         }
-        let gives_back = self.held > usable && self.keeps_no_spare(needs);
+        // A place that it cannot use at once is of more use to others.
+        let gives_back = self.held > usable && needs.is_slot_first;
         if gives_back || self.held == 0 && self.told.0 > usable {
             return MIN_INTERVAL;
         }
@@ -102,11 +97,6 @@ impl Borrower {
         }
     }
 
-    /// Whether a place that it cannot use at once is of more use to others.
-    fn keeps_no_spare(&self, needs: PlaceNeeds) -> bool {
-        needs.is_slot_first && self.is_contended()
-    }
-
     /// Whether there are more gateways than places: any of them may come to wait for this one.
     fn is_contended(&self) -> bool {
         self.contenders().is_some()
@@ -121,7 +111,7 @@ impl Borrower {
 
     pub(super) fn wish(&self, needs: PlaceNeeds) -> usize {
         let usable = needs.usable();
-        if self.is_leaving || self.keeps_no_spare(needs) {
+        if self.is_leaving || needs.is_slot_first {
             return usable;
         }
         let peak = self.peaks[0].max(self.peaks[1]);

@@ -17,7 +17,7 @@ pub struct PlaceNeeds {
     pub weight: u64,
     /// The slot in time in which the next place is used, if one is needed for it or soon.
     pub slot: Option<Moment>,
-    /// Whether a place is needed only for a slot in time that is near.
+    /// Whether places go round, and one is needed only for a slot in time that is near.
     pub is_slot_first: bool,
     /// When this changes by itself.
     pub looks: Option<Moment>,

@@ -4,6 +4,19 @@ use super::{Counting, busy, pass};
 use crate::support::redis::Redis;
 use crate::support::{Gateway, best_of_three, eventually, half_alone, now};
 
+/// How many a second leave once requests wait at these gateways.
+fn left_a_second(app: &Counting, crowds: &[(&Gateway, usize)], takes: u32) -> f64 {
+    busy(crowds, &format!("/{takes}"), || {
+        eventually("a request leaves", || app.all() > 0);
+        pass(1000);
+        let (before, began) = (app.all(), now());
+        pass(5000);
+        #[expect(clippy::cast_precision_loss, reason = "they are few")]
+        let left = (app.all() - before) as f64;
+        left / began.elapsed().as_secs_f64()
+    })
+}
+
 /// So many places and gateways, each with three clients: at this rate, requests that take so many milliseconds use at
 /// most two thirds of the places, so the whole rate leaves.
 fn the_rate_leaves(places: u32, gateways: u32, rate: u32, takes: u32) {
@@ -15,15 +28,7 @@ fn the_rate_leaves(places: u32, gateways: u32, rate: u32, takes: u32) {
         );
         let all: Vec<_> = (0..gateways).map(|_| Gateway::start(&text)).collect();
         let crowds: Vec<_> = all.iter().map(|it| (it, 3)).collect();
-        let left = busy(&crowds, &format!("/{takes}"), || {
-            eventually("a request leaves", || app.all() > 0);
-            pass(1000);
-            let (before, began) = (app.all(), now());
-            pass(5000);
-            #[expect(clippy::cast_precision_loss, reason = "they are few")]
-            let left = (app.all() - before) as f64;
-            left / began.elapsed().as_secs_f64()
-        });
+        let left = left_a_second(&app, &crowds, takes);
         assert!(app.most() <= places as usize, "{} at once", app.most());
         assert!(left <= 1.02 * f64::from(rate), "{left:.1} a second left");
         println!("{places} places, {gateways} gateways, {takes} ms: {left:.1} of {rate} a second");
@@ -75,16 +80,10 @@ fn idle_gateways_cost_the_others_nothing_of_the_rate() {
             let text = app.file(&redis, "max_in_flight = 2\nrate = \"40r/s\"");
             let all = [0; 4].map(|_| Gateway::start(&text));
             let crowds: Vec<_> = all[..busy_ones].iter().map(|it| (it, 4)).collect();
-            let left = busy(&crowds, "/25", || {
-                eventually("a request leaves", || app.all() > 0);
-                pass(1000);
-                let before = app.all();
-                pass(5000);
-                app.all() - before
-            });
+            let left = left_a_second(&app, &crowds, 25);
             assert!(app.most() <= 2, "{} at once", app.most());
-            if left < 190 {
-                return Err(format!("only {left} of 200 left in five seconds"));
+            if left < 0.95 * 40.0 {
+                return Err(format!("only {left:.1} of 40 a second left"));
             }
             Ok(())
         });
