@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::answer::AnswerEvent;
 use super::observed::Observed;
 use super::report::{
-    AbortReason, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
+    AbortReason, Contradiction, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
     StepVerdict,
 };
 use super::scale::{self, Scale};
@@ -325,10 +325,17 @@ impl Experiment {
 
     fn found(&self) -> Found {
         let (low, high) = self.search.range();
+        let contradiction = self.search.contradiction();
+        let level = |it| self.scale.level(it);
+        let contradiction = contradiction.map(|(broke, held)| Contradiction {
+            broke: level(broke),
+            held: level(held),
+        });
         Found {
-            level: self.scale.level(self.search.level),
-            low: self.scale.level(low),
-            high: self.scale.level(high),
+            level: level(self.search.level),
+            low: level(low),
+            high: level(high),
+            contradiction,
             at_once: self.trial.measurements().at_once(),
             at_edge: self.at_edge,
             is_upper_bound: self.search.is_at_top(),

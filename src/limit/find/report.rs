@@ -128,12 +128,23 @@ pub struct Found {
     pub low: Level,
     /// The upper end of where the origin's end is.
     pub high: Level,
+    /// Levels that contradict each other, if any do.
+    pub contradiction: Option<Contradiction>,
     /// Most requests at the origin at once while it was confirmed.
     pub at_once: u32,
     /// Most requests at the origin at once in a step that broke; `None` if no step broke.
     pub at_edge: Option<u32>,
     /// Whether the upper bound of the search held: the origin may take more.
     pub is_upper_bound: bool,
+}
+
+/// A level that broke at one time, and one no lower that held at another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The level that broke last.
+    pub broke: Level,
+    /// The highest level that held.
+    pub held: Level,
 }
 
 /// Why an experiment ended early.

@@ -88,6 +88,13 @@ impl Search {
         (self.scale.down(good, self.step), high)
     }
 
+    /// The level that broke last, and one no lower that held at another time: the end of the origin has
+    /// moved, or chance decided one of both.
+    pub fn contradiction(&self) -> Option<(f64, f64)> {
+        let broke = self.broke.filter(|broke| *broke <= self.highest)?;
+        Some((broke, self.highest))
+    }
+
     pub fn is_at_top(&self) -> bool {
         self.good.is_some_and(|good| good >= self.scale.top())
     }

@@ -1,5 +1,5 @@
 use super::line::level;
-use crate::limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
+use crate::limit::find::{AbortReason, Contradiction, HeldBack, Level, Objective, Outcome};
 
 /// A sentence for how the search of a target ended.
 #[must_use]
@@ -19,12 +19,14 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
             "{} keeps {objective}: the upper bound, so the origin may take more; raise it to find out",
             level(found.level)
         ),
-        Outcome::Found(found) => format!(
-            "{} keeps {objective}; the end of the origin is between {} and {}",
-            level(found.level),
-            level(found.low),
-            level(found.high)
-        ),
+        Outcome::Found(found) => {
+            let [at, low, high] = [found.level, found.low, found.high].map(level);
+            let moved = found.contradiction.map(moved);
+            format!(
+                "{at} keeps {objective}; the end of the origin is between {low} and {high}{}",
+                moved.unwrap_or_default()
+            )
+        }
         Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
         Outcome::HeldBack(it) => format!("at least {}; {}", level(it.level), held_back(it)),
         Outcome::Unknown(it) => {
@@ -34,6 +36,15 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
             )
         }
         Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
+    }
+}
+
+fn moved(it: Contradiction) -> String {
+    let (broke, held) = (level(it.broke), level(it.held));
+    if broke == held {
+        format!(", as {broke} held at one time and broke at another")
+    } else {
+        format!(", as {held} held at one time and {broke} broke at another")
     }
 }
 

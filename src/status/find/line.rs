@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::limit::find::{
-    Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
+    Criterion, Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
 };
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
@@ -73,6 +73,9 @@ fn remark(step: &StepRecord) -> String {
             let parts: Vec<_> = broken.into_iter().chain(back).collect();
             parts.join(", ")
         }
+        (Purpose::Recover, StepVerdict::Good) if is_beyond(step) => {
+            "recovered: its last 5 s were good".to_owned()
+        }
         (Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
         (Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
         (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
@@ -83,6 +86,19 @@ fn remark(step: &StepRecord) -> String {
         },
         _ => String::new(),
     }
+}
+
+/// Whether a figure of the whole step is beyond its bound.
+fn is_beyond(step: &StepRecord) -> bool {
+    let is_broken = |it: &Measured| match (it.condition, it.value) {
+        (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,
+        (Criterion::Errors { below, .. }, Some(Figure::Share(share))) => {
+            share * 1e6 >= f64::from(below.millionths())
+        }
+        _ => false,
+    };
+    let is_worse = |it: &FigureReading| it.worst.is_some_and(|worst| !it.bound.holds(worst));
+    step.figures.iter().any(is_broken) || step.watched.iter().any(is_worse)
 }
 
 fn back(to: Level) -> String {

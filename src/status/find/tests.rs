@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::limit::find::{
-    AbortReason, Figure, FigureReading, FindReport, Found, HeldBack, Level, Measured, Objective,
+    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level, Measured, Objective,
     Outcome, Purpose, StepRecord, StepVerdict,
 };
 
@@ -54,6 +54,7 @@ fn found() -> Found {
         level: rate("212r/s"),
         low: rate("202r/s"),
         high: rate("223r/s"),
+        contradiction: None,
         at_once: 18,
         at_edge: Some(24),
         is_upper_bound: false,
@@ -80,7 +81,11 @@ fn a_step_is_one_line() {
         bound: "node_load1<8".parse().unwrap(),
         worst: Some(7.314),
     }];
-    let all = [good, broke, back, places, nothing, watched];
+    let mut recovered = step(rate("50r/s"), StepVerdict::Good, 81, 0.0);
+    recovered.purpose = Purpose::Recover;
+    let mut late = step(rate("50r/s"), StepVerdict::Good, 811, 0.0);
+    late.purpose = Purpose::Recover;
+    let all = [good, broke, back, places, nothing, watched, recovered, late];
     let lines: Vec<String> = all.iter().map(line).collect();
     let expected = [
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
@@ -89,6 +94,8 @@ fn a_step_is_one_line() {
         "24 at once  ok     p95 190 ms  errors < 0.1 %  waited  310 ms   60 s  confirmed",
         "52.5r/s  idle   p95    -    errors 0 %                      20 s  too few requests waited",
         "  50r/s  ok     p95  81 ms  errors 0 %     node_load1 7.31    waited  310 ms   20 s",
+        "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s  recovered",
+        "  50r/s  ok     p95 811 ms  errors 0 %     waited  310 ms   20 s  recovered: its last 5 s were good",
     ];
     assert_eq!(lines, expected);
 }
@@ -240,6 +247,20 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         say(Outcome::Found(found())),
         "212r/s keeps p95<400ms, errors<0.5%; the end of the origin is between 202r/s and 223r/s"
     );
+    let moved = |broke, held| {
+        let contradiction = Some(Contradiction {
+            broke: rate(broke),
+            held: rate(held),
+        });
+        say(Outcome::Found(Found {
+            contradiction,
+            ..found()
+        }))
+    };
+    assert!(
+        moved("215r/s", "221r/s").ends_with("223r/s, as 221r/s held at one time and 215r/s broke at another")
+    );
+    assert!(moved("215r/s", "215r/s").ends_with(", as 215r/s held at one time and broke at another"));
     assert_eq!(
         say(Outcome::AtLeast(rate("180r/s"))),
         "at least 180r/s; nobody asked for more"

@@ -101,7 +101,11 @@ fn withheld(places: &FleetPlaces) -> Option<Finding> {
     } = places;
     (*withheld > 0).then(|| Finding {
         weight: weight(*withheld),
-        title: format!("{} of {origin} are withheld", count(*withheld, "place")),
+        title: format!(
+            "{} of {origin} {} withheld",
+            count(*withheld, "place"),
+            if *withheld == 1 { "is" } else { "are" }
+        ),
         evidence: format!(
             "A gateway that had them has vanished, and its requests may still run at the origin. \
              Of {} places {} are in use and {} free.",

@@ -31,6 +31,8 @@ use crate::tools::complain::complain;
 const EVERY: Duration = Duration::from_secs(1);
 /// A gateway that does not answer for so long has ended the experiment.
 const LOST_AFTER: Duration = Duration::from_secs(15);
+/// How long a gateway may be silent before somebody at the terminal is told.
+const SILENT_AFTER: Duration = Duration::from_secs(3);
 
 /// Finds what the origin can take, and prints it.
 ///
@@ -87,6 +89,7 @@ async fn follow(
     let renewal = json!({ "id": now.id }).to_string();
     let mut told = 0;
     let mut alive = clock::now();
+    let mut is_told_of_silence = false;
     loop {
         told = tell_steps(wanted, now, told)?;
         if !is_running(now) {
@@ -104,11 +107,21 @@ async fn follow(
         let path = wanted.path();
         let renewed = client.send_for(Method::PUT, &path, Some(renewal.clone()));
         match renewed.await {
-            Ok(renewed) => (*now, alive) = (renewed, clock::now()),
+            Ok(renewed) => {
+                (*now, alive) = (renewed, clock::now());
+                is_told_of_silence = false;
+            }
             Err(error) if is_lost(alive) || is_stopped => {
                 return Err(io::Error::other(format!(
                     "the gateway does not renew the experiment: {error}; it has ended there by itself, and the file counts again"
                 )));
+            }
+            Err(error) if !is_told_of_silence && clock::now().since(alive) >= SILENT_AFTER => {
+                is_told_of_silence = true;
+                complain(format_args!(
+                    "drip find: the gateway does not renew the experiment: {error}; after {} s without it, the experiment ends there",
+                    LOST_AFTER.as_secs()
+                ));
             }
             Err(_) => {}
         }

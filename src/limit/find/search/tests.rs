@@ -54,6 +54,33 @@ fn check(trials: &[(f64, Purpose, bool)], step: f64) {
 }
 
 #[test]
+fn a_level_that_held_above_what_broke_is_told_unless_a_later_one_settles_it() {
+    // From 300 on nothing holds any more once 300 has held.
+    let mut it = search("50r/s", "400r/s", 0.05);
+    let mut end_now = 310.0;
+    let (end, _) = run(&mut it, |level, _| {
+        let is_good = level <= end_now;
+        if level > 300.0 {
+            end_now = 250.0;
+        }
+        (is_good, 0.0)
+    });
+    assert_eq!(end, Next::Found);
+    let (broke, held) = it.contradiction().expect("a contradiction");
+    assert!(broke <= held && held > 300.0, "{broke} {held}");
+    assert!(it.range().1 > held);
+    // A cold cache.
+    let mut it = search("50r/s", "400r/s", 0.05);
+    let mut has_broken = false;
+    run(&mut it, |level, _| {
+        let is_first = level > 100.0 && !has_broken;
+        has_broken |= is_first;
+        (!is_first && level <= 300.0, 0.0)
+    });
+    assert_eq!(it.contradiction(), None);
+}
+
+#[test]
 fn a_sharp_edge_is_found_within_a_step_and_never_passed_by_more_than_one() {
     for step in [0.01, 0.02, 0.05, 0.1, 0.3] {
         for truth in 50..400 {
