@@ -269,7 +269,10 @@ fn a_report_has_the_steps_so_far_if_the_gateway_is_lost() {
     drop(gateway);
     let (is_found, text) = ended(child);
     let told = text.matches("does not renew").count();
-    assert!(!is_found && told == 2, "once when it is silent, and once at the end: {text}");
+    assert!(
+        !is_found && told == 2,
+        "once when it is silent, and once at the end: {text}"
+    );
     let page = fs::read_to_string(&path).expect("a report");
     assert!(
         page.contains("# incomplete: ") && page.contains("  ok  "),

@@ -188,20 +188,21 @@ impl InFlightLimit {
     }
 
     /// Takes over what others have learned, where that is lower. `present`: the generation that ends
-    /// here with it, and its requests that have no answer.
+    /// here with it, and its requests that have no answer. `is_untroubled`: whether nothing can be in trouble
+    /// here.
     ///
     /// Places that they gave back come back here, too, if they were not cut since.
     pub fn adopt(
         &mut self,
         learned: &LearnedPlaces,
         now: Moment,
-        is_idle: bool,
+        is_untroubled: bool,
         present: (u64, u64),
     ) {
         let Some(file) = self.file else {
             return;
         };
-        self.may_grow |= is_idle;
+        self.may_grow |= is_untroubled;
         let kept_since = self.keeping.as_ref().map(|keeping| keeping.kept.since);
         if let Some(it) = learned.given_back {
             let since = now.before(it.ago);

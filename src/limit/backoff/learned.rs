@@ -241,9 +241,14 @@ impl Backoff {
             .as_ref()
             .is_some_and(|told| learned.cut != 0 && learned.cut != told.cut);
         let grown = Grown::of(learned, at, now);
-        let is_idle = self.traffic.is_idle();
+        // Answers that came before this cut are not judged any more.
+        let is_untroubled = if is_new {
+            self.traffic.at_origin().1 == 0
+        } else {
+            self.traffic.is_untroubled()
+        };
         let mut lowered = Cuts::default();
-        if self.file_rate.is_some() && self.rate_share.adopt(&grown.rate, is_new, is_idle) {
+        if self.file_rate.is_some() && self.rate_share.adopt(&grown.rate, is_new, is_untroubled) {
             self.rate_share.raise_to(self.limits.floor);
             self.show_rate();
             lowered.trouble = true;
@@ -253,7 +258,8 @@ impl Backoff {
             let current = self.traffic.at_origin();
             let age = now.since(at.min(now));
             let places = learned.places.later(age, grown.places);
-            self.in_flight_limit.adopt(&places, now, is_idle, current);
+            self.in_flight_limit
+                .adopt(&places, now, is_untroubled, current);
             let after = self.in_flight_limit.now();
             lowered.slow = after < before;
             self.changed |= after != before;

@@ -122,15 +122,15 @@ impl RateShare {
 
     /// Takes over what another one has learned, where that is lower. Returns whether it is.
     ///
-    /// `is_cut`: whether it has been cut there; else it only has not grown so far. `is_idle`:
+    /// `is_cut`: whether it has been cut there; else it only has not grown so far. `is_untroubled`:
     /// whether nothing can be in trouble here.
-    pub fn adopt(&mut self, learned: &Self, is_cut: bool, is_idle: bool) -> bool {
+    pub fn adopt(&mut self, learned: &Self, is_cut: bool, is_untroubled: bool) -> bool {
         if is_cut && learned.now < ALL {
             (self.trouble_at, self.steady) = (learned.trouble_at, learned.steady);
             self.has_grown = learned.has_grown;
             self.steady_until = self.steady_until.max(learned.steady_until);
         }
-        self.may_grow |= is_idle;
+        self.may_grow |= is_untroubled;
         if learned.now >= self.now {
             return false;
         }

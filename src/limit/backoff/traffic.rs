@@ -62,6 +62,12 @@ impl Traffic {
         self.unanswered == 0 && self.window.is_empty()
     }
 
+    /// Whether nothing is at the origin, and no answer is counted to a request that was sent after the
+    /// last cut: so none can be trouble.
+    pub fn is_untroubled(&self) -> bool {
+        self.unanswered == 0 && self.window.answers == 0
+    }
+
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         if self.is_idle() {
             // Time in which nothing could be answered does not count.

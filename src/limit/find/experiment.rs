@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::answer::AnswerEvent;
 use super::observed::Observed;
 use super::report::{
-    AbortReason, Contradiction, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
-    StepVerdict,
+    AbortReason, Contradiction, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose,
+    StepRecord, StepVerdict,
 };
 use super::scale::{self, Scale};
 use super::search::{Next, Search};

@@ -41,7 +41,7 @@ pub use observed::{Observed, Waited};
 pub use only::Only;
 pub use plan::{FindPlan, plan};
 pub use report::{
-    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level, Levels, Measured,
-    Outcome, Purpose, StepRecord, StepVerdict,
+    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level, Levels,
+    Measured, Outcome, Purpose, StepRecord, StepVerdict,
 };
 pub use settings::{FindSettings, MAX_STEP, MIN_STEP, Target, Timing};

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::limit::find::{
-    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level, Measured, Objective,
-    Outcome, Purpose, StepRecord, StepVerdict,
+    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level,
+    Measured, Objective, Outcome, Purpose, StepRecord, StepVerdict,
 };
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -258,9 +258,12 @@ fn a_conclusion_says_what_holds_and_what_helps() {
         }))
     };
     assert!(
-        moved("215r/s", "221r/s").ends_with("223r/s, as 221r/s held at one time and 215r/s broke at another")
+        moved("215r/s", "221r/s")
+            .ends_with("223r/s, as 221r/s held at one time and 215r/s broke at another")
     );
-    assert!(moved("215r/s", "215r/s").ends_with(", as 215r/s held at one time and broke at another"));
+    assert!(
+        moved("215r/s", "215r/s").ends_with(", as 215r/s held at one time and broke at another")
+    );
     assert_eq!(
         say(Outcome::AtLeast(rate("180r/s"))),
         "at least 180r/s; nobody asked for more"

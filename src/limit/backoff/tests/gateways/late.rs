@@ -24,6 +24,36 @@ fn a_gateway_that_starts_late_has_what_has_grown_meanwhile() {
     assert!((shares[0] - shares[1]).abs() < 0.06, "{shares:?}");
 }
 
+/// Its only request is answered before the store, or after it: then nothing can be in trouble here.
+#[test]
+fn a_gateway_that_starts_and_has_no_more_requests_grows_with_the_others_and_holds_none_back() {
+    for takes in [0, 1, 10, 100] {
+        let mut fleet = Fleet::of(2);
+        fleet.run(3000);
+        cut_one(&mut fleet);
+        fleet.run(6000);
+        let mut anew = Gateway::start(99 << 32, limits(), fleet.millis);
+        (anew.every, anew.takes) = (1, takes);
+        fleet.gateways[1] = anew;
+        fleet.run(1);
+        assert_eq!(fleet.gateways[1].sent.len(), usize::from(takes > 0));
+        fleet.gateways[1].every = 0;
+        fleet.run(300);
+        let began = fleet.shares();
+        assert!(began[1] < 0.9, "it knows of the cut: {began:?}");
+        fleet.run(5000);
+        let shares = fleet.shares();
+        assert!(
+            (shares[0] - shares[1]).abs() < 0.03,
+            "{takes} ms: {shares:?}"
+        );
+        assert!(
+            shares[0] > began[0] + 0.04,
+            "{takes} ms: {began:?} {shares:?}"
+        );
+    }
+}
+
 /// Nothing grows in a pause, whether a gateway was there or not.
 #[test]
 fn a_gateway_that_starts_in_a_pause_finds_places_as_they_were_before_it() {
