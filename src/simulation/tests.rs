@@ -303,4 +303,5 @@ fn seeds_that_have_failed_keep_the_invariants() {
     for seed in [271, 1977, 2968, 3361, 4289] {
         expect(&run_both(seed, str::to_owned));
     }
+    expect(&run_backoff(3556, str::to_owned));
 }
