@@ -276,7 +276,7 @@ impl Borrower {
         if reply.lent != 1 {
             self.turn = None;
         } else if self.told_held == 0 {
-            self.turn = Some(Turn::new(now, self.round_trip.get()));
+            self.turn = Some(Turn::new(now, self.round_trip.usual()));
         }
         (self.told_held, self.keeps) = (reply.lent, reply.keeps);
         // What others want, or is lent twice, is not used once more.

@@ -12,6 +12,10 @@ const MAX_TURN: Duration = Duration::from_secs(1);
 /// A turn is so many times as long as a round trip to the pool, so that a place is on its way for
 /// less than a twentieth of the time.
 const ROUND_TRIPS: u32 = 40;
+/// The longest round trip that counts is so many times the shortest.
+const MAX_SPREAD: u32 = 4;
+/// The usual round trip is about the mean of so many.
+const SMOOTHED: u32 = 8;
 /// How long a place waits during a turn for the next request of a client that has just got its
 /// answer.
 const LINGER: Duration = Duration::from_millis(2);
@@ -35,7 +39,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// One that begins now. `round_trip`: how long the pool takes to answer.
+    /// One that begins now. `round_trip`: how long the pool usually takes to answer.
     pub(super) fn new(now: Moment, round_trip: Duration) -> Self {
         let lasts = (round_trip * ROUND_TRIPS).clamp(MIN_TURN, MAX_TURN);
         Self {
@@ -64,24 +68,35 @@ impl Turn {
     }
 }
 
-/// The time that the pool takes to answer: the shortest of late, as a busy machine adds to the
-/// others.
+/// The time that the pool takes to answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RoundTrip(Option<Duration>);
+pub(super) struct RoundTrip {
+    /// The shortest of late, as a busy machine adds to the others.
+    shortest: Option<Duration>,
+    /// About the mean of late: a way may be of very different lengths.
+    usual: Duration,
+}
 
 impl RoundTrip {
     pub(super) fn note(&mut self, took: Duration) {
-        let known = self.0.map_or(took, |known| known + known / 16);
-        self.0 = Some(took.min(known));
+        let known = self.shortest.map(|known| known + known / 16);
+        let shortest = known.map_or(took, |known| took.min(known));
+        // What takes much longer says more of a busy machine than of the way.
+        let part = took.min(shortest * MAX_SPREAD) / SMOOTHED;
+        self.usual = match known {
+            Some(_) => self.usual - self.usual / SMOOTHED + part,
+            None => took,
+        };
+        self.shortest = Some(shortest);
     }
 
-    pub(super) fn get(self) -> Duration {
-        self.0.unwrap_or_default()
+    pub(super) fn usual(self) -> Duration {
+        self.usual
     }
 
     /// How long before it is used a place is asked for: so that an answer that says that none is
     /// free leaves time for another try.
     pub(super) fn ahead(self) -> Duration {
-        (SETTLED + 2 * self.get()).min(MAX_AHEAD)
+        (SETTLED + 2 * self.shortest.unwrap_or_default()).min(MAX_AHEAD)
     }
 }

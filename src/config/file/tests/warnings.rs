@@ -110,6 +110,12 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2m\"",
      "5:20: warning: response_timeout: if a gateway vanishes, its requests may run at the origin for response_timeout, which is 2m, and others get their places after orphan, which is 75s; set orphan to more than 2m, or lower response_timeout"),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\nresponse_timeout = \"2s\"\norphan = \"2s\"", ""),
+    // More gateways than places: without Redis, each takes one.
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\ngateways = 3",
+     "5:12: warning: gateways: while Redis is out, each of 3 gateways takes a place, and max_in_flight is 2, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 3\ngateways = 3", ""),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nmax_in_flight = 2\ngateways = 3\non_store_failure = \"closed\"", ""),
+    (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"9r/s\"\ngateways = 3", ""),
     // A zone that nothing uses.
     (LIMIT, "",
      "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),

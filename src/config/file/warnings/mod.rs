@@ -14,7 +14,7 @@ use self::addresses::exempt;
 use self::bursts::{lease, never_full, plan_bursts, unused_burst};
 use self::collapse::collapse;
 use self::keys::key;
-use self::places::{short_orphan, unlent_places};
+use self::places::{short_orphan, too_many_alone, unlent_places};
 use self::server::server;
 use self::streams::{nothing_waits, refused_streams};
 use super::Node;
@@ -37,6 +37,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     for (origin, node) in settings.origins.iter().zip(&places.origins) {
         unlent_places(origin, *node);
         short_orphan(origin, *node);
+        too_many_alone(origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);

@@ -46,3 +46,21 @@ pub(super) fn short_orphan(origin: &Origin, node: Node) {
         "if a gateway vanishes, its requests may run at the origin for response_timeout, which is {response_timeout}, and others get their places after orphan, which is {orphan}; set orphan to more than {response_timeout}, or lower response_timeout"
     ));
 }
+
+/// Warns of more gateways than places, where each takes one at least while it cannot reach Redis.
+pub(super) fn too_many_alone(origin: &Origin, node: Node) {
+    let (Some(gateways), Some(places)) = (origin.gateways, origin.shared_places()) else {
+        return;
+    };
+    let is_closed = origin.on_store_failure == WithoutPool::Closed;
+    let gateways = gateways.get() as usize;
+    if is_closed || gateways <= places.get() {
+        return;
+    }
+    let Some(field) = node.field("gateways") else {
+        return;
+    };
+    field.warn(&format!(
+        "while Redis is out, each of {gateways} gateways takes a place, and max_in_flight is {places}, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"
+    ));
+}
