@@ -22,7 +22,7 @@ pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Option<String> {
     }
     asked.take::<8>()?;
     for name in [
-        "call", "held", "in use", "usable", "wish", "weight", "knows", "of",
+        "call", "held", "in use", "of all", "usable", "wish", "weight", "knows", "of",
     ] {
         write!(text, "{name} {} ", asked.double()?).ok()?;
     }

@@ -37,7 +37,7 @@ impl PlacesCall<'_> {
     pub(super) fn packed(&self) -> Vec<u8> {
         let call = &self.call;
         let count = |count: usize| double(count as u64);
-        let mut packed = Vec::with_capacity(105);
+        let mut packed = Vec::with_capacity(113);
         let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
         add(self.at.map_or(-1.0, micros));
         add(micros(self.most.1));
@@ -46,7 +46,11 @@ impl PlacesCall<'_> {
         packed.extend_from_slice(&self.gateway);
         let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
         add(double(call.number));
-        for number in [call.held, call.in_use, call.usable, call.wish] {
+        for number in [call.held, call.in_use] {
+            add(count(number));
+        }
+        add(call.of_all.map_or(f64::INFINITY, count));
+        for number in [call.usable, call.wish] {
             add(count(number));
         }
         add(double(call.weight));

@@ -102,6 +102,7 @@ impl Pool<'_> {
             wish: usable + if leaves { 0 } else { self.up_to(3) },
             weight: self.rng.within(1, 9),
             members: it.members,
+            of_all: None,
             leaves,
         };
         let reply = self.ask(id, call).await.expect("it answers");
@@ -269,5 +270,85 @@ fn a_lease_ends_when_it_says() {
         assert_eq!(counts(2, ends).await, (0, 4, 0));
         assert_eq!(counts(3, ends + ORPHAN - 1).await, (0, 4, 0));
         assert_eq!(counts(4, ends + ORPHAN).await, (0, 0, 4));
+    });
+}
+
+/// Three gateways have four places each of twelve. Back-off leaves five, of which one gateway knows, and then each.
+#[test]
+fn what_back_off_has_left_counts_for_all_together() {
+    let server = Server::start();
+    run(async {
+        let (store, name) = (server.store(), server.key());
+        let ask = async |gateway: u64, call: PoolCall, millis: u64| {
+            let call = PlacesCall {
+                pool: &name,
+                gateway: gateway.to_le_bytes(),
+                most: (12, Moment::default()),
+                orphan: Duration::from_millis(ORPHAN),
+                call,
+                at: Some(at(millis)),
+            };
+            store.places(&call).await.expect("it answers")
+        };
+        let mut held = [0_usize; 3];
+        let mut now = 0;
+        let mut round = async |of_all: [Option<usize>; 3], wants: [usize; 3], all: usize| {
+            let mut last = PoolReply::default();
+            for _ in 0..all {
+                for nth in 0..3_usize {
+                    now += 20;
+                    let usable = wants[nth];
+                    let call = PoolCall {
+                        number: now,
+                        held: held[nth],
+                        in_use: held[nth].min(usable),
+                        of_all: of_all[nth],
+                        usable,
+                        wish: usable,
+                        weight: 1,
+                        ..PoolCall::default()
+                    };
+                    last = ask(nth as u64, call, now).await;
+                    // What it may not keep ends before its next call.
+                    held[nth] = last.lent.min(last.keeps);
+                }
+            }
+            (held, last.counts)
+        };
+        round([None; 3], [12; 3], 45).await;
+        let (held, counts) = round([None; 3], [12; 3], 10).await;
+        assert_eq!((held, counts.of), ([4; 3], 12));
+        let (held, counts) = round([Some(5), None, None], [12; 3], 5).await;
+        assert!(held.iter().sum::<usize>() <= 5, "{held:?}");
+        assert_eq!((counts.of, counts.held + counts.free), (5, 5), "{counts:?}");
+        let (held, _) = round([Some(5); 3], [12; 3], 20).await;
+        assert!((4..=5).contains(&held.iter().sum::<usize>()), "{held:?}");
+        // One that has nothing to do does not know what the others have learned since.
+        let (held, counts) = round([Some(2), None, None], [0, 12, 12], 10).await;
+        assert_eq!((held, counts.of), ([0, 6, 6], 12));
+        // The second one vanishes, and may use six. Beside them, five are lent.
+        now += LEASE + 1;
+        let own = PoolCall {
+            number: now,
+            held: 6,
+            in_use: 6,
+            of_all: Some(5),
+            usable: 12,
+            wish: 12,
+            weight: 1,
+            ..PoolCall::default()
+        };
+        let reply = ask(2, own, now - LEASE / 2).await;
+        assert_eq!((reply.lent, reply.keeps), (6, 0), "{reply:?}");
+        let less = PoolCall {
+            number: now + 1,
+            held: 5,
+            in_use: 5,
+            ..own
+        };
+        let reply = ask(2, less, now).await;
+        let counts = reply.counts;
+        assert_eq!((reply.lent, reply.keeps), (5, 5), "{reply:?}");
+        assert_eq!((counts.of, counts.withheld, counts.free), (11, 6, 0));
     });
 }

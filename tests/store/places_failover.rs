@@ -48,6 +48,7 @@ impl Gateway {
             wish: usable,
             weight: 1,
             members: self.members,
+            of_all: None,
             leaves: false,
         };
         let call = PlacesCall {

@@ -38,6 +38,7 @@ impl PlaceBorrowing {
                 number: call.number + 1,
                 members: call.members,
                 in_use,
+                of_all: call.of_all,
                 leaves: true,
                 weight: 1,
                 ..PoolCall::default()

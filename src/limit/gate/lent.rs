@@ -61,6 +61,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             in_use,
             waiting,
             most,
+            of_all: self.limits.max_in_flight,
             weight,
             slot,
             is_slot_first: self.is_slot_first(),

@@ -70,6 +70,8 @@ pub struct Borrower {
     last: Moment,
     /// Whether the last call failed.
     has_failed: bool,
+    /// Most at once of all gateways, as the last call said.
+    of_all: Option<usize>,
     /// What the last call said that could be used, and the wish.
     told: (usize, usize),
     /// The most requests at once of the present span and of the one before.
@@ -109,6 +111,7 @@ impl Borrower {
             under_way: None,
             last: Moment::default(),
             has_failed: false,
+            of_all: None,
             told: (0, 0),
             peaks: [0; 2],
             peak_since: Moment::default(),
@@ -158,7 +161,8 @@ impl Borrower {
         }
         let known = self.counts.and_then(|it| NonZeroU32::new(it.gateways));
         let gateways = known.or(self.expected).unwrap_or(UNKNOWN).get();
-        let part = self.most / usize::try_from(gateways).unwrap_or(usize::MAX);
+        let all = self.of_all.unwrap_or(self.most);
+        let part = all / usize::try_from(gateways).unwrap_or(usize::MAX);
         Borrowing::Alone(part.max(1))
     }
 
@@ -251,10 +255,13 @@ impl Borrower {
         self.number += 1;
         (self.under_way, self.last) = (Some(now), now);
         self.told = (usable, wish);
+        // Another maximum of the file is told as such.
+        self.of_all = needs.of_all.filter(|of_all| *of_all < self.most);
         PoolCall {
             number: self.number,
             held: self.held,
             in_use: needs.in_use,
+            of_all: self.of_all,
             usable,
             wish,
             weight: needs.weight.max(1),

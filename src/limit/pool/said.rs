@@ -13,6 +13,8 @@ pub struct PlaceNeeds {
     pub waiting: usize,
     /// Most that it may use by its other limits.
     pub most: usize,
+    /// Most that all gateways together may use now, by what back-off has learned; `None`: all.
+    pub of_all: Option<usize>,
     /// What counts of it against other gateways.
     pub weight: u64,
     /// The slot in time in which the next place is used, if one is needed for it or soon.
@@ -51,6 +53,8 @@ pub struct PoolCall {
     pub held: usize,
     /// How many of them are in use.
     pub in_use: usize,
+    /// Most that all gateways together may use now, by what back-off has learned; `None`: all.
+    pub of_all: Option<usize>,
     /// Places that it could use now.
     pub usable: usize,
     /// Places that it would like to hold, so that the next request need not ask.
@@ -96,7 +100,7 @@ pub struct PoolReply {
 /// The state of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// The maximum in force.
+    /// The maximum in force: that of the file, or what back-off has left of it and what is withheld.
     pub of: usize,
     /// Gateways whose lease has not ended.
     pub gateways: u32,

@@ -193,3 +193,24 @@ fn places_that_are_withheld_no_longer_are_not_claimed() {
     // A clock that is 2 % slow shows 73.5 s when 75 s have passed.
     assert_eq!(claimed(73_500), 2);
 }
+
+#[test]
+fn what_back_off_has_left_is_told_and_divided_without_the_pool() {
+    let mut it = borrower(WithoutPool::Local);
+    let left = |of_all| PlaceNeeds {
+        of_all: Some(of_all),
+        ..needs(0, 9)
+    };
+    assert_eq!(it.call(left(12), at(0)).of_all, Some(12));
+    it.failed();
+    assert_eq!(it.borrowing(), Borrowing::Alone(3));
+    assert_eq!(it.call(left(2), at(50)).of_all, Some(2));
+    it.failed();
+    assert_eq!(it.borrowing(), Borrowing::Alone(1));
+    // As many as the file says, or more by a file that others have not read yet, are no bound.
+    for all in [40, 80] {
+        assert_eq!(it.call(left(all), at(100)).of_all, None);
+        it.failed();
+        assert_eq!(it.borrowing(), Borrowing::Alone(10));
+    }
+}

@@ -6,6 +6,7 @@
 --   d        how long the places of a gateway that vanished stay withheld after its lease, in microseconds
 --   c8 d     which gateway it is, and the number of the call, which only goes up
 --   d d      how many places it holds, after those that it gives back with this call; how many of them are in use
+--   d        how many all may use together now, by what back-off has learned; infinite: all
 --   d d d    how many it could use now, how many it would like to hold, the weight of what waits and runs there
 --   d d      what it was told last of registrations and of members, see below; 0 if its lease has ended
 --   B        1: it leaves, and gives all back
@@ -29,6 +30,10 @@
 -- none: it uses it for one turn, which it ends itself, and it goes to the one with the highest credit. Then comes what
 -- they would like to hold.
 --
+-- What back-off has learned counts at all gateways within a second, but not where nothing runs. So the lowest number
+-- counts of those that could use a place. It bounds what is lent beside what is withheld: else nothing might be lent for
+-- as long as `orphan` is.
+--
 -- Lost writes: another replication ID, or no state, means that grants may be unknown here. Then nothing is lent for one
 -- LEASE, and each gateway's word on what it holds is taken. Each also tells how many registrations it was told of last,
 -- and how many members there were then. If not as many have come back as the latest of them says, what is not accounted
@@ -37,18 +42,19 @@
 --
 -- State: B FORM; d d maximum, since; d when it was last called; d when recovery ends, 0: none; d d places that are not
 -- accounted for, and until when; d registrations; d d the latest that a gateway told of registrations and members;
--- I2 c0 replication ID; I2 gateways: c8 id, d call, d lent, d in use, d could use, d would like, d weight, d orphan,
--- d end of the lease, d due, d credit, d registrations that it was told of, d its own, d when, B came back
+-- I2 c0 replication ID; I2 gateways: c8 id, d call, d lent, d in use, d of all, d could use, d would like,
+-- d weight, d orphan, d end of the lease, d due, d credit, d registrations that it was told of, d its own, d when,
+-- B came back
 local FORM = 1
 local LEASE, SILENT, TURN, FORGET, PROBATION = 2400000, 200000, 500000, 200000, 1000000
 local MOST_CREDIT, MOST_GATEWAYS = 60000000, 1024
 local floor, max, min = math.floor, math.max, math.min
 local read, pack, concat, call = struct.unpack, struct.pack, table.concat, redis.call
-local RECORD = "<c8dddddddddddddB"
+local RECORD = "<c8ddddddddddddddB"
 
 local key = KEYS[1]
-local now, since, most, orphan, id, number, held, in_use, usable, wish, weight, told, told_members, leaves =
-    read("<ddddc8ddddddddB", ARGV[1])
+local now, since, most, orphan, id, number, held, in_use, of_all, usable, wish, weight, told, told_members,
+    leaves = read("<ddddc8dddddddddB", ARGV[1])
 local is_test = now >= 0
 if not is_test then
     local time = call("TIME")
@@ -71,8 +77,8 @@ if stored then
         read("<BdddddddddI2c0I2", stored)
     for nth = 1, count do
         local g = {}
-        g.id, g.number, g.lent, g.in_use, g.usable, g.wish, g.weight, g.orphan, g.ends, g.due, g.credit, g.told,
-            g.birth, g.born, g.came, at =
+        g.id, g.number, g.lent, g.in_use, g.of_all, g.usable, g.wish, g.weight, g.orphan, g.ends, g.due, g.credit,
+            g.told, g.birth, g.born, g.came, at =
             read(RECORD, stored, at)
         gateways[nth] = g
     end
@@ -160,7 +166,8 @@ end
 if (has == 0) ~= (own.lent == 0) then
     own.credit = 0
 end
-own.number, own.lent, own.in_use, own.usable, own.wish, own.weight = number, has, in_use, usable, wish, weight
+own.number, own.lent, own.in_use, own.of_all = number, has, in_use, of_all
+own.usable, own.wish, own.weight = usable, wish, weight
 own.orphan, own.ends, own.keeps = orphan, now + LEASE, 0
 local living = others
 if leaves == 0 or has > 0 then
@@ -176,7 +183,13 @@ for _, g in ipairs(withheld) do
 end
 
 -- What each is due of what can be used now. One that is silent wants no more than it has.
-local capacity, wanted = max(most - locked, 0), 0
+local room = most - locked
+for _, g in ipairs(living) do
+    if g == own or g.usable > 0 then
+        room = min(room, g.of_all)
+    end
+end
+local capacity, wanted = max(room, 0), 0
 local passed = min(max(now - last, 0), 1000000)
 for _, g in ipairs(living) do
     g.wants = g.ends - now < LEASE - SILENT and min(g.usable, g.lent) or g.usable
@@ -231,7 +244,7 @@ local starving = 0
 for _, g in ipairs(round) do
     if g.whole == 0 and g.lent == 0 then
         starving = starving + 1
-    elseif g.whole == 0 and nexts > most - locked - lent then
+    elseif g.whole == 0 and nexts > room - lent then
         g.keeps = 0
     end
 end
@@ -267,7 +280,7 @@ for _, g in ipairs(others) do
         knows_all = false
     end
 end
-local free = max(most - locked - lent, 0)
+local free = max(room - lent, 0)
 if not recovering and knows_all and own.order then
     -- Those who wait without any come before what is only liked, and before those who have waited less.
     local waiting, ahead = 0, 0
@@ -289,20 +302,21 @@ if not recovering and knows_all and own.order then
     own.lent, lent, free = own.lent + more, lent + more, free - more
 end
 
--- More is lent than there is: a maximum was lowered, or one came back with what it has in use. What ends is not used again.
-local over = lent + locked - most
+-- More is lent than there is: a maximum was lowered, by back-off or the file, or one came back with what it has in use.
+-- What ends is not used again.
+local over = lent - room
 if over > 0 then
     own.keeps = min(own.keeps, max(own.lent - over, 0))
 end
 
-local uses = 0
+local uses, of = 0, min(capacity + locked, most)
 for _, g in ipairs(living) do
     uses = uses + g.in_use
 end
 if recovering then
     locked, free = locked + free, 0
 end
-local flags = (waits and 1 or 0) + ((scarce or free <= most / 10) and 2 or 0) + (recovering and 4 or 0)
+local flags = (waits and 1 or 0) + ((scarce or free <= capacity / 10) and 2 or 0) + (recovering and 4 or 0)
 local registered, members = births, #living + #withheld + (lost > 0 and 1 or 0)
 if recovering then
     registered, members = heard, heard_members
@@ -316,8 +330,8 @@ local state, longest = { head }, orphan
 for _, list in ipairs({ living, withheld }) do
     for _, g in ipairs(list) do
         longest = max(longest, g.orphan)
-        state[#state + 1] = pack(RECORD, g.id, g.number, g.lent, g.in_use, g.usable, g.wish, g.weight, g.orphan,
-            g.ends, g.due, g.credit, g.told, g.birth, g.born, g.came)
+        state[#state + 1] = pack(RECORD, g.id, g.number, g.lent, g.in_use, g.of_all, g.usable, g.wish, g.weight,
+            g.orphan, g.ends, g.due, g.credit, g.told, g.birth, g.born, g.came)
     end
 end
 local lifetime = 2 * (longest + LEASE) + 60000000
@@ -327,5 +341,5 @@ if stored then
 elseif not call("SET", key, concat(state), "PX", expires, "NX") then
     return pack("<dB", now, 0)
 end
-return pack("<dBddBdddddddd", now, 1, own.lent, own.keeps, flags, most, #living, lent, uses, locked, free, registered,
+return pack("<dBddBdddddddd", now, 1, own.lent, own.keeps, flags, of, #living, lent, uses, locked, free, registered,
     members)

@@ -1,7 +1,7 @@
 //! What one gateway's back-off learns counts at all that share the origin.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -206,6 +206,54 @@ fn an_origin_that_is_slow_to_one_has_fewer_at_once_from_all() {
             all.iter().all(|it| places(it) > 39.0)
         });
         println!("back after {back:?}");
+    });
+}
+
+/// An origin that works on one request at a time, and counts what is there.
+fn crowded(each: Duration) -> (Arc<[AtomicUsize; 2]>, Origin) {
+    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let at_once = Arc::clone(&counts);
+    let works = Mutex::new(());
+    let origin = Origin::answering(move |exchange| {
+        let [here, most] = &*at_once;
+        let there = here.fetch_add(1, Ordering::SeqCst) + 1;
+        most.fetch_max(there, Ordering::SeqCst);
+        let turn = works.lock();
+        thread::sleep(each);
+        drop(turn);
+        here.fetch_sub(1, Ordering::SeqCst);
+        exchange.reply(b"ok")
+    });
+    (counts, origin)
+}
+
+/// Five are answered in time. What back-off leaves is what all gateways together have at the origin, not each.
+#[test]
+fn places_that_are_cut_are_those_of_all_gateways_together() {
+    let _machine = half_alone();
+    let (at_origin, origin) = crowded(millis(50));
+    let redis = Redis::start();
+    let gate = "store = \"redis\"\ngateways = 3\nmax_in_flight = 18\n[origins.app.backoff]\nslow = \"250ms\"";
+    let text = file(&origin, &redis.url(), gate);
+    let gateways: Vec<_> = (0..3).map(|_| Gateway::start(&text)).collect();
+    let all: Vec<_> = gateways.iter().collect();
+    let places = |it: &Gateway| now_of(it, "drip_origin_in_flight_limit");
+    busy(&all, 10, || {
+        eventually("all have been cut to what is in time", || {
+            all.iter().all(|it| places(it) <= 9.0)
+        });
+        // What ran before has ended, and the pool knows.
+        pass(millis(2000));
+        for _ in 0..5 {
+            let before = all.iter().map(|it| places(it)).fold(0.0, f64::max);
+            at_origin[1].store(0, Ordering::SeqCst);
+            pass(millis(1000));
+            let after = all.iter().map(|it| places(it)).fold(0.0, f64::max);
+            let most = at_origin[1].load(Ordering::SeqCst);
+            println!("{before} and {after} by back-off, {most} at the origin at once");
+            // A request whose answer was on its way to the gateway is none of the origin's any more.
+            assert!(most as f64 <= before.max(after) + 1.0, "{most} at once");
+        }
     });
 }
 
