@@ -7,6 +7,9 @@ use crate::limit::Percent;
 
 /// Time between two questions while requests run: a cut at one gateway is known to all so soon.
 const ASKS: Duration = Duration::from_millis(250);
+/// The same while nothing runs: the next request must not leave as before a cut, and people must not
+/// read other numbers here than elsewhere.
+const ASKS_IDLE: Duration = Duration::from_millis(800);
 /// Least time between two questions.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// How long it takes until answers count for little when a gateway's part is computed.
@@ -55,7 +58,7 @@ pub struct LearnedReply {
 ///
 /// The store is a meeting point: it keeps what is lowest, when that was stored, and a name for it.
 /// Whoever knows something lower replaces it, if it knows what it replaces. One question is under
-/// way at a time. Nothing is asked while nothing runs.
+/// way at a time.
 #[derive(Debug)]
 pub struct BackoffExchange {
     author: u64,
@@ -116,7 +119,7 @@ impl BackoffExchange {
         self.answers = self.answers.saturating_add(cost.into());
     }
 
-    /// When the next question is due; `None`: not before a request is sent, or one is under way.
+    /// When the next question is due; `None`: not before the one that is under way is answered.
     #[must_use]
     pub fn due(&self, backoff: &Backoff, now: Moment) -> Option<Moment> {
         if self.is_under_way {
@@ -126,7 +129,7 @@ impl BackoffExchange {
         if backoff.is_pending() || self.is_urgent {
             return after(MIN_INTERVAL);
         }
-        if backoff.is_busy() { after(ASKS) } else { None }
+        after(if backoff.is_busy() { ASKS } else { ASKS_IDLE })
     }
 
     /// The next question, which is sent now.

@@ -293,17 +293,51 @@ fn one_part_of_slow_answers_stands_for_all() {
 }
 
 #[test]
-fn nothing_is_asked_while_nothing_runs() {
-    let mut fleet = Fleet::of(2);
+fn a_gateway_at_which_nothing_runs_learns_of_a_cut_within_a_second() {
+    let mut fleet = Fleet::of(3);
+    fleet.gateways[1].every = 0;
     fleet.run(3000);
-    cut_one(&mut fleet);
-    fleet.run(300);
-    for gateway in &mut fleet.gateways {
-        gateway.every = 0;
-    }
-    fleet.run(12_000);
-    let known = fleet.store.counted;
+    fleet.gateways[2] = Gateway::start(99 << 32, limits(), fleet.millis);
+    fleet.gateways[2].every = 0;
+    let left = cut_one(&mut fleet);
+    fleet.run(1000);
+    assert_eq!(fleet.shares(), [left; 3]);
+    fleet.gateways[0].every = 0;
     fleet.run(60_000);
-    assert_eq!(fleet.store.counted, known);
-    assert_eq!(fleet.shares(), [1.0; 2], "it grows all the same");
+    assert_eq!(fleet.shares(), [1.0; 3], "it grows all the same");
+    let asked = fleet.store.asked;
+    fleet.run(60_000);
+    let asked = fleet.store.asked - asked;
+    assert!(asked <= 3 * 76, "{asked} questions in a minute");
+}
+
+/// One is asked to wait for longer than another one's file allows.
+#[test]
+fn a_pause_that_another_one_was_asked_for_lasts_as_long_as_the_own_file_allows_and_once() {
+    let mut fleet = Fleet::of(2);
+    let short = BackoffLimits {
+        max_pause: secs(3),
+        ..limits()
+    };
+    fleet.gateways[1] = Gateway::start(99 << 32, short, 0);
+    fleet.retry_after = Some(secs(12));
+    fleet.run(3000);
+    fleet.gateways[0].trouble = 100;
+    while fleet.gateways[0].backoff.paused_until().is_none() {
+        fleet.run(1);
+        assert!(fleet.millis < 20_000, "it never pauses");
+    }
+    let began = fleet.millis;
+    fleet.gateways[0].trouble = 0;
+    fleet.retry_after = None;
+    let is_paused =
+        |fleet: &Fleet, nth: usize| fleet.gateways[nth].backoff.paused_until().is_some();
+    while fleet.millis < began + 11_500 {
+        fleet.run(100);
+        let passed = fleet.millis - began;
+        assert!(is_paused(&fleet, 0));
+        if !(2900..3200).contains(&passed) && passed > 300 {
+            assert_eq!(is_paused(&fleet, 1), passed < 3000, "after {passed} ms");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::limit::{Ask, BackoffExchange, Learned, LearnedReply, Token};
 #[derive(Clone, Default)]
 pub struct Store {
     pub stored: Option<(Token, Learned, u64)>,
+    pub asked: u64,
     pub answers: f64,
     pub counted: u64,
     pub since: u64,
@@ -17,6 +18,7 @@ pub struct Store {
 impl Store {
     pub fn serve(&mut self, ask: &Ask, millis: u64) -> LearnedReply {
         let now = millis.saturating_add_signed(self.ahead);
+        self.asked += 1;
         #[allow(clippy::cast_precision_loss)]
         let passed = now.saturating_sub(self.counted) as f64 / 3000.0;
         #[allow(clippy::cast_precision_loss)]
