@@ -9,6 +9,7 @@ use super::report::{
 use super::scale::{self, Scale};
 use super::search::{Next, Search};
 use super::settings::{FindSettings, Target};
+use super::silence::Silence;
 use super::trial::{Length, Trial};
 use crate::limit::Moment;
 
@@ -59,6 +60,7 @@ pub struct Experiment {
     scale: Scale,
     search: Search,
     trial: Trial,
+    silence: Silence,
     /// The shortest percentiles of good levels of this target, in seconds.
     fastest: Vec<f64>,
     /// How near the edge the last step was.
@@ -86,6 +88,7 @@ impl Experiment {
             scale,
             search: Search::new(scale, settings.step_part()),
             trial: Trial::new(&settings, length, first.departed, now),
+            silence: Silence::new(first.departed, now),
             fastest: Vec::new(),
             closeness: 0.0,
             at_edge: None,
@@ -99,6 +102,7 @@ impl Experiment {
     /// Takes in what happened to a request that was sent to the origin at `sent`.
     pub fn record(&mut self, sent: Moment, event: AnswerEvent) {
         if self.ended.is_none() {
+            self.silence.record(event);
             self.trial.record(&self.settings.objective, sent, event);
         }
     }
@@ -113,9 +117,9 @@ impl Experiment {
             return self.abort(reason, now);
         }
         let (timing, until) = (self.settings.timing, self.settings.until);
-        let verdict = self
-            .trial
-            .tick(&timing, until, (self.scale.target(), seen), now)?;
+        let silent = self.silence.tick(seen, now);
+        let target = self.scale.target();
+        let verdict = (self.trial).tick(&timing, until, (target, seen, silent), now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
             self.at_edge = self.at_edge.max(Some(self.trial.measurements().at_once()));
         }
@@ -351,6 +355,7 @@ impl Experiment {
             broken: (verdict == StepVerdict::Broke)
                 .then(|| self.trial.broken(&self.settings.objective, now))
                 .flatten(),
+            hung: verdict == StepVerdict::Broke && self.trial.hangs(),
             figures: self.trial.figures(&self.settings.objective, now),
             watched: self.trial.readings(),
             waited: self.trial.measurements().waited(),

@@ -28,6 +28,7 @@ mod scale;
 mod search;
 mod series;
 mod settings;
+mod silence;
 mod times;
 mod trial;
 

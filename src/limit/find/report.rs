@@ -103,6 +103,8 @@ pub struct StepRecord {
     pub verdict: StepVerdict,
     /// The condition or figure that broke, as written: `p95<400ms`.
     pub broken: Option<String>,
+    /// Whether no answer came any more, though requests were at the origin.
+    pub hung: bool,
     /// In the order of the objective's conditions.
     pub figures: Vec<Measured>,
     /// In the order of the settings.

@@ -10,12 +10,16 @@ use super::figures::Figures;
 use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
-use super::report::{FigureReading, Measured, StepVerdict};
+use super::report::{Figure, FigureReading, Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
+use super::silence;
 use crate::limit::Moment;
 
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;
+
+/// The span of good answers after which an origin has recovered.
+const RECOVERED: Duration = Duration::from_secs(5);
 
 /// Shares of bad answers against the allowed one that a minute does not tell apart.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
@@ -49,6 +53,10 @@ pub(super) struct Trial {
     judged: usize,
     /// The number of the condition that the test called bad.
     broken: Option<usize>,
+    /// How long a request may be without an answer.
+    longest: Duration,
+    /// How long nothing has been heard of those that are at the origin.
+    silent: Duration,
 }
 
 impl Trial {
@@ -67,6 +75,8 @@ impl Trial {
             departed_before: departed,
             judged: 0,
             broken: None,
+            longest: objective.longest(),
+            silent: Duration::ZERO,
         }
     }
 
@@ -86,9 +96,10 @@ impl Trial {
         &mut self,
         timing: &Timing,
         until: Option<Moment>,
-        (target, seen): (Target, &Observed),
+        (target, seen, silent): (Target, &Observed, Duration),
         now: Moment,
     ) -> Option<StepVerdict> {
+        self.silent = silent;
         self.measurements.note(seen);
         self.figures.note(&seen.figures, now);
         let is_read = self.figures.are_fresh(now);
@@ -148,6 +159,9 @@ impl Trial {
     fn verdict(&mut self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
         // A figure that follows slowly, such as an average, takes its time to recover.
         if self.figures.are_broken() && self.length != Length::Recover {
+            return Some(StepVerdict::Broke);
+        }
+        if self.hangs() && self.length != Length::Recover {
             return Some(StepVerdict::Broke);
         }
         let closed = self.blocks.closed(now);
@@ -237,6 +251,8 @@ impl Trial {
         let from = closed.saturating_sub(5);
         let is_good = closed >= 5
             && self.figures.hold(now)
+            // Where nothing is heard of what is there, no bad answers are no good ones.
+            && self.silent <= self.longest.max(RECOVERED)
             && (0..).zip(&self.tests).all(|(nth, test)| {
                 let last = self.blocks.samples(nth, closed, |_| true);
                 test.closeness(&last[from..]) <= 1.0
@@ -282,12 +298,21 @@ impl Trial {
         (0..).zip(&self.tests).map(of).fold(0.0, f64::max)
     }
 
+    /// Whether requests are at the origin, and it has said nothing for far too long.
+    pub fn hangs(&self) -> bool {
+        silence::hangs(self.silent, self.longest)
+    }
+
     /// What broke, as written; `None` if that is not known.
     pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
         let is_recovering = self.length == Length::Recover;
         let figure = self.figures.broken();
         if let Some(figure) = figure.filter(|_| is_recovering || self.figures.are_broken()) {
             return Some(figure.to_string());
+        }
+        let named = self.broken_by_errors(objective, now);
+        if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
+            return objective.conditions().get(nth).map(ToString::to_string);
         }
         let closed = self.blocks.closed(now);
         let closeness = |nth: usize, test: &SequentialTest| {
@@ -303,6 +328,25 @@ impl Trial {
         let worst = worst.filter(|(_, closeness)| *closeness > 1.0);
         let nth = self.broken.or(worst.map(|(nth, _)| nth))?;
         objective.conditions().get(nth).map(ToString::to_string)
+    }
+
+    /// The condition of errors that broke, where errors are what made answers count as slow.
+    fn broken_by_errors(&self, objective: &Objective, now: Moment) -> Option<usize> {
+        let broken = self.broken?;
+        let measured = self.figures(objective, now);
+        let is_in_time = match (measured.get(broken)?.condition, measured[broken].value) {
+            (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time < below,
+            (Criterion::Percentile { .. }, _) => true,
+            (Criterion::Errors { .. }, _) => false,
+        };
+        let closed = self.blocks.closed(now);
+        let is_broken = |nth: usize| {
+            let all = self.blocks.samples(nth, closed, |_| true);
+            matches!(measured[nth].condition, Criterion::Errors { .. })
+                && self.tests[nth].closeness(&all) > 1.0
+        };
+        let mut errors = (0..measured.len()).filter(|nth| is_broken(*nth));
+        errors.next().filter(|_| is_in_time)
     }
 
     /// What was measured of each condition.

@@ -84,8 +84,8 @@ pub fn abort_reason(reason: AbortReason) -> &'static str {
              with a stricter objective"
         }
         AbortReason::BrokenAtFirst => {
-            "the objective does not hold at the lowest level; start lower, or with another \
-             objective"
+            "the objective does not hold at the lowest level; see whether the origin is well, or \
+             start lower, or with another objective"
         }
         AbortReason::NotRecovered => {
             "the origin did not recover at the lowest level within a minute; look at the origin"

@@ -41,6 +41,17 @@ impl InFile {
             backoff: origin.backoff.as_ref().map(|it| it.slow),
         }
     }
+
+    /// Whether what was found is a reason to change the file: an upper bound that held says nothing against a higher value.
+    fn is_changed_by(&self, found: &Found) -> bool {
+        let is_lower = match found.level {
+            Level::Rate(rate) => (self.rate).is_some_and(|it| rate.per_second() < it.per_second()),
+            Level::Places(places) => {
+                (self.max_in_flight).is_some_and(|it| (places as usize) < it.get())
+            }
+        };
+        !(found.is_upper_bound && is_lower)
+    }
 }
 
 /// A setting that was found, and where it belongs.
@@ -61,7 +72,8 @@ struct Line {
 /// twice is an error of the file.
 #[must_use]
 pub fn fragment(facts: &Facts, report: &FindReport) -> String {
-    let found: Vec<&Found> = report.outcomes.iter().filter_map(found).collect();
+    let found = report.outcomes.iter().filter_map(found);
+    let found: Vec<&Found> = found.filter(|it| facts.file.is_changed_by(it)).collect();
     let rate = found.iter().find(|it| matches!(it.level, Level::Rate(_)));
     let places = found.iter().find(|it| matches!(it.level, Level::Places(_)));
     let measured = format!(

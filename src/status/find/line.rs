@@ -66,7 +66,11 @@ fn short(number: f64) -> String {
 }
 
 fn remark(step: &StepRecord) -> String {
-    let broken = (step.broken.as_ref()).map(|it| format!("{it} broke"));
+    let broken = if step.hung {
+        Some("the origin does not answer".to_owned())
+    } else {
+        (step.broken.as_ref()).map(|it| format!("{it} broke"))
+    };
     match (step.purpose, step.verdict) {
         (_, StepVerdict::Broke) => {
             let back = step.back_to.map(back);

@@ -30,6 +30,7 @@ fn step(level: Level, verdict: StepVerdict, p95: u64, errors: f64) -> StepRecord
         purpose: Purpose::Climb,
         verdict,
         broken: None,
+        hung: false,
         figures: figures.collect(),
         watched: Vec::new(),
         waited: Some(MS(310)),
@@ -210,6 +211,27 @@ fn places_that_broke_are_not_advised() {
         text.contains("rate = \"212r/s\"") && text.contains("max_in_flight = 12 "),
         "{text}"
     );
+}
+
+#[test]
+fn an_upper_bound_that_held_lowers_nothing() {
+    let objective = objective();
+    let top = Found {
+        is_upper_bound: true,
+        at_edge: None,
+        ..found()
+    };
+    for (rate, is_told) in [("300r/s", false), ("212r/s", true), ("100r/s", true)] {
+        let file = InFile {
+            rate: Some(rate.parse().unwrap()),
+            ..InFile::default()
+        };
+        let text = fragment(&facts(&objective, file), &report(Outcome::Found(top)));
+        assert_eq!(text.contains("rate = "), is_told, "{rate}: {text}");
+        // What was found is another matter.
+        let text = fragment(&facts(&objective, file), &report(Outcome::Found(found())));
+        assert!(text.contains("rate = "), "{rate}: {text}");
+    }
 }
 
 #[test]

@@ -46,3 +46,53 @@ fn nothing_is_known_of_a_level_for_which_nobody_asked() {
         }
     }
 }
+
+/// All requests are at an origin that says nothing any more, so none waits at the gate.
+#[test]
+fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered() {
+    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
+    while run.steps.is_empty() {
+        run.tick(|_| head(80));
+    }
+    // Those that leave in the first moments of a level do not count for it.
+    for _ in 0..6 {
+        run.tick(|_| head(80));
+    }
+    run.tick(|_| None);
+    let good = run.steps.len();
+    run.departs = f64::MIN;
+    run.seen.has_waited = false;
+    run.run(120, |_| None);
+    let broke = &run.steps[good];
+    assert_eq!(
+        (broke.verdict, broke.hung),
+        (StepVerdict::Broke, true),
+        "{broke:?}"
+    );
+    let back = &run.steps[good + 1..];
+    assert!(
+        back.iter().all(|it| it.verdict != StepVerdict::Good),
+        "{back:?}"
+    );
+    let reason = match run.outcomes()[..] {
+        [Outcome::Aborted(reason, _)] => reason,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(reason, AbortReason::NotRecovered);
+}
+
+/// Answers with errors count as slow ones; what is named is why.
+#[test]
+fn an_origin_that_fails_from_the_beginning_is_said_to_fail() {
+    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
+    run.run(30, |_| {
+        Some(AnswerEvent::Head {
+            took: MS(5),
+            status: 500,
+        })
+    });
+    assert_eq!(run.steps[0].broken.as_deref(), Some("errors<1%"));
+    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
+    run.run(30, |_| head(500));
+    assert_eq!(run.steps[0].broken.as_deref(), Some("p95<400ms"));
+}
