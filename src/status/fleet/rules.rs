@@ -25,6 +25,12 @@ pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
     let all_reach_store = out.is_none();
     found.extend(out);
     found.extend(fleet.places.iter().filter_map(withheld));
+    found.extend(
+        fleet
+            .gates
+            .iter()
+            .filter_map(|gate| backs_off(&gate.origin, named)),
+    );
     // A gateway without the store takes its part whatever the others send: none of them breaks a
     // rule.
     let judged = fleet.gates.iter().filter(|_| all_reach_store);
@@ -116,6 +122,34 @@ fn withheld(places: &FleetPlaces) -> Option<Finding> {
         remedy: "They come back when `orphan` of the origin has passed, or the gateway returns."
             .to_owned(),
         ..Finding::about(origin, Cause::PlacesWithheld, Severity::Warn)
+    })
+}
+
+/// Gateways whose gates let less through to an origin than the file says.
+fn backs_off(origin: &Plain, named: &[Named]) -> Option<Finding> {
+    let reason = |named: &Named| {
+        let sample = named.reading.sample.as_ref()?;
+        let gate = sample.origins.iter().find(|it| it.name == *origin)?;
+        let why = gate.gate.as_ref()?.backing_off.as_ref()?;
+        (!why.shadow).then(|| (named.name.to_string(), why.text.clone()))
+    };
+    let all: Vec<_> = named.iter().filter_map(reason).collect();
+    let (first, why) = all.first()?;
+    let gateways: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    let who = if all.len() == named.len() && all.len() > 1 {
+        "All gateways back off".to_owned()
+    } else {
+        let verb = if all.len() == 1 { "backs" } else { "back" };
+        format!("{} {verb} off", listed(&gateways))
+    };
+    Some(Finding {
+        weight: weight(all.len() as u64),
+        title: format!("{who} from {origin}"),
+        evidence: format!("{first} says: {why}."),
+        remedy:
+            "See what each of them says. The origin needs relief, and gets all back as it recovers."
+                .to_owned(),
+        ..Finding::about(origin, Cause::BackingOff, Severity::Warn)
     })
 }
 

@@ -101,6 +101,33 @@ fn what_each_has_is_summed_and_what_the_store_has_is_shown_once() {
 }
 
 #[test]
+fn gateways_that_back_off_do_not_merely_agree() {
+    let picture = |backing_off: [bool; 2]| {
+        let mut members = members(&["", "b:9090"]);
+        for (index, name) in ["a", "b"].into_iter().enumerate() {
+            let mut it = reading(name, 1, 10, 0.5);
+            if let Some(sample) = it.sample.as_mut().filter(|_| backing_off[index]) {
+                let gate = sample.origins[0].gate.as_mut().unwrap();
+                gate.backing_off = Some(read(
+                    json!({"reason": "trouble", "text": "5 of 10 answers were trouble"}),
+                ));
+            }
+            members.hear(index, Ok(it), at(1));
+        }
+        let fleet = members.picture();
+        (
+            fleet.headline.title.to_string(),
+            fleet.headline.evidence.to_string(),
+        )
+    };
+    let (title, evidence) = picture([true, true]);
+    assert_eq!(title, "All gateways back off from app");
+    assert_eq!(evidence, "a says: 5 of 10 answers were trouble.");
+    assert_eq!(picture([false, true]).0, "b backs off from app");
+    assert_eq!(picture([false, false]).0, "2 gateways agree");
+}
+
+#[test]
 fn keys_are_one_over_the_gateways_unless_their_names_are_masked() {
     let fleet = sending([30, 40], [0.5, 0.5]);
     let keys = fleet.keys.iter().map(|key| {
