@@ -1,5 +1,6 @@
 //! `drip find`: an experiment on real traffic that finds what an origin can take.
 
+mod command;
 mod demand;
 mod pages;
 mod real;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use self::command::json_before;
 use crate::gateway::operator::{delete, json, post, send};
 use crate::support::{Client, Gateway, MS, Origin, eventually, half_alone, now, one_origin};
 
@@ -255,7 +257,7 @@ fn a_report_has_the_steps_so_far_if_the_gateway_is_lost() {
     let path = folder.path().join("found.html");
     let crowd = Crowd::start(&gateway, 60);
     let report = path.to_str().expect("a path");
-    let steps = ["--min-step", "2s", "--report", report];
+    let steps = ["--min-step", "2s", "--json", "--report", report];
     let child = command(&gateway, &steps);
     let has_step = || {
         let steps = experiment(&gateway)["steps"].clone();
@@ -268,6 +270,11 @@ fn a_report_has_the_steps_so_far_if_the_gateway_is_lost() {
     assert!(!path.exists(), "nothing is complete");
     drop(gateway);
     let (is_found, text) = ended(child);
+    let (known, text) = json_before(&text);
+    assert_eq!(known["state"], "running", "as it was known");
+    assert!(known["steps"][0]["line"].is_string(), "{known}");
+    let incomplete = known["lines"][0].as_str().expect("a line");
+    assert!(incomplete.starts_with("# incomplete: "), "{incomplete}");
     let told = text.matches("does not renew").count();
     assert!(
         !is_found && told == 2,

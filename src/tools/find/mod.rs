@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use awc::http::Method;
+use serde::Serialize;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -65,12 +66,16 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
-    if let Some(report) = report {
-        let is_over = !is_running(&now);
-        if let (Err(error), false) = (&followed, is_over) {
-            now.lines
-                .push(Plain::new(&format!("# incomplete: {error}")));
+    let is_over = !is_running(&now);
+    if let (Err(error), false) = (&followed, is_over) {
+        now.lines
+            .push(Plain::new(&format!("# incomplete: {error}")));
+        if wanted.json {
+            // A reader that has gone must not cost the report.
+            let _closed = tell_json(&now);
         }
+    }
+    if let Some(report) = report {
         // Nothing is known before the first step, so an earlier report is worth more.
         if is_over || !now.steps.is_empty() {
             report.write(&report::html(&now))?;
@@ -148,28 +153,33 @@ fn tell_steps(wanted: &FindArguments, now: &Find, told: usize) -> io::Result<usi
 
 /// Prints the result. Returns whether there is one.
 fn tell_end(wanted: &FindArguments, now: &Find) -> io::Result<bool> {
-    let mut stdout = io::stdout();
     if wanted.json {
-        serde_json::to_writer_pretty(&mut stdout, now)?;
-        writeln!(stdout)?;
+        tell_json(now)?;
     } else {
+        let mut stdout = io::stdout();
         for line in &now.lines {
             writeln!(stdout, "{line}")?;
         }
+        stdout.flush()?;
     }
-    stdout.flush()?;
     let is_result = |it: &str| !matches!(it, "aborted" | "unknown");
     let mut outcomes = now.outcomes.iter();
     Ok(outcomes.all(|it| is_result(it.outcome.as_str())))
 }
 
-fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {
+fn tell_json(what: &impl Serialize) -> io::Result<()> {
     let mut stdout = io::stdout();
+    serde_json::to_writer_pretty(&mut stdout, what)?;
+    writeln!(stdout)?;
+    stdout.flush()
+}
+
+fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {
     if wanted.json {
-        serde_json::to_writer_pretty(&mut stdout, plan)?;
-        writeln!(stdout)?;
+        tell_json(plan)?;
         return Ok(true);
     }
+    let mut stdout = io::stdout();
     let levels: Vec<_> = plan.levels.iter().map(ToString::to_string).collect();
     writeln!(stdout, "{} levels: {}", levels.len(), levels.join(", "))?;
     writeln!(
