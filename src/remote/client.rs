@@ -91,6 +91,22 @@ impl Lost {
     }
 }
 
+/// Why the gateway did not do what it was asked for, in one line.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub(crate) struct ChangeError {
+    /// The status of its answer; `None` without one that can be read.
+    pub(crate) status: Option<StatusCode>,
+    message: String,
+}
+
+impl ChangeError {
+    fn without_answer(message: String) -> Self {
+        let status = None;
+        Self { status, message }
+    }
+}
+
 pub(crate) struct Client {
     http: awc::Client,
     address: AdminAddress,
@@ -145,7 +161,8 @@ impl Client {
         path: &str,
         body: Option<String>,
     ) -> Result<(), String> {
-        self.change(method, path, body).await.map(drop)
+        let changed = self.change(method, path, body).await;
+        changed.map(drop).map_err(|error| error.to_string())
     }
 
     /// As [`send`](Self::send), and reads the answer.
@@ -154,10 +171,12 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<String>,
-    ) -> Result<T, String> {
+    ) -> Result<T, ChangeError> {
         let answer = self.change(method, path, body).await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| format!("its answer is not what a drip gateway says: {error}"))
+        serde_json::from_slice(&answer).map_err(|error| {
+            let message = format!("its answer is not what a drip gateway says: {error}");
+            ChangeError::without_answer(message)
+        })
     }
 
     async fn change(
@@ -165,7 +184,7 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<String>,
-    ) -> Result<Bytes, String> {
+    ) -> Result<Bytes, ChangeError> {
         let url = format!("{}{path}", self.address.url());
         let mut request = self.http.request(method, url);
         if let Some(token) = self.tokens.to_change() {
@@ -175,8 +194,9 @@ impl Client {
         let sent = request.send_body(body.unwrap_or_default());
         let answer = timeout(PATIENCE, sent)
             .await
-            .map_err(|_| Lost::Silent.to_string())?;
-        let mut response = answer.map_err(|error| unreachable(&error).to_string())?;
+            .map_err(|_| ChangeError::without_answer(Lost::Silent.to_string()))?;
+        let mut response =
+            answer.map_err(|error| ChangeError::without_answer(unreachable(&error).to_string()))?;
         let status = response.status();
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
@@ -193,7 +213,10 @@ impl Client {
             }
             _ => "",
         };
-        Err(format!("{why}{remedy}"))
+        Err(ChangeError {
+            status: Some(status),
+            message: format!("{why}{remedy}"),
+        })
     }
 
     pub(crate) async fn get(

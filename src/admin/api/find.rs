@@ -24,10 +24,10 @@ use crate::status::gates::place;
 use crate::status::views::{self, Finds, Plain};
 use crate::time::clock;
 
-/// The body of a PUT that renews.
+/// Which experiment a PUT renews, or a DELETE ends.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-struct RenewBody {
+struct IdBody {
     id: u64,
 }
 
@@ -94,20 +94,24 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
 }
 
 pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
-    let RenewBody { id } = parse(&body, r#"{"id": 1}, the id of the experiment"#)?;
-    let running = of(&admin, &origin)?;
+    let running = of_id(&admin, &origin, &body)?;
     let mut it = locked(&running);
-    if it.id != id {
-        let message = format!("experiment {id} has ended, and another one has begun");
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
-    }
     let now = clock::now();
     it.renew(now);
     Ok(reply::ok(&text::view(&it, now)))
 }
 
-pub(super) async fn stop(request: HttpRequest, admin: Data<Admin>, origin: Path<String>) -> Answer {
-    let running = of(&admin, &origin)?;
+pub(super) async fn stop(
+    request: HttpRequest,
+    admin: Data<Admin>,
+    origin: Path<String>,
+    body: Bytes,
+) -> Answer {
+    let running = if body.is_empty() {
+        of(&admin, &origin)?
+    } else {
+        of_id(&admin, &origin, &body)?
+    };
     let mut it = locked(&running);
     if it.experiment.is_over() {
         let message = "the experiment has ended; GET has its result";
@@ -135,6 +139,24 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
         "origin {origin:?} has had no experiment; POST /api/find starts one, and GET /api/find lists them"
     );
     Err(Refusal::new(StatusCode::NOT_FOUND, message))
+}
+
+/// The experiment whose id is in the body.
+fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
+    let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
+    let Some(running) = admin.experiments.of(origin) else {
+        let gateway = admin.serving()?;
+        gates::origin(&gateway, origin)?;
+        let message = format!(
+            "experiment {id} of origin {origin:?} is unknown: the gateway was restarted after it began"
+        );
+        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    };
+    if locked(&running).id == id {
+        return Ok(running);
+    }
+    let message = format!("experiment {id} has ended, and another one has begun");
+    Err(Refusal::new(StatusCode::CONFLICT, message))
 }
 
 /// Refuses an experiment that the origin cannot have.

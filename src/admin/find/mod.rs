@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use super::Admin;
 use crate::config::ChangedBy;
 use crate::gate::OriginGate;
+use crate::limit::Moment;
 use crate::limit::find::{AbortReason, StepRecord};
 use crate::origin::Origin;
 use crate::status::find::line;
@@ -75,7 +76,7 @@ pub(super) fn start(
         return None;
     }
     let sources = wanted.sources.clone();
-    let id = before.map_or(1, |it| locked(it).id + 1);
+    let id = next_id(before.map(|it| locked(it).id), now);
     let gateway = admin.gateway();
     let is_in_file = |name: &String| {
         let mut origins = gateway.iter().flat_map(|it| it.origins());
@@ -92,6 +93,16 @@ pub(super) fn start(
     }
     actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
     Some(running)
+}
+
+/// The id of an experiment that begins now, after that of the one before.
+///
+/// Microseconds since the Unix epoch, so that a gateway that was restarted gives no id twice: whoever
+/// renews an experiment of before the restart must not get another one. Below 2^53, because the page
+/// reads numbers as doubles.
+fn next_id(before: Option<u64>, now: Moment) -> u64 {
+    let id = now.as_nanos() / 1000 % (1 << 53);
+    before.map_or(id, |before| id.max(before + 1))
 }
 
 /// Ends an experiment at once: the file counts again.
@@ -155,4 +166,19 @@ fn take(nth: usize, read: Result<f64, String>, running: &Mutex<Running>) -> bool
 fn log(origin: &str, step: &StepRecord) {
     let line = line(step);
     tracing::info!(origin, "experiment: {}", line.trim());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_grow_also_over_a_restart_and_are_exact_as_doubles() {
+        let at = |micros: u64| Moment::from_nanos(micros * 1000);
+        let first = next_id(None, at(1_764_000_000_000_000));
+        assert_eq!(next_id(Some(first), at(1_764_000_000_000_000)), first + 1);
+        assert_eq!(next_id(Some(first), at(1_763_000_000_000_000)), first + 1);
+        assert!(next_id(None, at(1_764_000_000_000_001)) > first);
+        assert!(next_id(None, at(u64::MAX / 1000)) < 1 << 53);
+    }
 }

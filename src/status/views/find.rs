@@ -13,7 +13,7 @@ pub struct Finds {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Find {
-    /// Its number in this process.
+    /// Its number, below 2^53. No other start of the gateway has given it.
     pub id: u64,
     pub origin: Plain,
     /// The objective.

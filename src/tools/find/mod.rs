@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use awc::http::Method;
+use awc::http::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::sleep;
@@ -22,7 +22,7 @@ pub use self::arguments::FindArguments;
 use self::report_file::ReportFile;
 use crate::config::AdminTokens;
 use crate::limit::Moment;
-use crate::remote::client::Client;
+use crate::remote::client::{ChangeError, Client};
 use crate::server::signals::Signals;
 use crate::status::views::{Find, FindPlan, Plain};
 use crate::time::clock;
@@ -106,7 +106,8 @@ async fn follow(
         };
         if is_stopped {
             // If this fails, the gateway ends it because nobody renews it.
-            let _ended = client.send(Method::DELETE, &wanted.path(), None).await;
+            let (path, id) = (wanted.path(), Some(renewal.clone()));
+            let _ended = client.send(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
         }
         let path = wanted.path();
@@ -115,6 +116,11 @@ async fn follow(
             Ok(renewed) => {
                 (*now, alive) = (renewed, clock::now());
                 is_told_of_silence = false;
+            }
+            Err(error) if is_unknown(&error) => {
+                return Err(io::Error::other(format!(
+                    "the gateway no longer has this experiment: {error}"
+                )));
             }
             Err(error) if is_lost(alive) || is_stopped => {
                 return Err(io::Error::other(format!(
@@ -135,6 +141,14 @@ async fn follow(
 
 fn is_running(now: &Find) -> bool {
     now.state.as_str() == "running"
+}
+
+/// Whether the gateway works, and does not have the experiment any more.
+fn is_unknown(error: &ChangeError) -> bool {
+    matches!(
+        error.status,
+        Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)
+    )
 }
 
 fn is_lost(alive: Moment) -> bool {

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::{Crowd, body, command_within, ended, experiment, rate};
 use crate::gateway::operator::{parse, post, send};
@@ -23,15 +24,25 @@ fn it_waits_for_requests_until_a_time_and_no_longer() {
     let (status, told) = post(&gateway, "/api/find", &body(&more));
     assert_eq!((status, &told["state"]), (200, &"running".into()), "{told}");
     assert!(told["until"].is_string(), "{told}");
+    let id = told["id"].clone();
     while experiment(&gateway)["state"] == "running" {
         assert!(began.elapsed() < Duration::from_secs(40), "it goes on");
-        let renewed = send(&gateway, "PUT", "/api/find/app", r#"{"id": 1}"#);
-        assert_eq!(renewed.status, 200, "{}", parse(&renewed));
+        renew(&gateway, &id);
         thread::sleep(200 * MS);
     }
     assert!(began.elapsed() >= 11_500 * MS, "{:?}", began.elapsed());
     assert_eq!(experiment(&gateway)["outcomes"][0]["outcome"], "unknown");
     assert_eq!(rate(&gateway), "40r/s");
+}
+
+fn renew(gateway: &Gateway, id: &Value) {
+    let renewed = send(
+        gateway,
+        "PUT",
+        "/api/find/app",
+        &json!({ "id": id }).to_string(),
+    );
+    assert_eq!(renewed.status, 200, "{}", parse(&renewed));
 }
 
 /// Steps of four seconds from 50r/s to 55r/s.
