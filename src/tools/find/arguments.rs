@@ -47,7 +47,7 @@ pub struct FindArguments {
     wait: Option<String>,
     /// Wait for more requests until this time of the day, such as 18:00, in the time zone here
     #[arg(long, value_name = "HH:MM", conflicts_with = "wait")]
-    until: Option<Until>,
+    pub(super) until: Option<Until>,
     /// Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME
     #[arg(long, value_name = "KIND=NAME")]
     only: Option<Only>,

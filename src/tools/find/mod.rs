@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use awc::http::{Method, StatusCode};
+use jiff::Zoned;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::sleep;
@@ -59,12 +60,15 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let body = Some(wanted.body());
     if wanted.dry_run {
         let plan = client.send_for::<FindPlan>(Method::POST, "/api/find", body);
-        return tell_plan(wanted, &plan.await.map_err(started)?);
+        let plan = plan.await.map_err(started)?;
+        tell_until(wanted);
+        return tell_plan(wanted, &plan);
     }
     // Opened first: a path that cannot be written must not cost an experiment.
     let report = wanted.report.as_deref().map(ReportFile::open).transpose()?;
     let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
+    tell_until(wanted);
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
     let is_over = !is_running(&now);
     if let (Err(error), false) = (&followed, is_over) {
@@ -186,6 +190,14 @@ fn tell_json(what: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut stdout, what)?;
     writeln!(stdout)?;
     stdout.flush()
+}
+
+/// Says until when it waits for requests, if that is not today.
+fn tell_until(wanted: &FindArguments) {
+    let notice = wanted.until.and_then(|it| it.notice(&Zoned::now()));
+    if let Some(notice) = notice {
+        complain(format_args!("drip find: {notice}"));
+    }
 }
 
 fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {

@@ -33,6 +33,13 @@ impl Until {
         }
         Ok(Self(next.timestamp()))
     }
+
+    /// Says the moment in full if it is not today, because a time of the day does not tell that.
+    pub(super) fn notice(self, now: &Zoned) -> Option<String> {
+        let until = self.0.to_zoned(now.time_zone().clone());
+        let is_today = until.date() == now.date();
+        (!is_today).then(|| format!("waits until {} at most", until.strftime("%Y-%m-%d %H:%M")))
+    }
 }
 
 impl fmt::Display for Until {
@@ -60,6 +67,10 @@ mod tests {
         ] {
             assert_eq!(Until::after(text, &now).unwrap().to_string(), next);
         }
+        let notice = |text: &str| Until::after(text, &now).unwrap().notice(&now);
+        assert_eq!(notice("18:00"), None);
+        let tomorrow = "waits until 2026-12-02 17:29 at most";
+        assert_eq!(notice("17:29").as_deref(), Some(tomorrow));
         for wrong in ["", "18", "25:00", "18:00 tomorrow", "soon"] {
             let error = Until::after(wrong, &now).unwrap_err();
             assert!(error.contains("write it as 18:00"), "{error}");
