@@ -428,6 +428,11 @@ fn a_dry_run_changes_nothing_and_what_cannot_be_is_refused() {
             "\"until\": \"2001-01-01T00:00:00Z\", \"origin\"",
             "until is",
         ),
+        (
+            "\"origin\"",
+            "\"wait\": \"11m\", \"origin\"",
+            "it must be from 1s to 10m",
+        ),
     ] {
         let (status, told) = post(&gateway, "/api/find", &body("").replace(from, to));
         assert!((400..500).contains(&status), "{to}: {status}");

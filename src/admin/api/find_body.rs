@@ -1,5 +1,7 @@
 //! What an experiment is asked for, as JSON.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -9,12 +11,17 @@ use crate::admin::reply::{self, Refusal};
 use crate::limit::find::{
     FindSettings, MAX_FIGURES, MAX_STEP, MIN_STEP, Objective, Only, Target, Timing,
 };
-use crate::limit::{Moment, Percent, Rate};
+use crate::limit::{Moment, Percent, Rate, parse_duration};
 
 /// Most places that are tried.
 const MAX_PLACES: u32 = 1_000_000;
 
-/// The longest time that an experiment waits for requests.
+/// How long nobody may wait at the gate: the shortest and the longest such time. A trial keeps its
+/// figures for 20 minutes, and is idle for at most twice as long as this.
+const MIN_IDLE: Duration = Duration::from_secs(1);
+const MAX_IDLE: Duration = Duration::from_secs(600);
+
+/// The longest time that an experiment waits for a busier hour.
 const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
 
 /// The body of a POST.
@@ -33,7 +40,7 @@ pub(super) struct FindBody {
     step: Option<String>,
     min_step: Option<String>,
     confirm: Option<String>,
-    /// How long to wait for requests.
+    /// How long nobody may wait at the gate.
     wait: Option<String>,
     /// The time until which to wait for requests.
     until: Option<String>,
@@ -78,11 +85,13 @@ impl FindBody {
         for (name, text, part) in [
             ("min_step", &self.min_step, &mut timing.min_step),
             ("confirm", &self.confirm, &mut timing.confirm),
-            ("wait", &self.wait, &mut timing.idle),
         ] {
             if let Some(text) = text {
                 *part = from_1s_to_24h(name, text, "20s")?;
             }
+        }
+        if let Some(text) = &self.wait {
+            timing.idle = parse_wait(text)?;
         }
         timing.max_step = timing.max_step.max(timing.min_step * 3);
         let until = match &self.until {
@@ -90,7 +99,7 @@ impl FindBody {
                 return Err(bad("wait and until are both given; give one".to_owned()));
             }
             Some(until) => Some(parse_until(until, now)?),
-            None => self.wait.as_ref().map(|_| now + timing.idle),
+            None => None,
         };
         let only = self.only.as_ref().map(|text| {
             let only = text.parse::<Only>();
@@ -170,6 +179,17 @@ fn parse_step(text: &str) -> Result<Percent, Refusal> {
     Err(bad(format!(
         "step is {text:?}; it must be from {MIN_STEP} to {MAX_STEP}"
     )))
+}
+
+/// How long nobody may wait at the gate.
+fn parse_wait(text: &str) -> Result<Duration, Refusal> {
+    let wait = parse_duration(text).filter(|it| (MIN_IDLE..=MAX_IDLE).contains(it));
+    wait.ok_or_else(|| {
+        bad(format!(
+            "wait is {text:?}; it must be from 1s to 10m, such as \"5m\". To wait for a busier \
+             hour, give until"
+        ))
+    })
 }
 
 /// A time within the next 24 hours.

@@ -42,7 +42,7 @@ pub struct FindArguments {
     /// How long what was found must hold
     #[arg(long, value_name = "TIME", default_value = "60s")]
     confirm: String,
-    /// How long to wait for more requests if too few wait at the gate [default: 1m]
+    /// How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]
     #[arg(long, value_name = "TIME")]
     wait: Option<String>,
     /// Wait for more requests until this time of the day, such as 18:00, in the time zone here

@@ -45,6 +45,42 @@ fn renew(gateway: &Gateway, id: &Value) {
     assert_eq!(renewed.status, 200, "{}", parse(&renewed));
 }
 
+#[test]
+fn wait_counts_from_when_nobody_waits_and_not_from_the_start() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    let crowd = Crowd::start(&gateway, 30);
+    let more = r#", "min_step": "1s", "confirm": "10m", "wait": "8s""#;
+    let (status, told) = post(&gateway, "/api/find", &body(more));
+    assert_eq!((status, &told["until"]), (200, &Value::Null), "{told}");
+    let id = told["id"].clone();
+    let renew_for = |time: Duration| {
+        let began = now();
+        while began.elapsed() < time {
+            renew(&gateway, &id);
+            thread::sleep(200 * MS);
+        }
+    };
+    renew_for(10_000 * MS);
+    assert_eq!(crowd.end(), 0);
+    // Longer than the shortest step, and later than 8 s after the start.
+    renew_for(3_000 * MS);
+    assert_eq!(experiment(&gateway)["state"], "running");
+    let crowd = Crowd::start(&gateway, 30);
+    renew_for(2_000 * MS);
+    assert_eq!(experiment(&gateway)["state"], "running");
+    assert_eq!(crowd.end(), 0);
+    let began = now();
+    while experiment(&gateway)["state"] == "running" {
+        assert!(began.elapsed() < Duration::from_secs(40), "it goes on");
+        renew(&gateway, &id);
+        thread::sleep(200 * MS);
+    }
+    assert!(began.elapsed() >= 4_000 * MS, "{:?}", began.elapsed());
+    let outcome = experiment(&gateway)["outcomes"][0]["outcome"].clone();
+    assert_eq!(outcome, "at_least");
+}
+
 /// Steps of four seconds from 50r/s to 55r/s.
 fn short(gateway: &Gateway, more: &[&str]) -> (bool, String) {
     let bounds = ["--from", "50r/s", "--to", "55r/s", "--step", "10%"];
