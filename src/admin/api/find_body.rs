@@ -128,7 +128,7 @@ impl FindBody {
         let mut all: Vec<FigureSource> = Vec::with_capacity(self.watch.len());
         for text in &self.watch {
             let source = text.parse::<FigureSource>();
-            let source = source.map_err(|error| bad(format!("watch is {text:?}: {error}")))?;
+            let source = source.map_err(|error| bad(format!("watch: {error}")))?;
             if all.contains(&source) {
                 return Err(bad(format!("watch has {text:?} twice; give it once")));
             }

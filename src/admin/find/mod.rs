@@ -6,6 +6,7 @@
 mod running;
 mod source;
 pub(super) mod text;
+mod unread;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,7 @@ use crate::status::gates::place;
 use crate::time::clock;
 pub(super) use running::{FindStart, OWNER, Running};
 pub(super) use source::FigureSource;
+use unread::Unread;
 
 /// How often an experiment looks at its gate.
 const EVERY: Duration = Duration::from_millis(200);
@@ -138,28 +140,36 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
 
 /// Reads a figure until the experiment is over.
 async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
-    while take(nth, source.read().await, &running) {
+    let mut unread = Unread::default();
+    while take(nth, source.read().await, &mut unread, &running) {
         sleep(READ_EVERY).await;
     }
 }
 
 /// Tells an experiment what was read. Returns whether it goes on.
-fn take(nth: usize, read: Result<f64, String>, running: &Mutex<Running>) -> bool {
+fn take(
+    nth: usize,
+    read: Result<f64, String>,
+    unread: &mut Unread,
+    running: &Mutex<Running>,
+) -> bool {
     let now = clock::now();
     let mut it = locked(running);
     if it.experiment.is_over() {
         return false;
     }
-    let error = match read {
+    let goes_on = match &read {
         Ok(figure) => {
-            it.read(nth, figure, now);
-            return true;
+            it.read(nth, *figure, now);
+            true
         }
-        Err(error) => error,
+        Err(_) => !it.has_lost(nth, now),
     };
-    let (origin, goes_on) = (it.origin.clone(), !it.has_lost(nth, now));
-    drop(it);
-    tracing::warn!(origin, "experiment: a figure cannot be read: {error}");
+    if let Some(news) = unread.note(read.as_ref().map(drop).map_err(String::as_str)) {
+        let origin = it.origin.clone();
+        drop(it);
+        tracing::warn!(origin, "experiment: {news}");
+    }
     goes_on
 }
 

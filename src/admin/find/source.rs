@@ -27,19 +27,38 @@ impl FromStr for FigureSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // The text is in no error then: errors are shown and kept.
+        if has_user(text) {
+            return Err(
+                "its address has a user or a password, which the gateway does not send: leave \
+                 them out; the figures must be readable without them"
+                    .to_owned(),
+            );
+        }
         let example = "such as \"http://127.0.0.1:9100/metrics node_load1 < 8\"";
         let parts = text.trim().split_once(char::is_whitespace);
         let (url, bound) = parts.ok_or_else(|| {
-            format!("it must be an address, and a figure with its bound, {example}")
+            format!("{text:?} must be an address, and a figure with its bound, {example}")
         })?;
         if !url.starts_with("http://") || url.len() > MAX_URL {
-            return Err(format!("its address must begin with http://, {example}"));
+            return Err(format!(
+                "{text:?}: its address must begin with http://, {example}"
+            ));
         }
+        let bound = bound.trim().parse();
         Ok(Self {
             url: url.to_owned(),
-            bound: bound.trim().parse()?,
+            bound: bound.map_err(|error: String| format!("{text:?}: {error}"))?,
         })
     }
+}
+
+/// Whether the address at its begin has a user before the host: `http://user:password@host/`.
+fn has_user(text: &str) -> bool {
+    let address = text.split_whitespace().next().unwrap_or_default();
+    let after_scheme = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = after_scheme.split(['/', '?', '#']).next();
+    host.is_some_and(|host| host.contains('@'))
 }
 
 impl FigureSource {
@@ -90,6 +109,23 @@ mod tests {
         ] {
             let error = wrong.parse::<FigureSource>().unwrap_err();
             assert!(error.contains(says), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_refused_and_not_repeated() {
+        for wrong in [
+            "http://u:secret@a/metrics load < 8",
+            "http://secret@a load < 8",
+            "https://u:secret@a/metrics load < 8",
+            "u:secret@a/metrics load < 8",
+        ] {
+            let error = wrong.parse::<FigureSource>().unwrap_err();
+            assert!(error.contains("a user or a password"), "{wrong}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        for right in ["http://a/b@c load < 8", "http://a load{mail=\"b@c\"} < 8"] {
+            assert!(right.parse::<FigureSource>().is_ok(), "{right}");
         }
     }
 }
