@@ -25,6 +25,12 @@ pub enum ObjectiveProblem {
     Empty,
     /// No `<` between a figure and its bound.
     NoBound,
+    /// `<=` in place of `<`.
+    AtMost,
+    /// `>` in place of `<`.
+    LowerBound,
+    /// Several conditions without a comma between them.
+    NoComma,
     /// A figure that is not known.
     Figure,
     /// A percentile that is not above 0 and at most 99.99.
@@ -51,6 +57,21 @@ impl fmt::Display for ObjectiveError {
             ObjectiveProblem::NoBound => write!(
                 f,
                 "\"{condition}\" has no bound: write a figure, < and its bound, such as \"p95<400ms\""
+            ),
+            ObjectiveProblem::AtMost => {
+                let mended = mended(condition);
+                write!(f, "\"{condition}\": write < in place of <=: {mended}")
+            }
+            ObjectiveProblem::LowerBound => {
+                let mended = mended(condition);
+                write!(
+                    f,
+                    "\"{condition}\": an objective is an upper bound: write {mended}"
+                )
+            }
+            ObjectiveProblem::NoComma => write!(
+                f,
+                "\"{condition}\": write a comma between conditions, as in \"p95<400ms, errors<0.5%\""
             ),
             ObjectiveProblem::Figure => write!(
                 f,
@@ -118,10 +139,47 @@ fn error(condition: &str, problem: ObjectiveProblem) -> ObjectiveError {
     }
 }
 
+/// A condition with `<` in place of another sign.
+fn mended(text: &str) -> String {
+    let mut text = text.to_owned();
+    for sign in ["<=", "=<", "≤", ">=", "=>", "≥", ">"] {
+        text = text.replace(sign, "<");
+    }
+    text
+}
+
 fn parse(text: &str) -> Result<Criterion, ObjectiveProblem> {
+    let mended = mended(text);
+    let condition = parse_mended(&mended)?;
+    if mended == text {
+        return Ok(condition);
+    }
+    Err(if text.contains(['>', '≥']) {
+        ObjectiveProblem::LowerBound
+    } else {
+        ObjectiveProblem::AtMost
+    })
+}
+
+/// A bound without the space between its number and its unit: `150 ms`.
+fn joined(bound: &str) -> String {
+    match bound.split_once(char::is_whitespace) {
+        Some((number, unit)) if !unit.trim_start().starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{number}{}", unit.trim_start())
+        }
+        _ => bound.to_owned(),
+    }
+}
+
+/// A condition in which `<` is the only sign.
+fn parse_mended(text: &str) -> Result<Criterion, ObjectiveProblem> {
     let (figure, bound) = text.split_once('<').ok_or(ObjectiveProblem::NoBound)?;
-    let (figure, bound) = (figure.trim(), bound.trim());
-    let kind = match figure {
+    if bound.contains(['<', ';']) {
+        return Err(ObjectiveProblem::NoComma);
+    }
+    let figure = figure.trim().to_ascii_lowercase();
+    let bound = &*joined(bound.trim());
+    let kind = match &*figure {
         "errors" => Some(ErrorKind::Failures),
         "4xx" => Some(ErrorKind::Status4xx),
         "5xx" => Some(ErrorKind::Status5xx),
@@ -156,4 +214,55 @@ fn parse(text: &str) -> Result<Criterion, ObjectiveProblem> {
         part,
         below,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_signs_and_separators_are_named_with_what_to_write() {
+        use ObjectiveProblem as P;
+        for (text, problem, says) in [
+            ("p95<=150ms", P::AtMost, "write < in place of <=: p95<150ms"),
+            ("p95 ≤ 150ms", P::AtMost, "in place of <=: p95 < 150ms"),
+            (
+                "p95>150ms",
+                P::LowerBound,
+                "an objective is an upper bound: write p95<150ms",
+            ),
+            ("errors >= 1%", P::LowerBound, "write errors < 1%"),
+            ("mean>150ms", P::Figure, "no known figure"),
+            ("p95<=150", P::Time, "no time behind <"),
+            (
+                "p95<150ms;errors<1%",
+                P::NoComma,
+                "write a comma between conditions",
+            ),
+            ("p95<150ms errors<1%", P::NoComma, "write a comma"),
+            ("p95<=150ms;errors>1%", P::NoComma, "write a comma"),
+            ("p95<150ms;", P::NoComma, "write a comma"),
+        ] {
+            let error = text.parse::<Objective>().unwrap_err();
+            assert_eq!(error.problem, problem, "{text}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn capitals_of_figures_and_spaces_before_units_are_read() {
+        for (text, printed) in [
+            ("P95 < 150 ms", "p95<150ms"),
+            (
+                "P99.9 Whole < 2  s, ERRORS < 0.5 %",
+                "p99.9 whole<2s, errors<0.5%",
+            ),
+        ] {
+            let objective = text.parse::<Objective>().unwrap();
+            assert_eq!(objective.to_string(), printed);
+        }
+        for wrong in ["p95<150 MS", "p95<1 50ms", "p95<15 0 ms", "p 95<150ms"] {
+            assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
+        }
+    }
 }

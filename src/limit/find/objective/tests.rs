@@ -29,7 +29,7 @@ fn says_which_condition_is_wrong_and_what_to_write() {
         (" ", "", P::Empty),
         ("p95<400ms,", "", P::NoBound),
         ("p95", "p95", P::NoBound),
-        ("p95>400ms", "p95>400ms", P::NoBound),
+        ("p95=400ms", "p95=400ms", P::NoBound),
         ("mean<400ms", "mean<400ms", P::Figure),
         ("p<400ms", "p<400ms", P::Figure),
         ("p95 body<400ms", "p95 body<400ms", P::Figure),
