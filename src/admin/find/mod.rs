@@ -141,7 +141,7 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
 /// Reads a figure until the experiment is over.
 async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
     let mut unread = Unread::default();
-    while take(nth, source.read().await, &mut unread, &running) {
+    while take(nth, &source.read().await, &mut unread, &running) {
         sleep(READ_EVERY).await;
     }
 }
@@ -149,7 +149,7 @@ async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
 /// Tells an experiment what was read. Returns whether it goes on.
 fn take(
     nth: usize,
-    read: Result<f64, String>,
+    read: &Result<f64, String>,
     unread: &mut Unread,
     running: &Mutex<Running>,
 ) -> bool {
@@ -158,7 +158,7 @@ fn take(
     if it.experiment.is_over() {
         return false;
     }
-    let goes_on = match &read {
+    let goes_on = match read {
         Ok(figure) => {
             it.read(nth, *figure, now);
             true
