@@ -82,9 +82,9 @@ impl RoundTrip {
         let known = self.shortest.map(|known| known + known / 16);
         let shortest = known.map_or(took, |known| took.min(known));
         // What takes much longer says more of a busy machine than of the way.
-        let part = took.min(shortest * MAX_SPREAD) / SMOOTHED;
+        let counted = took.min(shortest * MAX_SPREAD);
         self.usual = match known {
-            Some(_) => self.usual - self.usual / SMOOTHED + part,
+            Some(_) => (self.usual * (SMOOTHED - 1) + counted) / SMOOTHED,
             None => took,
         };
         self.shortest = Some(shortest);

@@ -1,6 +1,6 @@
 //! What one gateway's back-off learns counts at all that share the origin.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -210,8 +210,8 @@ fn an_origin_that_is_slow_to_one_has_fewer_at_once_from_all() {
 }
 
 /// An origin that works on one request at a time, and counts what is there.
-fn crowded(each: Duration) -> (Arc<[AtomicUsize; 2]>, Origin) {
-    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+fn crowded(each: Duration) -> (Arc<[AtomicU32; 2]>, Origin) {
+    let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
     let at_once = Arc::clone(&counts);
     let works = Mutex::new(());
     let origin = Origin::answering(move |exchange| {
@@ -252,7 +252,8 @@ fn places_that_are_cut_are_those_of_all_gateways_together() {
             let most = at_origin[1].load(Ordering::SeqCst);
             println!("{before} and {after} by back-off, {most} at the origin at once");
             // A request whose answer was on its way to the gateway is none of the origin's any more.
-            assert!(most as f64 <= before.max(after) + 1.0, "{most} at once");
+            let bound = before.max(after) + 1.0;
+            assert!(f64::from(most) <= bound, "{most} at once");
         }
     });
 }
