@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::free_address;
+use crate::support::{Client, free_address};
 use crate::top::pty::Pty;
 
 struct Gateway {
@@ -43,7 +43,8 @@ impl Gateway {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let up = || TcpStream::connect(("127.0.0.1", ports[0])).is_ok();
+        let admin = ([127, 0, 0, 1], ports[1]).into();
+        let up = || Client::try_fetch(admin, "/readyz").is_ok_and(|it| it.status == 200);
         assert!((0..500).any(|_| {
             thread::sleep(Duration::from_millis(20));
             up()
