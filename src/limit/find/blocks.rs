@@ -83,6 +83,11 @@ impl Blocks {
         self.settled = now;
     }
 
+    /// How long a request may be without an answer.
+    pub fn longest(&self) -> Duration {
+        self.longest
+    }
+
     pub fn is_full(&self) -> bool {
         self.all.len() >= MAX_BLOCKS
     }

@@ -74,6 +74,20 @@ pub struct Measured {
     pub value: Option<Figure>,
 }
 
+impl Measured {
+    /// Whether the figure is beyond the bound of its condition. One that is not known is not.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        match (self.condition, self.value) {
+            (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,
+            (Criterion::Errors { below, .. }, Some(Figure::Share(share))) => {
+                share * 1e6 >= f64::from(below.millionths())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A measured figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {

@@ -10,7 +10,7 @@ use super::figures::Figures;
 use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
-use super::report::{Figure, FigureReading, Measured, StepVerdict};
+use super::report::{FigureReading, Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
 use super::silence;
 use crate::limit::Moment;
@@ -18,8 +18,10 @@ use crate::limit::Moment;
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;
 
-/// The span of good answers after which an origin has recovered.
-const RECOVERED: Duration = Duration::from_secs(5);
+/// An origin has recovered after so many good blocks of a second.
+const LAST: usize = 5;
+/// The same as a time.
+const RECOVERED: Duration = Duration::from_secs(LAST as u64);
 
 /// Shares of bad answers against the allowed one that a minute does not tell apart.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
@@ -53,8 +55,6 @@ pub(super) struct Trial {
     judged: usize,
     /// The number of the condition that the test called bad.
     broken: Option<usize>,
-    /// How long a request may be without an answer.
-    longest: Duration,
     /// How long nothing has been heard of those that are at the origin.
     silent: Duration,
 }
@@ -75,7 +75,6 @@ impl Trial {
             departed_before: departed,
             judged: 0,
             broken: None,
-            longest: objective.longest(),
             silent: Duration::ZERO,
         }
     }
@@ -248,14 +247,12 @@ impl Trial {
 
     /// Good if the last five blocks are, and nothing of before is unanswered.
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
-        let from = closed.saturating_sub(5);
-        let is_good = closed >= 5
+        let is_good = closed >= LAST
             && self.figures.hold(now)
             // Where nothing is heard of what is there, no bad answers are no good ones.
-            && self.silent <= self.longest.max(RECOVERED)
+            && self.silent <= self.blocks.longest().max(RECOVERED)
             && (0..).zip(&self.tests).all(|(nth, test)| {
-                let last = self.blocks.samples(nth, closed, |_| true);
-                test.closeness(&last[from..]) <= 1.0
+                test.closeness(&self.last(nth, closed)) <= 1.0
             });
         if is_good {
             return Some(StepVerdict::Good);
@@ -268,6 +265,12 @@ impl Trial {
                 StepVerdict::Broke
             }
         })
+    }
+
+    /// The closed blocks of which it depends whether the origin has recovered.
+    fn last(&self, nth: usize, closed: usize) -> Vec<Sample> {
+        let mut all = self.blocks.samples(nth, closed, |_| true);
+        all.split_off(closed.saturating_sub(LAST))
     }
 
     /// How near the edge it is, which is 1: the largest share of bad answers against what is allowed,
@@ -300,7 +303,7 @@ impl Trial {
 
     /// Whether requests are at the origin, and it has said nothing for far too long.
     pub fn hangs(&self) -> bool {
-        silence::hangs(self.silent, self.longest)
+        silence::hangs(self.silent, self.blocks.longest())
     }
 
     /// What broke, as written; `None` if that is not known.
@@ -319,8 +322,7 @@ impl Trial {
             if !is_recovering {
                 return test.closeness(&self.busy(nth, closed));
             }
-            let last = self.blocks.samples(nth, closed, |_| true);
-            test.closeness(last.get(closed.saturating_sub(5)..).unwrap_or(&[]))
+            test.closeness(&self.last(nth, closed))
         };
         let all = self.tests.iter().enumerate();
         let all = all.map(|(nth, test)| (nth, closeness(nth, test)));
@@ -334,19 +336,17 @@ impl Trial {
     fn broken_by_errors(&self, objective: &Objective, now: Moment) -> Option<usize> {
         let broken = self.broken?;
         let measured = self.figures(objective, now);
-        let is_in_time = match (measured.get(broken)?.condition, measured[broken].value) {
-            (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time < below,
-            (Criterion::Percentile { .. }, _) => true,
-            (Criterion::Errors { .. }, _) => false,
-        };
+        let is_of_errors = |it: &Measured| matches!(it.condition, Criterion::Errors { .. });
+        let broken = measured.get(broken)?;
+        if is_of_errors(broken) || broken.is_beyond() {
+            return None;
+        }
         let closed = self.blocks.closed(now);
         let is_broken = |nth: usize| {
             let all = self.blocks.samples(nth, closed, |_| true);
-            matches!(measured[nth].condition, Criterion::Errors { .. })
-                && self.tests[nth].closeness(&all) > 1.0
+            is_of_errors(&measured[nth]) && self.tests[nth].closeness(&all) > 1.0
         };
-        let mut errors = (0..measured.len()).filter(|nth| is_broken(*nth));
-        errors.next().filter(|_| is_in_time)
+        (0..measured.len()).find(|nth| is_broken(*nth))
     }
 
     /// What was measured of each condition.

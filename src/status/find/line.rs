@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::limit::find::{
-    Criterion, Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
+    Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
 };
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
@@ -94,15 +94,8 @@ fn remark(step: &StepRecord) -> String {
 
 /// Whether a figure of the whole step is beyond its bound.
 fn is_beyond(step: &StepRecord) -> bool {
-    let is_broken = |it: &Measured| match (it.condition, it.value) {
-        (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,
-        (Criterion::Errors { below, .. }, Some(Figure::Share(share))) => {
-            share * 1e6 >= f64::from(below.millionths())
-        }
-        _ => false,
-    };
     let is_worse = |it: &FigureReading| it.worst.is_some_and(|worst| !it.bound.holds(worst));
-    step.figures.iter().any(is_broken) || step.watched.iter().any(is_worse)
+    step.figures.iter().any(Measured::is_beyond) || step.watched.iter().any(is_worse)
 }
 
 fn back(to: Level) -> String {
