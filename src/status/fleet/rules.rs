@@ -2,7 +2,7 @@
 
 use super::member::Named;
 use super::settings::Difference;
-use crate::status::headline::words::{count, listed, percent, whole};
+use crate::status::headline::words::{count, is, listed, percent, whole};
 use crate::status::headline::{Cause, Finding, Severity, in_order};
 use crate::status::views::{Fleet, FleetGateway, FleetPlaces, Headline, Plain};
 
@@ -110,7 +110,7 @@ fn withheld(places: &FleetPlaces) -> Option<Finding> {
         title: format!(
             "{} of {origin} {} withheld",
             count(*withheld, "place"),
-            if *withheld == 1 { "is" } else { "are" }
+            is(*withheld)
         ),
         evidence: format!(
             "A gateway that had them has vanished, and its requests may still run at the origin. \

@@ -6,6 +6,11 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(number))
 }
 
+/// `is` or `are`, behind so many.
+pub(crate) fn is(number: u64) -> &'static str {
+    if number == 1 { "is" } else { "are" }
+}
+
 /// A whole number, its digits in groups of three.
 pub(crate) fn whole(number: u64) -> String {
     let digits = number.to_string();

@@ -1,5 +1,5 @@
 use super::super::recent::Recent;
-use super::super::words::whole;
+use super::super::words::{is, whole};
 use crate::status::views::{FullKey, ZoneSample};
 
 /// The key that had all places of its limit lately, some of them at other gateways.
@@ -23,7 +23,7 @@ pub(super) fn whereabouts(full: &FullKey) -> String {
         elsewhere.saturating_sub(*withheld),
     );
     if *withheld > 0 {
-        let is = if *withheld == 1 { "is" } else { "are" };
+        let is = is(*withheld);
         let withheld = whole(*withheld);
         return format!(
             "Of {of} places of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",

@@ -1,5 +1,5 @@
 use super::super::recent::Recent;
-use super::super::words::{sentence, whole};
+use super::super::words::{is, sentence, whole};
 use crate::status::views::{GateSample, OriginSample, Places, Plain};
 
 /// Why requests wait for places that gateways share.
@@ -50,7 +50,7 @@ pub(super) fn lacking(
             evidence: format!(
                 "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
                 whole(*withheld),
-                if *withheld == 1 { "is" } else { "are" }
+                is(*withheld)
             ),
             remedy: Some(format!(
                 "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, {}or when that gateway is back.",
