@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drip::limit::{KnownMembers, Moment, PoolCall, PoolReply};
+use drip::limit::{KnownMembers, PoolCall, PoolReply};
 use drip::store::{Error, PlacesCall, Store};
 
 use super::at;
@@ -58,6 +58,24 @@ struct Pool<'s> {
     lent: usize,
 }
 
+/// Calls a pool, with its maximum and since when it is that, as this gateway.
+async fn ask(
+    (store, pool, most): (&Store, &[u8], (usize, u64)),
+    gateway: u64,
+    call: PoolCall,
+    now: u64,
+) -> Result<PoolReply, Error> {
+    let call = PlacesCall {
+        pool,
+        gateway: gateway.to_le_bytes(),
+        most: (most.0, at(most.1)),
+        orphan: Duration::from_millis(ORPHAN),
+        call,
+        at: Some(at(now)),
+    };
+    store.places(&call).await
+}
+
 impl Pool<'_> {
     fn up_to(&mut self, most: usize) -> usize {
         let most = u64::try_from(most).expect("few");
@@ -65,15 +83,8 @@ impl Pool<'_> {
     }
 
     async fn ask(&self, gateway: u64, call: PoolCall) -> Result<PoolReply, Error> {
-        let call = PlacesCall {
-            pool: self.name,
-            gateway: gateway.to_le_bytes(),
-            most: (self.most.0, at(self.most.1)),
-            orphan: Duration::from_millis(ORPHAN),
-            call,
-            at: Some(at(self.now)),
-        };
-        self.store.places(&call).await
+        let pool = (self.store, self.name, self.most);
+        ask(pool, gateway, call, self.now).await
     }
 
     /// A gateway that uses some of its places, and gives some back, calls.
@@ -242,16 +253,10 @@ fn a_lease_ends_when_it_says() {
             weight: 1,
             ..PoolCall::default()
         };
+        let pool = (&store, &name[..], (4, 0));
         let ask = async |gateway: u64, call: PoolCall, millis: u64| {
-            let call = PlacesCall {
-                pool: &name,
-                gateway: gateway.to_le_bytes(),
-                most: (4, Moment::default()),
-                orphan: Duration::from_millis(ORPHAN),
-                call,
-                at: Some(at(millis)),
-            };
-            store.places(&call).await.expect("it answers")
+            let answer = ask(pool, gateway, call, millis).await;
+            answer.expect("it answers")
         };
         ask(1, wants(1, 0), 0).await;
         let reply = ask(1, wants(2, 0), LEASE).await;
@@ -279,16 +284,10 @@ fn what_back_off_has_left_counts_for_all_together() {
     let server = Server::start();
     run(async {
         let (store, name) = (server.store(), server.key());
+        let pool = (&store, &name[..], (12, 0));
         let ask = async |gateway: u64, call: PoolCall, millis: u64| {
-            let call = PlacesCall {
-                pool: &name,
-                gateway: gateway.to_le_bytes(),
-                most: (12, Moment::default()),
-                orphan: Duration::from_millis(ORPHAN),
-                call,
-                at: Some(at(millis)),
-            };
-            store.places(&call).await.expect("it answers")
+            let answer = ask(pool, gateway, call, millis).await;
+            answer.expect("it answers")
         };
         let mut held = [0_usize; 3];
         let mut now = 0;
