@@ -102,7 +102,7 @@ both\t'The rate, and then the number at once while the rate is at its upper boun
 complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before: 1% to 50%' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long to wait for more requests if too few wait at the gate [default: 1m]' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l until -d 'Wait for more requests until this time of the day, such as 18:00, in the time zone here' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l only -d 'Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l watch -d 'A figure of the origin\'s own with its bound, as "URL NAME < NUMBER", which the gateway reads each second in Prometheus\' text format. Up to four' -r
