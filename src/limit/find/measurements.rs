@@ -92,18 +92,23 @@ impl Measurements {
             .collect()
     }
 
-    /// How near its bound the nearest percentile is, which is 1; or a third of one against its
+    /// How near the end the percentiles say it is, which is 1: one at its bound, or at three times its
     /// `fastest` so far.
+    ///
+    /// What answers take at any rate says nothing of the end. So a percentile counts in full only from
+    /// a third of the way from its `fastest` to its bound on: with many servers, answers take little
+    /// longer until shortly before the end.
     pub fn closeness(&self, fastest: &[f64]) -> f64 {
         let mut most = 0.0_f64;
         for ((bound, percentile), fastest) in
             self.bounds.iter().zip(self.percentiles()).zip(fastest)
         {
             let part = percentile / bound.below;
-            let longer = percentile / fastest / 3.0;
-            most = most
-                .max(part)
-                .max(if part > MIN_QUEUEING { longer } else { 0.0 });
+            let way = (percentile - fastest) / (bound.below - fastest).max(f64::MIN_POSITIVE);
+            most = most.max(part.min(3.0 * way));
+            if part > MIN_QUEUEING {
+                most = most.max(percentile / fastest / 3.0);
+            }
         }
         most
     }

@@ -274,7 +274,7 @@ impl Trial {
     }
 
     /// How near the edge it is, which is 1: the largest share of bad answers against what is allowed,
-    /// of a percentile against its bound, or of a third of a percentile against its `fastest` so far.
+    /// or how near a percentile is to its bound, by its `fastest` so far.
     ///
     /// The share is nearly zero until a percentile is close to its bound, so it warns late. Answers
     /// that take longer than at lower levels say that requests queue at the origin.

@@ -1,4 +1,4 @@
-//! The six origins.
+//! The seven origins.
 
 use super::origin::{Answer, Origin, Servers, exponential, uniform};
 use crate::simulation::random::Random;
@@ -15,7 +15,7 @@ pub(super) struct Kind {
     pub truth: f64,
 }
 
-pub(super) const KINDS: [Kind; 6] = [
+pub(super) const KINDS: [Kind; 7] = [
     Kind {
         name: "M/M/4",
         make: |_| Box::new(Queue::new(4, 0.02)),
@@ -63,6 +63,14 @@ pub(super) const KINDS: [Kind; 6] = [
         from: "100r/s",
         to: "400r/s",
         truth: 200.9,
+    },
+    Kind {
+        name: "one with two thirds of its bound at any rate",
+        make: |_| Box::new(Queue::new(4, 0.02).after(0.14)),
+        objective: "p95<300ms, errors<0.5%",
+        from: "20r/s",
+        to: "400r/s",
+        truth: 190.0,
     },
 ];
 
