@@ -54,12 +54,18 @@ pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileA
 pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
     let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
     let pool = sharing.pool.unwrap_or_default();
+    let (withheld, unknown) = if pool.is_recovering {
+        (0, pool.withheld)
+    } else {
+        (pool.withheld, 0)
+    };
     views::Places {
         of: pool.of as u64,
         held: sharing.held as u64,
         in_use: sharing.in_use as u64,
         lent: pool.held as u64,
-        withheld: pool.withheld as u64,
+        withheld: withheld as u64,
+        unknown: unknown as u64,
         orphan: Plain::new(&show_duration(origin.orphan)),
         withheld_seconds: None,
         free: pool.free as u64,

@@ -81,13 +81,13 @@ impl PlacesReply {
                     keeps,
                     others_wait: flags & 1 > 0,
                     is_scarce: flags & 2 > 0,
-                    is_recovering: flags & 4 > 0,
                     counts: PoolCounts {
                         of,
                         gateways,
                         held,
                         in_use,
                         withheld,
+                        is_recovering: flags & 4 > 0,
                         free,
                     },
                     members: KnownMembers {

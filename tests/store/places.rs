@@ -196,7 +196,7 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
         ..PoolCall::default()
     };
     let reply = pool.ask(99, first).await.expect("it answers");
-    assert!(reply.is_recovering && reply.lent == 0, "{reply:?}");
+    assert!(reply.counts.is_recovering && reply.lent == 0, "{reply:?}");
     pool.now += LEASE + 1;
     for _ in 0..STEPS {
         pool.now += match pool.rng.within(0, 100) {

@@ -88,7 +88,7 @@ fn a_replica_that_takes_over_lends_nothing_that_may_be_in_use() {
             let () = replica.ask("RESTORE", &[&key, b"0", &copy]);
             let takes_over = LEASE + 100;
             let reply = one.call(after, 1, 4, takes_over).await;
-            assert!(reply.is_recovering && reply.lent == 1, "{reply:?}");
+            assert!(reply.counts.is_recovering && reply.lent == 1, "{reply:?}");
             if comes {
                 let reply = other.call(after, 3, 3, takes_over + 50).await;
                 assert_eq!((reply.lent, reply.counts.withheld), (3, 0), "{reply:?}");
@@ -96,7 +96,11 @@ fn a_replica_that_takes_over_lends_nothing_that_may_be_in_use() {
             let reply = one.call(after, 1, 4, takes_over + LEASE + 1).await;
             let counts = reply.counts;
             let (held, withheld) = if comes { (4, 0) } else { (1, 3) };
-            assert_eq!((reply.lent, reply.is_recovering), (1, false), "{reply:?}");
+            assert_eq!(
+                (reply.lent, reply.counts.is_recovering),
+                (1, false),
+                "{reply:?}"
+            );
             assert_eq!(
                 (counts.held, counts.withheld),
                 (held, withheld),

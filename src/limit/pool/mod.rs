@@ -297,7 +297,7 @@ impl Borrower {
         };
         (self.members, self.counts) = (reply.members, Some(reply.counts));
         (self.has_failed, self.is_alone) = (false, false);
-        if reply.is_recovering {
+        if reply.counts.is_recovering {
             // It tells the pool at short intervals, and is lent something as soon as it can be.
             self.demand.is_scarce = true;
         }

@@ -99,7 +99,6 @@ fn arrives(gateways: &mut [Gateway], nth: usize) -> PoolReply {
         keeps: if others_wait { 1 } else { lent },
         others_wait,
         is_scarce: free == 0,
-        is_recovering: false,
         counts: PoolCounts {
             of: MAX_IN_FLIGHT,
             gateways: 3,

@@ -89,8 +89,6 @@ pub struct PoolReply {
     pub others_wait: bool,
     /// Whether few places are free.
     pub is_scarce: bool,
-    /// Whether nothing is lent while the pool finds out who holds what.
-    pub is_recovering: bool,
     /// The state of the pool.
     pub counts: PoolCounts,
     /// Who is there.
@@ -110,6 +108,9 @@ pub struct PoolCounts {
     pub in_use: usize,
     /// Places that gateways which vanished may still use.
     pub withheld: usize,
+    /// Whether the pool, which is new or has lost its state, finds out who holds what. It lends nothing
+    /// meanwhile, and all that nobody has told of counts as withheld.
+    pub is_recovering: bool,
     /// Places that are lent to nobody.
     pub free: usize,
 }

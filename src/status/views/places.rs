@@ -17,6 +17,9 @@ pub struct Places {
     pub lent: u64,
     /// Places of gateways that vanished, which nobody gets yet. As the store counts them.
     pub withheld: u64,
+    /// Places of which nobody has told Redis yet who has them, as the pool is new or its state was
+    /// lost: for some 2.4 s. As the store counts them.
+    pub unknown: u64,
     /// How long places of a gateway that vanishes stay withheld, as in the file, such as `75s`.
     pub orphan: Plain,
     /// In samples: in how many seconds no place is withheld any more, at most. Left out if none is,

@@ -110,6 +110,30 @@ fn without_redis_local_gateways_take_their_part() {
     });
 }
 
+/// Nobody has vanished: Redis only does not know yet who has what, as in a new pool.
+#[test]
+fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld() {
+    let _machine = half_alone();
+    let (app, redis) = (Counting::start(), Redis::start());
+    let one = Gateway::start(&app.file(&redis, "max_in_flight = 6"));
+    eventually("the pool is known", || {
+        told(&one, "held") == Some(2) && told(&one, "unknown") == Some(0)
+    });
+    // A busy machine may look away for as long as Redis takes to find out.
+    let mut forgot = None;
+    eventually("what Redis has forgotten is unknown", || {
+        if forgot.is_none_or(|at| now() - at > Duration::from_secs(4)) {
+            redis.ask("FLUSHALL");
+            forgot = Some(now());
+        }
+        assert_eq!(told(&one, "withheld"), Some(0), "nobody has vanished");
+        told(&one, "unknown") == Some(4)
+    });
+    eventually("and free again", || {
+        told(&one, "unknown") == Some(0) && told(&one, "free") == Some(4)
+    });
+}
+
 /// What is flushed, and a Redis that starts anew at once, is told again by those who hold it.
 #[test]
 fn a_redis_that_forgets_everything_is_told_again() {

@@ -2,6 +2,9 @@ use super::super::recent::Recent;
 use super::super::words::{is, sentence, whole};
 use crate::status::views::{GateSample, OriginSample, Places, Plain};
 
+/// What to do where Redis does not know yet who has which places.
+const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
+
 /// Why requests wait for places that gateways share.
 pub(super) struct Lacking {
     pub(super) evidence: String,
@@ -25,6 +28,7 @@ pub(super) fn lacking(
         held,
         lent,
         withheld,
+        unknown,
         orphan,
         ..
     } = places;
@@ -39,7 +43,15 @@ pub(super) fn lacking(
     } else if places.of == 0 {
         Lacking {
             evidence: "Redis has not told yet which places there are.".to_owned(),
-            remedy: Some("There is nothing to do: places are lent within 3 s.".to_owned()),
+            remedy: Some(LENT_SOON.to_owned()),
+        }
+    } else if *unknown > 0 {
+        Lacking {
+            evidence: format!(
+                "Redis does not know yet who has {} of {of} places: the pool is new, or Redis has lost its state.",
+                whole(*unknown)
+            ),
+            remedy: Some(LENT_SOON.to_owned()),
         }
     } else if *withheld > 0 {
         let lent = whole(*lent);

@@ -149,6 +149,29 @@ fn where_places_are_withheld_nothing_is_to_be_raised() {
 }
 
 #[test]
+fn places_of_which_redis_does_not_know_who_has_them_are_not_said_to_be_withheld() {
+    check_all(&[Situation {
+        change: |it| {
+            let lost = Places {
+                withheld: 0,
+                unknown: 6,
+                lent: 2,
+                ..withheld()
+            };
+            gate(it, lost, 0.0);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "Redis does not know yet who has 6 of 8 places: the pool is new, or Redis has lost its state.",
+            "There is nothing to do: places are lent within 3 s.",
+        ],
+        says_not: &["withheld", "raise its `", "Raise"],
+    }]);
+}
+
+#[test]
 fn places_at_other_gateways_are_counted_and_the_number_of_all_is_what_may_be_raised() {
     check_all(&[
         Situation {
