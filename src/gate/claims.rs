@@ -338,13 +338,9 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
             Step::Claim { demand, part, rate } => {
                 // A panic counts as no answer: nothing else would give the gate its slots.
                 let asked = AssertUnwindSafe(link.claim(&demand, part, rate)).catch_unwind();
-                let answer = asked.await.unwrap_or_else(|_| {
-                    Err(StoreRefusal {
-                        is_answer: false,
-                        reason: "the claim failed".to_owned(),
-                        remedy: "see the log for a panic",
-                    })
-                });
+                let answer = asked
+                    .await
+                    .unwrap_or_else(|_| Err(StoreRefusal::panicked()));
                 let Some(open) = gate.upgrade() else {
                     return;
                 };

@@ -20,7 +20,7 @@ use super::store_key::new_gateway;
 use crate::config;
 use crate::limit::{Ask, Backoff, BackoffExchange, LearnedReply, Moment};
 use crate::time::clock;
-use crate::zone::StoreHealth;
+use crate::zone::{StoreHealth, StoreRefusal};
 
 /// How a gate shares what its back-off learns.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(super) struct SharedBackoff {
     wake: Arc<Notify>,
     /// When the task looks by itself; `None`: only if it is told.
     looks: Option<Moment>,
+    /// Why the store did not answer the last question; `None`: it did.
+    why_alone: Option<StoreRefusal>,
 }
 
 impl SharedBackoff {
@@ -52,6 +54,11 @@ impl SharedBackoff {
     /// Counts the cost of an answer of the origin.
     pub(super) fn count(&mut self, cost: u32) {
         self.exchange.count(cost);
+    }
+
+    /// Why it does not learn from others now; `None`: it does.
+    pub(super) fn why_alone(&self) -> Option<&StoreRefusal> {
+        self.why_alone.as_ref()
     }
 }
 
@@ -111,6 +118,7 @@ impl OriginGate {
             store: Arc::clone(store),
             wake: Arc::clone(&wake),
             looks: None,
+            why_alone: None,
         });
         drop(state);
         if let Some(before) = before {
@@ -143,8 +151,13 @@ impl OriginGate {
         Step::Ask(Box::new(shared.exchange.ask(backoff, now)))
     }
 
-    /// Hands the store's answer to the back-off; `None`: there was none.
-    fn learned(self: &Arc<Self>, wake: &Arc<Notify>, asked: &Ask, told: Option<&LearnedReply>) {
+    /// Hands the store's answer to the back-off.
+    fn learned(
+        self: &Arc<Self>,
+        wake: &Arc<Notify>,
+        asked: &Ask,
+        answer: Result<LearnedReply, StoreRefusal>,
+    ) {
         let mut state = self.lock();
         let now = clock::now();
         let learning = state.backing_off.as_mut().and_then(|it| it.learning());
@@ -152,10 +165,15 @@ impl OriginGate {
         let Some((backoff, shared)) = learning else {
             return;
         };
-        let Some(told) = told else {
-            return shared.exchange.failed();
+        let told = match answer {
+            Ok(told) => told,
+            Err(why) => {
+                shared.why_alone = Some(why);
+                return shared.exchange.failed();
+            }
         };
-        let adopted = shared.exchange.answered(backoff, asked, told, now);
+        shared.why_alone = None;
+        let adopted = shared.exchange.answered(backoff, asked, &told, now);
         self.metrics.count_adopted(adopted);
         let released = state.release(&self.metrics, now);
         let is_told = Alarms::set_here(self, &mut state, now);
@@ -192,13 +210,16 @@ impl Learning {
                 Step::Ask(ask) => {
                     // A panic counts as no answer: nothing else would ask.
                     let asked = AssertUnwindSafe(link.ask(&ask)).catch_unwind();
-                    let told = asked.await.ok().flatten();
+                    let answer = asked
+                        .await
+                        .unwrap_or_else(|_| Err(StoreRefusal::panicked()));
+                    let is_told = answer.is_ok();
                     let Some(gate) = self.gate.upgrade() else {
                         return;
                     };
-                    gate.learned(&self.wake, &ask, told.as_ref());
+                    gate.learned(&self.wake, &ask, answer);
                     drop(gate);
-                    if told.is_none() {
+                    if !is_told {
                         link.wait_until_back().await;
                     }
                 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::store_key::StoreKey;
 use crate::limit::{Ask, LearnedReply};
 use crate::store::{BACKOFF_FORM, BackoffCall};
-use crate::zone::StoreHealth;
+use crate::zone::{StoreHealth, StoreRefusal};
 
 /// A gate's way to what gateways have learned of its origin.
 ///
@@ -21,8 +21,8 @@ impl LearningLink {
         }
     }
 
-    /// Asks, and tells; `None`: the store has not answered in time, or refuses.
-    pub(super) async fn ask(&mut self, ask: &Ask) -> Option<LearnedReply> {
+    /// Asks, and tells.
+    pub(super) async fn ask(&mut self, ask: &Ask) -> Result<LearnedReply, StoreRefusal> {
         let call = BackoffCall {
             key: &self.key.name,
             ask,
@@ -37,7 +37,7 @@ impl LearningLink {
             let what = "back-off, so this gateway backs off alone";
             self.key.tell_refused(error, what);
         }
-        told.ok()
+        told.map_err(|error| StoreRefusal::from(&error))
     }
 
     /// Waits until the store is worth another question.

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::limit::{Class, Lowered, Rate};
 use crate::time::clock;
+use crate::zone::StoreRefusal;
 
 /// The state of a gate, for people and metrics.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct GateState {
     pub sharing: Option<GateSharing>,
     /// How its places are shared with other gateways; `None`: they are not.
     pub places: Option<PlaceSharing>,
+    /// Why its back-off does not learn from other gateways; `None`: it does, or there are none.
+    pub why_backs_off_alone: Option<StoreRefusal>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
     /// What is not as in the file for a while.
@@ -48,6 +51,8 @@ impl OriginGate {
         let (limits, lowered) = state.shown();
         let sharing = state.sharing();
         let places = state.place_sharing();
+        let learns = state.backing_off.as_ref().and_then(|it| it.shared.as_ref());
+        let why_backs_off_alone = learns.and_then(|it| it.why_alone()).cloned();
         let overridden = state.overridden.as_deref().cloned();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
@@ -63,6 +68,7 @@ impl OriginGate {
             rate: limits.rate,
             sharing,
             places,
+            why_backs_off_alone,
             max_in_flight: limits.max_in_flight,
             overridden,
             lowered,

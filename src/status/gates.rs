@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::timestamp::timestamp;
-use super::views::{self, FileAndNow, Plain};
+use super::views::{self, FileAndNow, GateAsks, Plain};
 use crate::config::{self, BackoffMode};
 use crate::gate::{
     BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
@@ -13,6 +13,7 @@ use crate::http::gateway::Gateway;
 use crate::limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{BackoffReason, GateRejected};
+use crate::zone::StoreRefusal;
 
 /// Rejections since the start, by reason.
 pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
@@ -74,6 +75,32 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
         reason: why.map(|it| Plain::new(&it.reason)),
         remedy: why.map(|it| Plain::new(it.remedy)),
     }
+}
+
+/// What the store refuses a gate, the rate before all else.
+#[expect(clippy::cast_precision_loss, reason = "a file has far fewer places")]
+pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<views::GateRefused> {
+    let refused = |asks_for, part, why: Option<&StoreRefusal>| {
+        let why = why.filter(|why| why.is_answer)?;
+        Some(views::GateRefused {
+            asks_for,
+            part,
+            reason: Plain::new(&why.reason),
+            remedy: why.remedy.into(),
+        })
+    };
+    let slots = state.sharing.as_ref().and_then(|sharing| {
+        let why = sharing.why_alone.as_ref();
+        refused(GateAsks::Slots, sharing.part, why)
+    });
+    let places = || {
+        let sharing = state.places.as_ref().filter(|sharing| sharing.is_out)?;
+        let most = origin.shared_places()?.get();
+        let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
+        refused(GateAsks::Places, part, sharing.why_out.as_ref())
+    };
+    let backoff = || refused(GateAsks::Backoff, 1.0, state.why_backs_off_alone.as_ref());
+    slots.or_else(places).or_else(backoff)
 }
 
 /// The view of an override.

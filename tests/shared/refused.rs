@@ -139,6 +139,53 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
     }
 }
 
+/// Something else has the key, as the rest of what the origin shares works.
+#[test]
+fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
+    const SHARED: &str = "max_in_flight = 6\nstore = \"redis\"";
+    let cases = [
+        (
+            "drip:places:app.1",
+            "\ngateways = 3",
+            "The gate of app goes on alone with 1/3 of its places: Redis refused to lend it any",
+        ),
+        (
+            "drip:places:app.1",
+            "\non_store_failure = \"closed\"",
+            "The gate of app starts nothing: Redis refused to lend it places",
+        ),
+        (
+            "drip:backoff:app.1",
+            "\n[origins.app.backoff]\nslow = \"1s\"",
+            "The gate of app backs off alone: Redis refused to tell what other gateways have learned",
+        ),
+    ];
+    for (key, more, title) in cases {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        redis.ask(&format!("LPUSH {key} taken"));
+        let gate = format!("{SHARED}{more}");
+        let gateway = Gateway::start(&file(&origin, &redis, &gate, "rate = \"1000r/s\""));
+        eventually("the headline says so", || {
+            headline(&gateway)["cause"] == "gate_alone"
+        });
+        let told = headline(&gateway);
+        assert_eq!(told["title"], title);
+        let said = |field: &str, part: &str| {
+            assert!(
+                told[field].as_str().is_some_and(|it| it.contains(part)),
+                "{told}"
+            );
+        };
+        said("evidence", "WRONGTYPE");
+        said("remedy", &DELETE[1..]);
+        assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+        redis.ask(&format!("DEL {key}"));
+        eventually("the headline is another", || {
+            headline(&gateway)["cause"] != "gate_alone"
+        });
+    }
+}
+
 #[test]
 fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
     for refusal in &REFUSALS {

@@ -65,13 +65,9 @@ impl PlaceBorrowing {
                     *last = Some((call, terms));
                     // A panic counts as no answer: nothing else would renew the lease.
                     let asked = AssertUnwindSafe(link.call(&call, terms)).catch_unwind();
-                    let answer = asked.await.unwrap_or_else(|_| {
-                        Err(StoreRefusal {
-                            is_answer: false,
-                            reason: "the call failed".to_owned(),
-                            remedy: "see the log for a panic",
-                        })
-                    });
+                    let answer = asked
+                        .await
+                        .unwrap_or_else(|_| Err(StoreRefusal::panicked()));
                     let Some(open) = self.gate.upgrade() else {
                         return;
                     };

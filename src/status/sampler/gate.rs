@@ -11,7 +11,7 @@ use crate::observe::metrics::Counts;
 use crate::origin::Origin;
 use crate::status::counts::Labelled;
 use crate::status::gates;
-use crate::status::views::{GateKeySample, GateRefused, GateSample, Places, Plain};
+use crate::status::views::{GateKeySample, GateSample, Places, Plain};
 use crate::time::clock;
 
 /// How many of the deepest keys of a gate are in a sample.
@@ -66,14 +66,7 @@ impl Gates {
             overridden: state.overridden.as_ref().map(gates::overridden),
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
-            refused: state.sharing.as_ref().and_then(|sharing| {
-                let why = sharing.why_alone.as_ref().filter(|why| why.is_answer)?;
-                Some(GateRefused {
-                    part: sharing.part,
-                    reason: Plain::new(&why.reason),
-                    remedy: why.remedy.into(),
-                })
-            }),
+            refused: gates::refused(settings, &state),
             places: state.places.as_ref().map(|it| {
                 let places = gates::places(settings, it);
                 let (name, orphan) = (&settings.name, settings.orphan);

@@ -81,11 +81,25 @@ pub struct GateOverride {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateRefused {
-    /// The gate's part of the rate, from 0 to 1.
+    pub asks_for: GateAsks,
+    /// The gate's part of the rate or of the places, from 0 to 1.
     pub part: f64,
     /// Why, and what helps.
     pub reason: Plain,
     pub remedy: Plain,
+}
+
+/// What gates that share an origin ask the store for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateAsks {
+    /// Slots of the rate.
+    #[default]
+    Slots,
+    /// Places at the origin.
+    Places,
+    /// What the back-off of others has learned.
+    Backoff,
 }
 
 /// A setting as the file has it, and as it is now in force.

@@ -28,8 +28,8 @@ pub use fleet::{
     FleetPlacesPart, FleetZone, FleetZonePart,
 };
 pub use gate::{
-    BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateOverride,
-    GateRefused, GateSample, Sharing,
+    BackingOff, FileAndNow, Gate, GateAsks, GateClass, GateKey, GateKeySample, GateOutage,
+    GateOverride, GateRefused, GateSample, Sharing,
 };
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use now::Now;

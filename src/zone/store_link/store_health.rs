@@ -50,6 +50,17 @@ pub struct StoreRefusal {
     pub remedy: &'static str,
 }
 
+impl StoreRefusal {
+    /// The call itself has panicked.
+    pub(crate) fn panicked() -> Self {
+        Self {
+            is_answer: false,
+            reason: "the call failed".to_owned(),
+            remedy: "see the log for a panic",
+        }
+    }
+}
+
 impl From<&Error> for StoreRefusal {
     fn from(error: &Error) -> Self {
         Self {

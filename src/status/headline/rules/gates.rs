@@ -7,7 +7,7 @@ use super::super::words::{
 };
 use super::places::{Lacking, lacking, waits_for_places};
 use crate::limit::Rate;
-use crate::status::views::{BackingOff, GateSample, OriginSample, Plain};
+use crate::status::views::{BackingOff, GateAsks, GateSample, OriginSample, Plain};
 
 /// The store answers, and refuses what the gate asks for.
 pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -16,18 +16,43 @@ pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findin
     let store = recent.last()?.store.as_ref();
     store.filter(|store| store.up)?;
     let name = &origin.name;
-    let of_rate = match (1.0 / refused.part).round() {
-        parts if parts > 1.0 => format!("1/{parts} of its rate"),
-        _ => "all of its rate".to_owned(),
+    let of_its = |what: &str| match (1.0 / refused.part).round() {
+        parts if parts > 1.0 => format!("1/{parts} of its {what}"),
+        _ => format!("all of its {what}"),
+    };
+    let (does, severity, unknown) = match refused.asks_for {
+        GateAsks::Slots => (
+            format!(
+                "goes on alone with {}: Redis refused its claims",
+                of_its("rate")
+            ),
+            Severity::Bad,
+            "Other gateways do not know what this one sends",
+        ),
+        GateAsks::Places if refused.part == 0.0 => (
+            "starts nothing: Redis refused to lend it places".to_owned(),
+            Severity::Bad,
+            "Other gateways do not know which requests of this one still run",
+        ),
+        GateAsks::Places => (
+            format!(
+                "goes on alone with {}: Redis refused to lend it any",
+                of_its("places")
+            ),
+            Severity::Bad,
+            "Other gateways do not know which requests of this one run",
+        ),
+        GateAsks::Backoff => (
+            "backs off alone: Redis refused to tell what other gateways have learned".to_owned(),
+            Severity::Warn,
+            "A cut or a pause here is none there, nor the reverse",
+        ),
     };
     Some(Finding {
-        title: format!("The gate of {name} goes on alone with {of_rate}: Redis refused its claims"),
-        evidence: format!(
-            "{}. Other gateways do not know what this one sends.",
-            refused.reason
-        ),
+        title: format!("The gate of {name} {does}"),
+        evidence: format!("{}. {unknown}.", refused.reason),
         remedy: sentence(refused.remedy.as_str()),
-        ..Finding::about(name, Cause::GateAlone, Severity::Bad)
+        ..Finding::about(name, Cause::GateAlone, severity)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The store is out or refuses.
 
 use super::*;
-use crate::status::views::{GateRefused, StoreRefuses, StoreSample};
+use crate::status::views::{GateAsks, GateRefused, StoreRefuses, StoreSample};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
@@ -59,6 +59,7 @@ const SITUATIONS: &[Situation] = &[
             it.origins[0].gate = Some(GateSample {
                 rejected: counts(&[("max_queue", 5)]),
                 refused: Some(GateRefused {
+                    asks_for: GateAsks::Slots,
                     part: 0.1,
                     reason: "the store refused: WRONGTYPE".into(),
                     remedy: "delete the key".into(),
