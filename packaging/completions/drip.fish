@@ -100,8 +100,8 @@ complete -c drip -n "__fish_drip_using_subcommand find" -l find -d 'What to find
 places\t'The highest number of requests at the origin at once'
 both\t'The rate, and then the number at once while the rate is at its upper bound'"
 complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before: 1% to 50%' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds: 1s to 1h' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold: 1s to 1h' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l until -d 'Wait for more requests until this time of the day, such as 18:00, in the time zone here' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l only -d 'Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME' -r

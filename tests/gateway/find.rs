@@ -400,6 +400,11 @@ fn a_dry_run_changes_nothing_and_what_cannot_be_is_refused() {
         ),
         (
             "\"origin\"",
+            "\"min_step\": \"2h\", \"origin\"",
+            "min_step is \"2h\"; it must be from 1s to 1h",
+        ),
+        (
+            "\"origin\"",
             "\"step\": \"0.01%\", \"origin\"",
             "step is \"0.01%\"; it must be from 1% to 50%",
         ),

@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::span::from_1s_to_24h;
 use crate::admin::find::FigureSource;
 use crate::admin::reply::{self, Refusal};
 use crate::limit::find::{
@@ -16,10 +15,15 @@ use crate::limit::{Moment, Percent, Rate, parse_duration};
 /// Most places that are tried.
 const MAX_PLACES: u32 = 1_000_000;
 
-/// How long nobody may wait at the gate: the shortest and the longest such time. A trial keeps its
-/// figures for 20 minutes, and is idle for at most twice as long as this.
-const MIN_IDLE: Duration = Duration::from_secs(1);
+/// The shortest time that can be given.
+const MIN_TIME: Duration = Duration::from_secs(1);
+
+/// How long nobody may wait at the gate, at most.
 const MAX_IDLE: Duration = Duration::from_secs(600);
+
+/// The longest time of a step that holds, and of a confirmation. A trial keeps its figures for four
+/// hours, and may take twice as long as this.
+const MAX_STEP_TIME: Duration = Duration::from_secs(3600);
 
 /// The longest time that an experiment waits for a busier hour.
 const MAX_WAIT_SECONDS: u64 = 24 * 60 * 60;
@@ -87,7 +91,12 @@ impl FindBody {
             ("confirm", &self.confirm, &mut timing.confirm),
         ] {
             if let Some(text) = text {
-                *part = from_1s_to_24h(name, text, "20s")?;
+                let time = parse_time(text, MAX_STEP_TIME);
+                *part = time.ok_or_else(|| {
+                    bad(format!(
+                        "{name} is {text:?}; it must be from 1s to 1h, such as \"20s\""
+                    ))
+                })?;
             }
         }
         if let Some(text) = &self.wait {
@@ -181,10 +190,13 @@ fn parse_step(text: &str) -> Result<Percent, Refusal> {
     )))
 }
 
+fn parse_time(text: &str, longest: Duration) -> Option<Duration> {
+    parse_duration(text).filter(|it| (MIN_TIME..=longest).contains(it))
+}
+
 /// How long nobody may wait at the gate.
 fn parse_wait(text: &str) -> Result<Duration, Refusal> {
-    let wait = parse_duration(text).filter(|it| (MIN_IDLE..=MAX_IDLE).contains(it));
-    wait.ok_or_else(|| {
+    parse_time(text, MAX_IDLE).ok_or_else(|| {
         bad(format!(
             "wait is {text:?}; it must be from 1s to 10m, such as \"5m\". To wait for a busier \
              hour, give until"

@@ -13,15 +13,10 @@ pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_query("for is missing: how long it lasts, such as \"for\": \"10m\"")
     })?;
-    from_1s_to_24h("for", &text, "10m")
-}
-
-/// Reads a time. `name`: of its field; `example`: one that would be right.
-pub(super) fn from_1s_to_24h(name: &str, text: &str, example: &str) -> Result<Duration, Refusal> {
-    let span = parse_duration(text).filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span));
+    let span = parse_duration(&text).filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span));
     span.ok_or_else(|| {
         reply::bad_query(format!(
-            "{name} is {text:?}; it must be from 1s to 24h, such as {example:?}"
+            "for is {text:?}; it must be from 1s to 24h, such as \"10m\""
         ))
     })
 }

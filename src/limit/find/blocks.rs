@@ -12,8 +12,8 @@ use crate::limit::Moment;
 /// The least time of a block; it ends at the first tick after that.
 const BLOCK: Duration = Duration::from_secs(1);
 
-/// Most blocks that are kept; a trial ends or starts anew before.
-const MAX_BLOCKS: usize = 1200;
+/// Most blocks that are kept, of four hours; a trial ends or starts anew before.
+const MAX_BLOCKS: usize = 4 * 3600;
 
 /// What requests at the gate waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

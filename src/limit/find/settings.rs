@@ -62,13 +62,13 @@ pub enum Target {
 /// How long the parts of an experiment take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A step is not good before so long: 20 s.
+    /// A step is not good before so long: 20 s; an hour at most.
     ///
     /// Trouble that comes less often than that (garbage collection, a cron job) is in no step.
     pub min_step: Duration,
     /// A step that is not decided after so long is decided by its figures: 60 s.
     pub max_step: Duration,
-    /// How long the rate that was found must hold: 60 s.
+    /// How long the rate that was found must hold: 60 s; an hour at most.
     pub confirm: Duration,
     /// Ends the experiment if so long nobody waits at the gate: 60 s.
     pub idle: Duration,

@@ -18,6 +18,9 @@ use crate::limit::Moment;
 /// A step ends after so many times its longest time, however few answers there are.
 const MAX_EXTENSION: u32 = 5;
 
+/// Nor does it last for longer than that, of what counts: blocks are kept for twice as long.
+const MAX_TIME: Duration = Duration::from_secs(2 * 3600);
+
 /// An origin has recovered after so many good blocks of a second.
 const LAST: usize = 5;
 /// The same as a time.
@@ -132,11 +135,13 @@ impl Trial {
             .map_or(Duration::ZERO, |since| now.since(since));
         let idle = self.blocks.idle();
         let held_back = self.blocks.held_back();
-        if held_back >= timing.idle {
-            // More requests would not change it.
+        if held_back >= timing.idle.min(timing.max_step) {
+            // More requests would not change it, however long it may wait for them.
             return Some(StepVerdict::HeldBack);
         }
-        let is_long = is_idle_for >= timing.idle || idle > timing.idle.saturating_mul(2);
+        let is_long = is_idle_for >= timing.idle
+            || idle > timing.idle.saturating_mul(2)
+            || self.blocks.is_full();
         match until {
             Some(until) if now < until => {
                 if idle >= timing.idle || self.blocks.is_full() {
@@ -200,7 +205,7 @@ impl Trial {
             Length::Decided | Length::DecidedNear => {
                 let longest = timing.max_step * self.lengths(closed);
                 let is_over = took >= longest && self.has_enough(closed)
-                    || took >= timing.max_step * MAX_EXTENSION;
+                    || took >= (timing.max_step * MAX_EXTENSION).min(MAX_TIME);
                 is_over.then(|| self.by_figures(closed))
             }
         }

@@ -36,10 +36,10 @@ pub struct FindArguments {
     /// How much each step is above the one before: 1% to 50%
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     step: String,
-    /// The shortest time of a step that holds
+    /// The shortest time of a step that holds: 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "20s")]
     min_step: String,
-    /// How long what was found must hold
+    /// How long what was found must hold: 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s")]
     confirm: String,
     /// How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]

@@ -47,6 +47,30 @@ fn nothing_is_known_of_a_level_for_which_nobody_asked() {
     }
 }
 
+#[test]
+fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
+    let mut long = settings("p95<400ms");
+    long.timing.confirm = Duration::from_secs(3600);
+    let mut run = Driver::new(long);
+    run.run(420, |_| head(80));
+    assert_eq!(run.it.current().1, Purpose::Confirm);
+    run.run(3590, |_| head(80));
+    let [Outcome::Found(found)] = run.outcomes()[..] else {
+        panic!("{:?}", run.outcomes());
+    };
+    assert_eq!(found.level, level("100r/s"));
+    assert!(run.steps.last().is_some_and(|it| it.took > MS(3_600_000)));
+    // Requests wait for two seconds of ten, and the gate is never idle for ten minutes.
+    let mut patient = settings("p95<400ms");
+    patient.timing.idle = Duration::from_secs(600);
+    let mut run = Driver::new(patient);
+    for second in 0..2000 {
+        run.seen.has_waited = second % 10 < 2;
+        run.run(1, |_| head(80));
+    }
+    assert!(!run.steps.is_empty(), "a step ends");
+}
+
 /// All requests are at an origin that says nothing any more, so none waits at the gate.
 #[test]
 fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered() {
