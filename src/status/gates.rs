@@ -55,11 +55,7 @@ pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileA
 pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
     let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
     let pool = sharing.pool.unwrap_or_default();
-    let (withheld, unknown) = if pool.is_recovering {
-        (0, pool.withheld)
-    } else {
-        (pool.withheld, 0)
-    };
+    let (withheld, unknown) = pool.withheld_and_unknown();
     views::Places {
         of: pool.of as u64,
         held: sharing.held as u64,
@@ -77,7 +73,7 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
     }
 }
 
-/// What the store refuses a gate, the rate before all else.
+/// What the store refuses a gate: what costs most first.
 #[expect(clippy::cast_precision_loss, reason = "a file has far fewer places")]
 pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<views::GateRefused> {
     let refused = |asks_for, part, why: Option<&StoreRefusal>| {
@@ -93,14 +89,20 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<view
         let why = sharing.why_alone.as_ref();
         refused(GateAsks::Slots, sharing.part, why)
     });
-    let places = || {
-        let sharing = state.places.as_ref().filter(|sharing| sharing.is_out)?;
+    let places = state.places.as_ref().and_then(|sharing| {
         let most = origin.shared_places()?.get();
         let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
-        refused(GateAsks::Places, part, sharing.why_out.as_ref())
-    };
+        let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+        refused(GateAsks::Places, part, why)
+    });
     let backoff = || refused(GateAsks::Backoff, 1.0, state.why_backs_off_alone.as_ref());
-    slots.or_else(places).or_else(backoff)
+    let starts_nothing = places.as_ref().is_some_and(|it| it.part == 0.0);
+    let first = if starts_nothing {
+        places
+    } else {
+        slots.or(places)
+    };
+    first.or_else(backoff)
 }
 
 /// The view of an override.

@@ -58,7 +58,9 @@ impl Exposition {
                 problems.push(format!("{name} has no label {label}"));
             } else if let Some(series) = self.0.get(name) {
                 let values = value.split(if operator.contains('~') { '|' } else { '\0' });
-                for value in values.filter(|value| !value.starts_with('$')) {
+                // An empty one means series without the label.
+                let values = values.filter(|value| !value.is_empty() && !value.starts_with('$'));
+                for value in values {
                     let has = |series: &BTreeMap<String, String>| {
                         series.get(label).is_some_and(|found| fits(found, value))
                     };

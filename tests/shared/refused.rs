@@ -145,31 +145,39 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
     const SHARED: &str = "max_in_flight = 6\nstore = \"redis\"";
     let cases = [
         (
-            "drip:places:app.1",
+            &["drip:places:app.1"][..],
             "\ngateways = 3",
             "The gate of app goes on alone with 1/3 of its places: Redis refused to lend it any",
         ),
         (
-            "drip:places:app.1",
+            &["drip:places:app.1"],
             "\non_store_failure = \"closed\"",
             "The gate of app starts nothing: Redis refused to lend it places",
         ),
         (
-            "drip:backoff:app.1",
+            &["drip:backoff:app.1"],
             "\n[origins.app.backoff]\nslow = \"1s\"",
             "The gate of app backs off alone: Redis refused to tell what other gateways have learned",
         ),
+        // What starts nothing is worse than a part of the rate.
+        (
+            &["drip:places:app.1", "drip:gate:app.2"],
+            "\non_store_failure = \"closed\"\nrate = \"50r/s\"",
+            "The gate of app starts nothing: Redis refused to lend it places",
+        ),
     ];
-    for (key, more, title) in cases {
+    for (keys, more, title) in cases {
         let (origin, redis) = (Origin::start(), Redis::start());
-        redis.ask(&format!("LPUSH {key} taken"));
+        for key in keys {
+            redis.ask(&format!("LPUSH {key} taken"));
+        }
         let gate = format!("{SHARED}{more}");
         let gateway = Gateway::start(&file(&origin, &redis, &gate, "rate = \"1000r/s\""));
         eventually("the headline says so", || {
-            headline(&gateway)["cause"] == "gate_alone"
+            headline(&gateway)["title"] == title
         });
         let told = headline(&gateway);
-        assert_eq!(told["title"], title);
+        assert_eq!(told["cause"], "gate_alone");
         let said = |field: &str, part: &str| {
             assert!(
                 told[field].as_str().is_some_and(|it| it.contains(part)),
@@ -179,7 +187,7 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
         said("evidence", "WRONGTYPE");
         said("remedy", &DELETE[1..]);
         assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
-        redis.ask(&format!("DEL {key}"));
+        redis.ask(&format!("DEL {}", keys.join(" ")));
         eventually("the headline is another", || {
             headline(&gateway)["cause"] != "gate_alone"
         });

@@ -54,8 +54,8 @@ export const partOf = ({ alone, part, gateways }) => [
 ];
 
 /** What a gateway uses and holds of places that several share. */
-export const placesHere = ({ alone, held, in_use, of, gateways }) =>
-  alone ? ["the lease of the places has ended: ", { bold: "Redis does not answer" }] : ["uses ", { bold: count(in_use) }, ` of ${count(held)} held, ${count(of)} of ${count(gateways)} gateways`];
+export const placesHere = ({ alone, reason, held, in_use, of, gateways }) =>
+  alone ? ["the lease of the places has ended: ", { bold: reason ?? "Redis does not answer" }] : ["uses ", { bold: count(in_use) }, ` of ${count(held)} held, ${count(of)} of ${count(gateways)} gateways`];
 
 /** The places now, and those of the file if these are others; null without a limit. */
 export function placesOf(gate) {

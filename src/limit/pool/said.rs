@@ -114,3 +114,16 @@ pub struct PoolCounts {
     /// Places that are lent to nobody.
     pub free: usize,
 }
+
+impl PoolCounts {
+    /// Places that gateways which vanished may still use, and those of which the pool finds out who
+    /// has them.
+    #[must_use]
+    pub fn withheld_and_unknown(&self) -> (usize, usize) {
+        if self.is_recovering {
+            (0, self.withheld)
+        } else {
+            (self.withheld, 0)
+        }
+    }
+}

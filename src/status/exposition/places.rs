@@ -31,10 +31,12 @@ pub(super) fn write(out: &mut String, shared: &[(&str, &PlaceSharing)]) {
         if let Some(pool) = &sharing.pool {
             gateways.add(&[name], pool.gateways);
             let in_use = pool.in_use.min(pool.held);
+            let (withheld, unknown) = pool.withheld_and_unknown();
             for (state, count) in [
                 ("used", in_use),
                 ("idle", pool.held - in_use),
-                ("withheld", pool.withheld),
+                ("withheld", withheld),
+                ("unknown", unknown),
                 ("free", pool.free),
             ] {
                 states.add(&[name, ("state", state)], count);

@@ -2,9 +2,11 @@
 
 use super::member::Named;
 use super::settings::Difference;
-use crate::status::headline::words::{count, is, listed, percent, whole};
+use crate::status::headline::words::{count, is, listed, percent, sentence, whole};
 use crate::status::headline::{Cause, Finding, Severity, in_order};
-use crate::status::views::{Fleet, FleetGateway, FleetPlaces, Headline, Plain};
+use crate::status::views::{
+    Fleet, FleetGateway, FleetPlaces, GateAsks, GateRefused, Headline, Plain,
+};
 
 /// How far two clocks may differ beyond what the round trips explain, in seconds.
 const MAX_APART: f64 = 1.0;
@@ -25,12 +27,10 @@ pub(super) fn headline(fleet: &Fleet, named: &[Named]) -> Headline {
     let all_reach_store = out.is_none();
     found.extend(out);
     found.extend(fleet.places.iter().filter_map(withheld));
-    found.extend(
-        fleet
-            .gates
-            .iter()
-            .filter_map(|gate| backs_off(&gate.origin, named)),
-    );
+    for gate in &fleet.gates {
+        found.extend(refused(&gate.origin, named));
+        found.extend(backs_off(&gate.origin, named));
+    }
     // A gateway without the store takes its part whatever the others send: none of them breaks a
     // rule.
     let judged = fleet.gates.iter().filter(|_| all_reach_store);
@@ -122,6 +122,38 @@ fn withheld(places: &FleetPlaces) -> Option<Finding> {
         remedy: "They come back when `orphan` of the origin has passed, or the gateway returns."
             .to_owned(),
         ..Finding::about(origin, Cause::PlacesWithheld, Severity::Warn)
+    })
+}
+
+/// Gateways whose gates the store refuses what they ask for.
+fn refused(origin: &Plain, named: &[Named]) -> Option<Finding> {
+    let refused = |named: &Named| {
+        let sample = named.reading.sample.as_ref()?;
+        let gate = sample.origins.iter().find(|it| it.name == *origin)?;
+        let refused = gate.gate.as_ref()?.refused.clone()?;
+        Some((named.name.to_string(), refused))
+    };
+    let all: Vec<_> = named.iter().filter_map(refused).collect();
+    let (first, why) = all.first()?;
+    let gateways: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    let who = if all.len() == named.len() && all.len() > 1 {
+        "All gateways go".to_owned()
+    } else {
+        let verb = if all.len() == 1 { "goes" } else { "go" };
+        format!("{} {verb}", listed(&gateways))
+    };
+    let is_bad = |(_, it): &(String, GateRefused)| it.asks_for != GateAsks::Backoff;
+    let severity = if all.iter().any(is_bad) {
+        Severity::Bad
+    } else {
+        Severity::Warn
+    };
+    Some(Finding {
+        weight: weight(all.len() as u64),
+        title: format!("{who} on alone at {origin}: Redis refused what they share"),
+        evidence: format!("{first} says: {}", sentence(why.reason.as_str())),
+        remedy: sentence(why.remedy.as_str()),
+        ..Finding::about(origin, Cause::GateAlone, severity)
     })
 }
 

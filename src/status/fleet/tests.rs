@@ -128,6 +128,40 @@ fn gateways_that_back_off_do_not_merely_agree() {
 }
 
 #[test]
+fn gateways_that_the_store_refuses_do_not_merely_agree() {
+    let picture = |refused: [Option<&str>; 2]| {
+        let mut members = members(&["", "b:9090"]);
+        for (index, name) in ["a", "b"].into_iter().enumerate() {
+            let mut it = reading(name, 1, 10, 0.5);
+            if let (Some(sample), Some(asks_for)) = (it.sample.as_mut(), refused[index]) {
+                sample.origins[0].gate.as_mut().unwrap().refused = Some(read(json!({
+                    "asks_for": asks_for, "part": 0.5, "reason": "WRONGTYPE", "remedy": "delete it"
+                })));
+            }
+            members.hear(index, Ok(it), at(1));
+        }
+        let it = members.picture().headline;
+        let texts = [&it.title, &it.evidence, &it.remedy, &it.severity];
+        texts.map(ToString::to_string)
+    };
+    assert_eq!(
+        picture([Some("backoff"), Some("places")]),
+        [
+            "All gateways go on alone at app: Redis refused what they share",
+            "a says: WRONGTYPE.",
+            "Delete it.",
+            "bad"
+        ]
+    );
+    let [title, .., severity] = picture([None, Some("backoff")]);
+    assert_eq!(
+        title,
+        "b goes on alone at app: Redis refused what they share"
+    );
+    assert_eq!(severity, "warn");
+}
+
+#[test]
 fn keys_are_one_over_the_gateways_unless_their_names_are_masked() {
     let fleet = sending([30, 40], [0.5, 0.5]);
     let keys = fleet.keys.iter().map(|key| {

@@ -67,7 +67,7 @@ pub(super) fn seconds(span: f64) -> String {
 }
 
 /// The text with a capital at its beginning and a full stop at its end.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut rest = text.trim_end_matches('.').chars();
     let first = rest.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(rest).chain(['.']).collect()

@@ -30,7 +30,7 @@ pub struct Places {
     pub free: u64,
     /// Gateways that share the places, as the store counts them.
     pub gateways: u64,
-    /// Whether the lease of this gateway has ended and Redis does not answer it: then what the
+    /// Whether the lease of this gateway has ended and Redis does not lend it any: then what the
     /// store counts is of before.
     pub alone: bool,
     /// Why it does not, and what helps; left out if it does.

@@ -50,7 +50,10 @@ pub(super) fn alone(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findin
     };
     Some(Finding {
         title: format!("The gate of {name} {does}"),
-        evidence: format!("{}. {unknown}.", refused.reason),
+        evidence: format!(
+            "{}. {unknown}.",
+            refused.reason.as_str().trim_end_matches('.')
+        ),
         remedy: sentence(refused.remedy.as_str()),
         ..Finding::about(name, Cause::GateAlone, severity)
     })

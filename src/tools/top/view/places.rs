@@ -1,6 +1,6 @@
 //! The places of an origin that gateways share, as one of them has them.
 
-use crate::status::views::Places;
+use crate::status::views::{Places, Plain};
 
 /// What this gateway uses and holds, and what there is.
 pub(in crate::tools::top) fn of_gateway(it: &Places) -> String {
@@ -22,10 +22,10 @@ pub(in crate::tools::top) fn withheld(it: &Places) -> Option<String> {
 /// Why the gateway borrows none; `None` if it does.
 pub(in crate::tools::top) fn why_alone(it: &Places) -> Option<String> {
     it.alone.then(|| {
-        let why = it.reason.as_ref().map(|reason| format!(" ({reason})"));
-        format!(
-            "the lease has ended and Redis does not answer{}",
-            why.unwrap_or_default()
-        )
+        let why = it
+            .reason
+            .as_ref()
+            .map_or("Redis does not answer", Plain::as_str);
+        format!("the lease has ended: {why}")
     })
 }

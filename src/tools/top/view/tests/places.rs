@@ -42,7 +42,7 @@ fn a_gateway_without_a_lease_says_why() {
     let places = json!({"of": 40, "held": 12, "in_use": 9, "lent": 40, "gateways": 3, "alone": true,
         "reason": "connection refused\u{1b}"});
     let model = sharing(&places);
-    let why = "the lease has ended and Redis does not answer (connection refused";
+    let why = "the lease has ended: connection refused";
     let lines = panel(&model);
     let told = format!("│  places: {why}");
     assert!(
