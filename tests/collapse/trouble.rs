@@ -1,7 +1,7 @@
 //! Origins whose answers take long or never end, and those who wait for them.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -116,6 +116,36 @@ fn nobody_is_held_longer_than_hold_behind_another_one() {
         took < Duration::from_millis(3800),
         "{took:?}: it was waited for twice"
     );
+}
+
+/// The origin answers the leader with what others must not have, and is gone then.
+#[test]
+fn the_time_behind_another_one_is_a_part_of_hold() {
+    const ALONE: &[u8] =
+        b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nConnection: close\r\n\r\nok";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    let origin = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        drop(listener);
+        let mut head = [0; 1024];
+        assert!(stream.read(&mut head).expect("a request") > 0);
+        thread::sleep(1500 * MS);
+        stream.write_all(ALONE).expect("it is read");
+    });
+    let fields = "hold = \"2s\"\nrate = \"100r/s\"\nqueue = 100\nqueue_timeout = \"1s\"";
+    let gateway = gateway(address, fields, "");
+    let mut leader = ask(gateway.address(), "/page", "");
+    wait_until_passed(&gateway, 1);
+    let began = now();
+    let mut follower = ask(gateway.address(), "/page", "");
+    assert_eq!(leader.answer().status, 200);
+    assert_eq!(follower.answer().status, 502);
+    let took = began.elapsed();
+    origin.join().expect("no panic");
+    // 1.5 s behind the leader, and half a second on its own.
+    let allowed = 1900 * MS..3200 * MS;
+    assert!(allowed.contains(&took), "{took:?} in all");
 }
 
 #[test]

@@ -281,7 +281,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut in_flight = match picked {
             Ok(picked) => picked,
             Err(all_out) => {
-                let (place, since) = (self.place.take(), self.held_since());
+                let since = self.held_since(all_out.is_full());
+                let place = self.place.take();
                 return Box::pin(self.connect_when_back(place, all_out, since)).await;
             }
         };

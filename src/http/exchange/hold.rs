@@ -36,7 +36,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             source: source.kind().into(),
         };
         let _counted = self.failed(in_flight, Failure::Origin(error));
-        self.held_since();
+        self.held_since(false);
         // If no other is in, the same one is asked again.
         let _ = self
             .origin()
@@ -44,8 +44,16 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     /// When the request first could not be sent or was lost: now, unless it was before.
-    pub(super) fn held_since(&mut self) -> Moment {
-        let now = || self.worker.pacer.now();
+    ///
+    /// The time in which it followed another one is a part of `hold`. `is_full`: not if all servers
+    /// are full, for which it waits no longer than in the queue.
+    pub(super) fn held_since(&mut self, is_full: bool) -> Moment {
+        let followed = if is_full {
+            Duration::ZERO
+        } else {
+            self.record.followed()
+        };
+        let now = || self.worker.pacer.now().before(followed);
         *self.held_since.get_or_insert_with(now)
     }
 
@@ -62,7 +70,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if !waits && !error.is_full() {
             return Err(Failure::Origin(error));
         }
-        let held_since = self.held_since();
+        let held_since = self.held_since(error.is_full());
         let error = match self.connect_to_others(in_flight, error).await {
             Err(Failure::Origin(error)) => error,
             connected_or_gone => return connected_or_gone,

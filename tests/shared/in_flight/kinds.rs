@@ -48,8 +48,10 @@ fn the_places_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
         eventually("all are used", || app.here() == 3);
         cluster.move_slot(slot, from, (from + 1) % 3, || pass(500));
         eventually("all are used again", || app.here() == 3);
-        let used = app.mean(Duration::from_secs(1));
-        assert!(used > 2.2, "{used:.2} of 3 are used");
+        // A place that was lost on the way would be lost for good.
+        eventually("three quarters are in use for a second", || {
+            app.mean(Duration::from_secs(1)) > 2.2
+        });
     });
     assert_eq!(app.most(), 3);
 }

@@ -157,13 +157,13 @@ fn follow<'w, 'a: 'w>(
                 Err(answered(stale, answer, before, &wanted, record, now))
             }
             Ok(Some(Followed::Lead(leader))) => {
-                note_followed(&mut before, now.since(began), departed.is_none());
+                note_followed(&mut before, record, now.since(began), departed.is_none());
                 record.shared = SharedOutcome::Leader;
                 let leader = *leader;
                 Ok(Onward::Leads(Box::new(Leading { before, leader })))
             }
             Ok(Some(Followed::Alone(release))) => {
-                note_followed(&mut before, now.since(began), departed.is_none());
+                note_followed(&mut before, record, now.since(began), departed.is_none());
                 let passing = match alone(worker, before, record, Some(release)) {
                     Ok(decision) => return decision,
                     Err(passing) => passing,
@@ -177,7 +177,13 @@ fn follow<'w, 'a: 'w>(
 }
 
 /// A request that followed comes to the gate as one that has waited there since it came.
-fn note_followed(before: &mut BeforeGate<'_>, span: Duration, in_queue: bool) {
+fn note_followed(
+    before: &mut BeforeGate<'_>,
+    record: &mut RequestRecord<'_>,
+    span: Duration,
+    in_queue: bool,
+) {
+    record.went_on(span);
     if let Some(gate) = &mut before.gate {
         gate.note_followed(span, in_queue);
     }

@@ -1,4 +1,6 @@
-//! What ties a request to the records of other programs: its trace and its id.
+//! What few requests have: a trace and an id, a session that begins, a time behind another request.
+
+use std::time::Duration;
 
 use super::super::request_id::RequestId;
 use super::super::room_fields::RoomFields;
@@ -7,7 +9,7 @@ use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::observe::spans::Trace;
 
-/// What ties a request to the records of other programs.
+/// What few requests have. The first two tie it to the records of other programs.
 #[derive(Default)]
 pub(super) struct Marks<'r> {
     /// `None` if no spans of the request are sent: there is no collector, or its client does not
@@ -16,6 +18,8 @@ pub(super) struct Marks<'r> {
     request_id: Option<RequestId<'r>>,
     /// Of a request that begins a session in the waiting room of its origin.
     session: Option<RoomFields>,
+    /// How long it waited for the answer of another one before it went on for itself.
+    followed: Duration,
 }
 
 impl Marks<'_> {
@@ -29,8 +33,7 @@ impl Marks<'_> {
         trace.map(|trace| {
             Box::new(Self {
                 trace: Some(trace),
-                request_id: None,
-                session: None,
+                ..Self::default()
             })
         })
     }
@@ -52,6 +55,17 @@ impl<'r> RequestRecord<'r> {
     /// The request begins a session in the waiting room of its origin: its response has these fields.
     pub(in crate::http::exchange) fn begin_session(&mut self, fields: RoomFields) {
         self.marks.get_or_insert_default().session = Some(fields);
+    }
+
+    /// The request goes on for itself, after it waited so long for the answer of another one.
+    pub(in crate::http::exchange) fn went_on(&mut self, followed: Duration) {
+        self.marks.get_or_insert_default().followed = followed;
+    }
+
+    /// How long it waited for the answer of another one before it went on for itself.
+    pub(in crate::http::exchange) fn followed(&self) -> Duration {
+        let marks = self.marks.as_ref();
+        marks.map_or(Duration::ZERO, |marks| marks.followed)
     }
 
     /// Puts the fields of a session that the request begins.
