@@ -5,7 +5,7 @@ use super::settings::Difference;
 use crate::status::headline::words::{count, is, listed, percent, sentence, whole};
 use crate::status::headline::{Cause, Finding, Severity, in_order};
 use crate::status::views::{
-    Fleet, FleetGateway, FleetPlaces, GateAsks, GateRefused, Headline, Plain,
+    Fleet, FleetGateway, FleetPlaces, GateAsks, GateRefused, GateSample, Headline, Plain,
 };
 
 /// How far two clocks may differ beyond what the round trips explain, in seconds.
@@ -125,23 +125,35 @@ fn withheld(places: &FleetPlaces) -> Option<Finding> {
     })
 }
 
+/// What is so at the gates of an origin, with the gateways where it is.
+fn at_gates<T>(
+    origin: &Plain,
+    named: &[Named],
+    what: impl Fn(&GateSample) -> Option<T>,
+) -> Vec<(String, T)> {
+    let at = |named: &Named| {
+        let sample = named.reading.sample.as_ref()?;
+        let origin = sample.origins.iter().find(|it| it.name == *origin)?;
+        Some((named.name.to_string(), what(origin.gate.as_ref()?)?))
+    };
+    named.iter().filter_map(at).collect()
+}
+
+/// Some gateways, and what they do: `one` does, or `many` do.
+fn do_all<T>(some: &[(String, T)], named: &[Named], one: &str, many: &str) -> String {
+    if some.len() == named.len() && some.len() > 1 {
+        return format!("All gateways {many}");
+    }
+    let gateways: Vec<String> = some.iter().map(|(name, _)| name.clone()).collect();
+    let verb = if some.len() == 1 { one } else { many };
+    format!("{} {verb}", listed(&gateways))
+}
+
 /// Gateways whose gates the store refuses what they ask for.
 fn refused(origin: &Plain, named: &[Named]) -> Option<Finding> {
-    let refused = |named: &Named| {
-        let sample = named.reading.sample.as_ref()?;
-        let gate = sample.origins.iter().find(|it| it.name == *origin)?;
-        let refused = gate.gate.as_ref()?.refused.clone()?;
-        Some((named.name.to_string(), refused))
-    };
-    let all: Vec<_> = named.iter().filter_map(refused).collect();
+    let all = at_gates(origin, named, |gate| gate.refused.clone());
     let (first, why) = all.first()?;
-    let gateways: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-    let who = if all.len() == named.len() && all.len() > 1 {
-        "All gateways go".to_owned()
-    } else {
-        let verb = if all.len() == 1 { "goes" } else { "go" };
-        format!("{} {verb}", listed(&gateways))
-    };
+    let who = do_all(&all, named, "goes", "go");
     let is_bad = |(_, it): &(String, GateRefused)| it.asks_for != GateAsks::Backoff;
     let severity = if all.iter().any(is_bad) {
         Severity::Bad
@@ -159,24 +171,15 @@ fn refused(origin: &Plain, named: &[Named]) -> Option<Finding> {
 
 /// Gateways whose gates let less through to an origin than the file says.
 fn backs_off(origin: &Plain, named: &[Named]) -> Option<Finding> {
-    let reason = |named: &Named| {
-        let sample = named.reading.sample.as_ref()?;
-        let gate = sample.origins.iter().find(|it| it.name == *origin)?;
-        let why = gate.gate.as_ref()?.backing_off.as_ref()?;
-        (!why.shadow).then(|| (named.name.to_string(), why.text.clone()))
-    };
-    let all: Vec<_> = named.iter().filter_map(reason).collect();
+    let all = at_gates(origin, named, |gate| {
+        let why = gate.backing_off.as_ref()?;
+        (!why.shadow).then(|| why.text.clone())
+    });
     let (first, why) = all.first()?;
-    let gateways: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-    let who = if all.len() == named.len() && all.len() > 1 {
-        "All gateways back off".to_owned()
-    } else {
-        let verb = if all.len() == 1 { "backs" } else { "back" };
-        format!("{} {verb} off", listed(&gateways))
-    };
+    let who = do_all(&all, named, "backs", "back");
     Some(Finding {
         weight: weight(all.len() as u64),
-        title: format!("{who} from {origin}"),
+        title: format!("{who} off from {origin}"),
         evidence: format!("{first} says: {why}."),
         remedy:
             "See what each of them says. The origin needs relief, and gets all back as it recovers."
