@@ -183,9 +183,12 @@ fn note_followed(
     span: Duration,
     in_queue: bool,
 ) {
-    record.went_on(span);
     if let Some(gate) = &mut before.gate {
         gate.note_followed(span, in_queue);
+        // For no other origin does it count behind the gate.
+        if record.gateway.origin(before.origin).settings().holds() {
+            record.went_on(span);
+        }
     }
 }
 
