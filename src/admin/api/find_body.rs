@@ -5,18 +5,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::span::from_1s_to;
 use crate::admin::find::FigureSource;
 use crate::admin::reply::{self, Refusal};
 use crate::limit::find::{
     FindSettings, MAX_FIGURES, MAX_STEP, MIN_STEP, Objective, Only, Target, Timing,
 };
-use crate::limit::{Moment, Percent, Rate, parse_duration};
+use crate::limit::{Moment, Percent, Rate};
 
 /// Most places that are tried.
 const MAX_PLACES: u32 = 1_000_000;
-
-/// The shortest time that can be given.
-const MIN_TIME: Duration = Duration::from_secs(1);
 
 /// How long nobody may wait at the gate, at most.
 const MAX_IDLE: Duration = Duration::from_secs(600);
@@ -91,7 +89,7 @@ impl FindBody {
             ("confirm", &self.confirm, &mut timing.confirm),
         ] {
             if let Some(text) = text {
-                let time = parse_time(text, MAX_STEP_TIME);
+                let time = from_1s_to(MAX_STEP_TIME, text);
                 *part = time.ok_or_else(|| {
                     bad(format!(
                         "{name} is {text:?}; it must be from 1s to 1h, such as \"20s\""
@@ -190,13 +188,9 @@ fn parse_step(text: &str) -> Result<Percent, Refusal> {
     )))
 }
 
-fn parse_time(text: &str, longest: Duration) -> Option<Duration> {
-    parse_duration(text).filter(|it| (MIN_TIME..=longest).contains(it))
-}
-
 /// How long nobody may wait at the gate.
 fn parse_wait(text: &str) -> Result<Duration, Refusal> {
-    parse_time(text, MAX_IDLE).ok_or_else(|| {
+    from_1s_to(MAX_IDLE, text).ok_or_else(|| {
         bad(format!(
             "wait is {text:?}; it must be from 1s to 10m, such as \"5m\". To wait for a busier \
              hour, give until"

@@ -5,7 +5,10 @@ use std::time::Duration;
 use crate::admin::reply::{self, Refusal};
 use crate::limit::parse_duration;
 
+/// The shortest time that can be given.
 const MIN_SPAN: Duration = Duration::from_secs(1);
+
+/// The longest of what lasts for a while.
 const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads the field `for` of a body.
@@ -13,10 +16,14 @@ pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_query("for is missing: how long it lasts, such as \"for\": \"10m\"")
     })?;
-    let span = parse_duration(&text).filter(|span| (MIN_SPAN..=MAX_SPAN).contains(span));
-    span.ok_or_else(|| {
+    from_1s_to(MAX_SPAN, &text).ok_or_else(|| {
         reply::bad_query(format!(
             "for is {text:?}; it must be from 1s to 24h, such as \"10m\""
         ))
     })
+}
+
+/// Reads a time; `None` if it is none, or not from a second to the `longest`.
+pub(super) fn from_1s_to(longest: Duration, text: &str) -> Option<Duration> {
+    parse_duration(text).filter(|span| (MIN_SPAN..=longest).contains(span))
 }
