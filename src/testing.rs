@@ -1,8 +1,12 @@
-//! Test inputs for the parsers of untrusted bytes: a corpus in `tests/corpus`, and mutations.
+//! What unit tests share: how much they search, and inputs for the parsers of untrusted bytes.
 //!
-//! Each folder has small inputs, one a file and exact to the byte, that a parser must see in every
-//! run. The same properties are then checked on mutations of them and on arbitrary bytes.
-//! `PROPTEST_CASES` sets how many.
+//! `search` decides how many seeds and cases run, and names the environment variables that change it.
+//!
+//! The inputs are a corpus in `tests/corpus`, and mutations. Each folder has small inputs, one a file
+//! and exact to the byte, that a parser must see in every run. The same properties are then checked on
+//! mutations of them and on arbitrary bytes.
+
+mod search;
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +14,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+pub(crate) use self::search::{
+    Seeds, cases, config, is_long_run, known_seeds, seeds, some_of, variable,
+};
 use crate::http::message::RequestHead;
 pub(crate) use crate::tools::random::Random;
 
@@ -51,14 +58,6 @@ const TOKENS: [&[u8]; 32] = [
     "é".as_bytes(),
     "\u{2028}".as_bytes(),
 ];
-
-/// The configuration of property tests. A failure writes nothing into the source tree.
-pub(crate) fn config() -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
 
 /// The inputs of a folder in `tests/corpus`, with their names.
 pub(crate) fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {

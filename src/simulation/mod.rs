@@ -16,7 +16,8 @@
 //!
 //! A seed stands for a scenario with zones, and for another one with gates that gateways share.
 //!
-//! `DRIP_SEEDS=5000` runs so many seeds, `DRIP_SEED=42` one.
+//! Everyday runs take a few random seeds, long ones thousands: see `src/testing/search.rs`. `DRIP_SEEDS=5000`
+//! runs so many, `DRIP_SEED=42` one.
 
 mod claim_call;
 mod client;

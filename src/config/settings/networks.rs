@@ -211,6 +211,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn it_decides_as_a_comparison_with_each_network(
             rules in prop::collection::vec((any::<bool>(), any::<bool>(), 0u8..4, 0u8..=8), 1..12),

@@ -414,7 +414,7 @@ impl Nginx {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..crate::testing::config() })]
+    #![proptest_config(crate::testing::cases(256, 8000))]
 
     /// With these rates and steps nginx's divisions leave no remainder, so nginx rounds nothing.
     #[test]

@@ -96,7 +96,7 @@ fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::config())]
+    #![proptest_config(crate::testing::cases(8, 2048))]
 
     #[test]
     fn heavy_keys_are_found_and_no_count_is_off_by_more_than_the_error(

@@ -101,7 +101,7 @@ fn delays(burst: u32) -> [(Algorithm, Delay); 4] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..crate::testing::config() })]
+    #![proptest_config(crate::testing::config())]
 
     #[test]
     fn buckets_let_no_more_through_in_any_span(run in run()) {

@@ -432,7 +432,7 @@ impl Twins {
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..ProptestConfig::default()
+        ..crate::testing::config()
     }
 }
 

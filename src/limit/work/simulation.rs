@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Work;
 use crate::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
-use crate::testing::Random;
+use crate::testing::{Random, some_of};
 
 const WORKERS: usize = 4;
 const UNIT: Duration = Duration::from_millis(10);
@@ -328,23 +328,21 @@ fn learned(one: &Scenario) -> Scenario {
 
 #[test]
 fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
-    for heavy in [1, 2] {
-        for seed in 1..=3 {
-            let one = open(heavy, seed);
-            let work = run(&learned(&one));
-            work.tell("learned");
-            // The heavy ones get their work done, too.
-            assert_eq!(work.costs, [2, 200]);
-            for max_in_flight in [None, one.max_in_flight] {
-                let one = run(&Scenario {
-                    max_in_flight,
-                    ..one.clone()
-                });
-                one.tell("cost 1 ");
-                assert!(work.variance() * 3.0 <= one.variance());
-                assert!(work.p99(0) * 2.0 <= one.p99(0));
-                assert!(work.mean() >= 0.9 * one.mean());
-            }
+    for (heavy, seed) in some_of(&[(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], 1) {
+        let one = open(heavy, seed);
+        let work = run(&learned(&one));
+        work.tell("learned");
+        // The heavy ones get their work done, too.
+        assert_eq!(work.costs, [2, 200]);
+        for max_in_flight in [None, one.max_in_flight] {
+            let one = run(&Scenario {
+                max_in_flight,
+                ..one.clone()
+            });
+            one.tell("cost 1 ");
+            assert!(work.variance() * 3.0 <= one.variance());
+            assert!(work.p99(0) * 2.0 <= one.p99(0));
+            assert!(work.mean() >= 0.9 * one.mean());
         }
     }
 }
@@ -352,7 +350,8 @@ fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
 #[test]
 fn keys_that_always_ask_get_equal_work() {
     // All rates are 3.2 seconds of work a second.
-    for (light, rate, seed) in [(20, "9r/s", 1), (20, "9r/s", 2), (12, "372r/m", 3)] {
+    let all = [(20, "9r/s", 1), (20, "9r/s", 2), (12, "372r/m", 3)];
+    for (light, rate, seed) in some_of(&all, 1) {
         let one = Scenario {
             clients: clients([light, 4], None),
             rate,
@@ -375,7 +374,8 @@ fn keys_that_always_ask_get_equal_work() {
 /// there, and all keys ask all the time.
 #[test]
 fn a_queue_at_the_origin_does_not_feed_itself() {
-    for (places, rate, most) in [(8, "400r/s", 10), (16, "400r/s", 10), (16, "2000r/s", 200)] {
+    let all = [(8, "400r/s", 10), (16, "400r/s", 10), (16, "2000r/s", 200)];
+    for (places, rate, most) in some_of(&all, 1) {
         let scenario = Scenario {
             clients: clients([20, 4], None),
             rate,

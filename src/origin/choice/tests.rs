@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::config;
+use crate::testing::cases;
 
 fn server(nth: usize, weight: u64) -> Candidate {
     Candidate {
@@ -126,7 +126,7 @@ fn shares(weights: &[u64], chosen: impl Iterator<Item = usize>, requests: usize)
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(cases(12, 2048))]
 
     #[test]
     fn whole_rounds_of_turns_are_spread_exactly_by_weight(weights in weights()) {

@@ -3,8 +3,8 @@
 //! The gate is a plain pace: requests leave evenly at the level that the experiment sets, more wait
 //! than the origin can take. The truth about an origin comes from long runs at fixed rates.
 //!
-//! `DRIP_SEEDS=1000` runs so many experiments with each origin, with seeds from `DRIP_FIRST_SEED` on;
-//! `DRIP_SEED=42` runs one of them, with its steps.
+//! Everyday runs take one of the seeds that are known to hold, long ones hundreds of random ones: see
+//! `src/testing/search.rs`. `DRIP_SEED=42` runs one of them, and prints its steps.
 
 mod demand;
 mod origin;

@@ -39,8 +39,9 @@ pub(super) fn run(
     let (mut now, mut next_tick, mut next_departure) = (0.0_f64, TICK, 0.0_f64);
     let mut seen = Observed::default();
     let mut last_wait = None;
+    // Levels change in a tick alone.
+    let mut set = it.levels();
     while !it.is_over() && now < MAX_RUN {
-        let set = it.levels();
         let has_place = set
             .places
             .is_none_or(|places| pending.len() < places as usize);
@@ -81,8 +82,9 @@ pub(super) fn run(
             change(&mut seen, now);
             it.tick(&seen, Moment::from_nanos(nanos(now)));
             seen.in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
-            if levels.last().is_none_or(|(_, last)| *last != it.levels()) {
-                levels.push((now, it.levels()));
+            set = it.levels();
+            if levels.last().is_none_or(|(_, last)| *last != set) {
+                levels.push((now, set));
             }
         }
     }

@@ -190,6 +190,12 @@ impl PoolPlan {
         }
     }
 
+    /// Returns whether it is run in about a second, and has requests.
+    pub(super) fn is_short(&self) -> bool {
+        let clients: u64 = self.clients.iter().sum();
+        self.lasts <= Duration::from_secs(10) && self.clocks.len() <= 3 && clients > 0
+    }
+
     /// Whether nothing fails.
     pub(super) fn is_calm(&self) -> bool {
         self.faults.is_empty()

@@ -1,14 +1,14 @@
 //! A Redis in this process: as much of it as drip uses, on a clock that the caller tells.
 //!
-//! It runs the scripts of the store as they are. [`tests`] compare it with a real one.
+//! It runs the scripts of the store as they are. The tests of `redis_server` compare it with a real one.
 
 mod commands;
 mod keys;
+#[cfg(test)]
+mod redis_server;
 mod reply;
 mod scripts;
 mod struct_library;
-#[cfg(test)]
-mod tests;
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::hours::Class;
 use super::{Advice, Hours, Log, Survey, picture, read, report, toml};
-use crate::testing::{config, text};
+use crate::testing::{cases, text};
 
 /// The advice for a log, with only three keys known at once.
 fn advice(log: &str, hours: Hours) -> Option<Advice> {
@@ -54,7 +54,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(cases(8, 2048))]
 
     #[test]
     fn good_requests_are_never_rejected(

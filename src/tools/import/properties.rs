@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{Files, Import, import};
-use crate::testing::{bytes, config, replay};
+use crate::testing::{bytes, cases, replay};
 
 /// Every file has the same content, and each folder has two files.
 struct Mirror<'t>(&'t [u8]);
@@ -93,7 +93,7 @@ fn includes_that_include_each_other_end() {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(cases(12, 2048))]
 
     #[test]
     fn whatever_it_is_given_it_says_what_is_right(text in bytes("nginx")) {

@@ -127,7 +127,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::config())]
 
     /// The actors answer each join exactly once, with the arithmetic's verdict and moment.
     #[test]

@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use super::*;
 use crate::config::{schema, show};
+
+/// Compiling the schema takes longer than all files.
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(Validator::new);
 
 struct Validator {
     schemas: Schemas,
@@ -79,7 +83,7 @@ fn texts() -> Vec<(PathBuf, String)> {
 
 #[test]
 fn every_valid_file_of_the_suite_fits_the_schema() {
-    let validator = Validator::new();
+    let validator = &*VALIDATOR;
     let mut fitting = 0;
     let mut fits = |text: &str, of: &str| {
         let refusal = validator.refusal(&value(text).unwrap());
@@ -189,7 +193,7 @@ const UNSEEN: &[&str] = &[
 
 #[test]
 fn wrong_types_unknown_fields_and_wrong_forms_are_refused_by_the_schema_too() {
-    let validator = Validator::new();
+    let validator = &*VALIDATOR;
     let (mut refused, mut unseen) = (0, 0);
     let mut missed = Vec::new();
     for (from, to, message) in all_cases() {

@@ -33,7 +33,7 @@ fn limits(it: &Record) -> Vec<(u64, Option<usize>)> {
 
 #[test]
 fn places_that_make_no_answer_faster_are_given_back() {
-    for seed in SEEDS {
+    for seed in some_of(&SEEDS, 1) {
         let it = run(delayed(seed));
         // 40 places are 13.3 a second.
         let good = it.good(10, 90);
@@ -79,7 +79,7 @@ fn irregular_answers_that_do_not_depend_on_load_are_known_too() {
             ms(50)
         }
     };
-    for seed in SEEDS {
+    for seed in some_of(&SEEDS, 1) {
         let it = run(Scenario {
             seconds: 300,
             takes,

@@ -25,12 +25,14 @@ fn rates(from: &str, to: &str) -> Target {
     }
 }
 
-/// An origin for one experiment, with ten ticks a second. Places are taken for a tenth of a second.
+/// An origin for one experiment, with ten ticks a second by default. Places are taken for a tenth of a second.
 struct Driver {
     it: Experiment,
     now: Moment,
     seen: Observed,
     departs: f64,
+    /// Time between ticks.
+    every: Duration,
     steps: Vec<StepRecord>,
 }
 
@@ -56,13 +58,15 @@ impl Driver {
             now: start,
             seen,
             departs: 0.0,
+            every: MS(100),
             steps: Vec::new(),
         }
     }
 
     /// Requests leave at the level that is set; `answer` says what happens to each.
     fn run(&mut self, seconds: u32, mut answer: impl FnMut(f64) -> Option<AnswerEvent>) {
-        for _ in 0..seconds * 10 {
+        let end = self.now + Duration::from_secs(seconds.into());
+        while self.now < end && !self.it.is_over() {
             self.tick(&mut answer);
         }
     }
@@ -76,7 +80,7 @@ impl Driver {
         let rate = levels
             .places
             .map_or(rate, |places| f64::from(places) * 10.0);
-        self.departs += rate / 10.0;
+        self.departs += rate * self.every.as_secs_f64();
         while self.departs >= 1.0 {
             self.departs -= 1.0;
             self.seen.departed += 1;
@@ -84,7 +88,7 @@ impl Driver {
                 self.it.record(self.now, event);
             }
         }
-        self.now = self.now + MS(100);
+        self.now = self.now + self.every;
         self.seen.in_flight = 5;
         self.steps.extend(self.it.tick(&self.seen, self.now));
     }

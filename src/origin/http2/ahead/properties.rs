@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::config;
+use crate::testing::cases;
 
 /// One step of one body among several of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(cases(12, 2048))]
 
     #[test]
     fn bytes_come_in_order_and_never_exceed_the_window(

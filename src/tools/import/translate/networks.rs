@@ -315,6 +315,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn the_fields_decide_as_the_first_rule_that_matches(
             texts in texts(),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::*;
 use super::fleet::{Fleet, Gateway, Store};
 use crate::limit::Percent;
-use crate::testing::config;
+use crate::testing::cases;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -41,7 +41,7 @@ fn talk(fleet: &Fleet, nth: usize) -> bool {
 
 proptest! {
     // Each case is minutes of several gateways.
-    #![proptest_config(ProptestConfig { cases: config().cases.min(48), ..config() })]
+    #![proptest_config(cases(1, 256))]
 
     /// Whatever happens: those that reach the store are at most as far apart as a second of growth; nobody
     /// grows faster than the rule; and in the end nobody is cut.

@@ -54,6 +54,8 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     let mut run = Driver::new(long);
     run.run(420, |_| head(80));
     assert_eq!(run.it.current().1, Purpose::Confirm);
+    // Few ticks: each looks at all blocks since the level was set.
+    run.every = MS(4000);
     run.run(3590, |_| head(80));
     let [Outcome::Found(found)] = run.outcomes()[..] else {
         panic!("{:?}", run.outcomes());
@@ -64,6 +66,7 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     let mut patient = settings("p95<400ms");
     patient.timing.idle = Duration::from_secs(600);
     let mut run = Driver::new(patient);
+    run.every = MS(1000);
     for second in 0..2000 {
         run.seen.has_waited = second % 10 < 2;
         run.run(1, |_| head(80));

@@ -1,4 +1,7 @@
 //! The fake Redis beside a real one: the same calls have the same replies, to the byte.
+//!
+//! These tests need the program `redis-server`, so they run only if asked for:
+//! `cargo test --lib redis_server -- --ignored`. They fail if it cannot be started.
 
 use std::cell::RefCell;
 use std::process::{Child, Command, Stdio};
@@ -32,7 +35,7 @@ impl RealRedis {
         command.arg("--dir").arg(folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.spawn();
-        let process = process.expect("redis-server: tests/run.sh installs what the tests need");
+        let process = process.expect("redis-server starts: tests/run.sh installs it");
         Self { folder, process }
     }
 
@@ -238,6 +241,7 @@ async fn claim(store: &Store, random: &mut Random) {
 }
 
 #[test]
+#[ignore = "needs the program redis-server: cargo test --lib redis_server -- --ignored"]
 fn scripts_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
     let both = Both::new(&server);
@@ -260,6 +264,7 @@ fn scripts_have_the_same_replies_as_in_a_real_redis() {
 }
 
 #[test]
+#[ignore = "needs the program redis-server: cargo test --lib redis_server -- --ignored"]
 fn commands_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
     let both = Both::new(&server);

@@ -1,0 +1,228 @@
+//! How much the unit tests search: seeds of simulations, and cases of properties.
+//!
+//! An everyday run is short, and searches other seeds each time. A long run is for a night, or for a
+//! change of what a simulation covers. Environment variables decide:
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `DRIP_LONG=1` | the long search: hundreds of times the seeds, and 2,048 cases of most properties | everyday |
+//! | `DRIP_SEEDS=N` | number of seeds of each simulation | by test |
+//! | `DRIP_FIRST_SEED=N` | first of these seeds | random |
+//! | `DRIP_SEED=N` | runs this seed alone | |
+//! | `PROPTEST_CASES=N` | number of cases of each property | by test |
+//! | `PROPTEST_RNG_SEED=N` | seed of each property's cases | random |
+//!
+//! A variable that names a number wins over `DRIP_LONG`. A test that fails prints the command that
+//! repeats it. A simulation that goes through a list of scenarios takes some of them by these seeds. Tests whose seeds are the point (a broken script is found, a seed that has failed) do
+//! not ask here: they name their seeds.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::panic::Location;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Cases of a property in an everyday run, unless the test asks for another number.
+const EVERYDAY_CASES: u32 = 32;
+/// Cases of a property in a long run: eight times proptest's default.
+const LONG_CASES: u32 = 2048;
+
+/// From this number of seeds on, a mean over them is close to that of all seeds.
+const MANY: u64 = 50;
+
+/// A random number of this run. Below 2³², so that it is short to type.
+static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) >> 32);
+
+/// The seeds that a test searches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    range: Range<u64>,
+    is_single: bool,
+}
+
+impl Seeds {
+    /// Number of seeds.
+    pub(crate) fn count(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Returns whether `DRIP_SEED` names the only seed.
+    pub(crate) fn is_single(&self) -> bool {
+        self.is_single
+    }
+
+    /// Returns whether there are enough seeds for means over them. Single seeds may have little of anything.
+    pub(crate) fn are_many(&self) -> bool {
+        self.count() >= MANY
+    }
+
+    /// The seeds, in order.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Decides by the environment. `first` is the first seed if nothing names one.
+    fn of(variable: impl Fn(&str) -> Option<u64>, first: u64, everyday: u64, long: u64) -> Self {
+        if let Some(seed) = variable("DRIP_SEED") {
+            return Self {
+                range: seed..seed + 1,
+                is_single: true,
+            };
+        }
+        let default = if is_long(&variable) { long } else { everyday };
+        let count = variable("DRIP_SEEDS").unwrap_or(default);
+        let first = variable("DRIP_FIRST_SEED").unwrap_or(first);
+        Self {
+            range: first..first + count,
+            is_single: false,
+        }
+    }
+
+    fn print(self, test: &str) -> Self {
+        let Range { start, end } = self.range;
+        println!("Seeds from {start} to before {end}. To run one of them:");
+        println!("{}DRIP_SEED={start} cargo test --lib {test}", prefix());
+        self
+    }
+}
+
+/// The seeds of a test: by default `everyday` or `long` of them, from a random one on.
+#[track_caller]
+pub(crate) fn seeds(everyday: u64, long: u64) -> Seeds {
+    Seeds::of(variable, *RUN, everyday, long).print(&test(Location::caller()))
+}
+
+/// The seeds of a test that a random seed would fail now and then: its bounds are on a share of few runs.
+///
+/// An everyday run takes `everyday` neighbours of the seeds `known`, of which all hold. A long run begins
+/// with a random seed.
+#[track_caller]
+pub(crate) fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
+    let first = if is_long(variable) {
+        *RUN
+    } else {
+        known.start + *RUN % (known.end - known.start - everyday + 1)
+    };
+    Seeds::of(variable, first, everyday, long).print(&test(Location::caller()))
+}
+
+/// Items of a list, each at most once: `everyday` of them, other ones in each run, or all in a long run.
+#[track_caller]
+pub(crate) fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
+    let count = all.len() as u64;
+    let seeds = Seeds::of(variable, *RUN, everyday, count);
+    let seeds = seeds.print(&test(Location::caller()));
+    let range = seeds.range().take(all.len());
+    let index = |seed| usize::try_from(seed % count).expect("an index of the list");
+    range.map(|seed| all[index(seed)].clone()).collect()
+}
+
+/// The configuration of property tests. A failure writes nothing into the source tree.
+#[track_caller]
+pub(crate) fn config() -> ProptestConfig {
+    cases(EVERYDAY_CASES, LONG_CASES)
+}
+
+/// The configuration of a property whose cases take long, or are worth more than others.
+#[track_caller]
+pub(crate) fn cases(everyday: u32, long: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default.cases,
+        None if is_long(variable) => long,
+        None => everyday,
+    };
+    let seed = match default.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => *RUN,
+    };
+    let test = test(Location::caller());
+    println!("{cases} cases. To run the same again:");
+    let long = prefix();
+    println!("{long}PROPTEST_CASES={cases} PROPTEST_RNG_SEED={seed} cargo test --lib {test}");
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        // As many for each case as proptest allows by default.
+        max_global_rejects: default.max_global_rejects.max(cases.saturating_mul(4)),
+        ..default
+    }
+}
+
+/// The number in an environment variable; `None` if it is not set.
+///
+/// # Panics
+///
+/// If the variable has anything else.
+pub(crate) fn variable(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name}={text:?} is no whole number")))
+}
+
+/// Returns whether this is a long run.
+pub(crate) fn is_long_run() -> bool {
+    is_long(variable)
+}
+
+/// What a command begins with that repeats a part of a long run: sizes are other ones there, too.
+fn prefix() -> &'static str {
+    if is_long_run() { "DRIP_LONG=1 " } else { "" }
+}
+
+fn is_long(variable: impl Fn(&str) -> Option<u64>) -> bool {
+    variable("DRIP_LONG").unwrap_or(0) > 0
+}
+
+/// The name of the test that runs, or of the module of `caller` if the thread has no name of a test.
+fn test(caller: &Location) -> String {
+    let thread = std::thread::current();
+    match thread.name() {
+        Some(name) if name.contains("::") => name.to_owned(),
+        _ => module(caller.file()),
+    }
+}
+
+/// The path of the module that a source file is.
+fn module(file: &str) -> String {
+    let (_, path) = file.rsplit_once("src/").unwrap_or(("", file));
+    let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
+    path.replace('/', "::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, u64)]) -> Seeds {
+        let find = |name: &str| Some(variables.iter().find(|it| it.0 == name)?.1);
+        Seeds::of(find, 7, 10, 1000)
+    }
+
+    #[test]
+    fn variables_say_which_seeds_run() {
+        let many = |range| Seeds {
+            range,
+            is_single: false,
+        };
+        assert_eq!(of(&[]), many(7..17));
+        assert_eq!(of(&[("DRIP_LONG", 0)]), many(7..17));
+        assert_eq!(of(&[("DRIP_LONG", 1)]), many(7..1007));
+        assert_eq!(of(&[("DRIP_LONG", 1), ("DRIP_SEEDS", 3)]), many(7..10));
+        let from = ("DRIP_FIRST_SEED", 100);
+        assert_eq!(of(&[from, ("DRIP_SEEDS", 3)]), many(100..103));
+        let one = of(&[("DRIP_SEED", 42), ("DRIP_LONG", 1), ("DRIP_SEEDS", 3)]);
+        assert!(one.is_single() && one.range() == (42..43) && one.count() == 1);
+    }
+
+    #[test]
+    fn the_module_of_a_file_is_a_filter_of_its_tests() {
+        let files = ["src/simulation/tests.rs", "src/config/file/tests/mod.rs"];
+        let modules = files.map(module);
+        assert_eq!(modules, ["simulation::tests", "config::file::tests"]);
+        assert!(test(Location::caller()).starts_with("testing::search::tests"));
+    }
+}
