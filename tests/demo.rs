@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::fetch;
@@ -84,14 +85,7 @@ fn start(demo: &mut Command) -> (Killed, Receiver<String>) {
 }
 
 fn interrupt(process: &mut Child) -> ExitStatus {
-    let kill = format!("kill -INT {}", process.id());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &kill])
-            .status()
-            .unwrap()
-            .success()
-    );
+    kill_process(Pid::from_child(process), Signal::INT).unwrap();
     ended(process)
 }
 

@@ -1,109 +1,100 @@
 #!/usr/bin/env bash
-# Passes all tests on a fresh Debian with the Rust toolchain: installs what they need and lack, then runs them.
+# Runs the tests beside real programs, by groups: installs the programs of a group, then runs its tests.
 #
-#   tests/run.sh          # all
-#   tests/run.sh quick    # the unit tests, and of the others those that are done in seconds
+#   tests/run.sh                # all groups
+#   tests/run.sh redis nginx    # these groups
+#   tests/run.sh long           # what takes hours: by night, and before a change of what CONTRIBUTING.md names
+#
+# `cargo test` runs the tests that need no other program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-quick=''
-case ${1-} in
-'') ;;
-quick) quick=1 ;;
-*) echo "usage: tests/run.sh [quick]" >&2; exit 2 ;;
-esac
+names=()
+declare -A packages
+group() {
+    names+=("$1")
+    packages[$1]="${*:2}"
+}
+
+# The groups: the modules of tests/counterparts, each with the packages of Debian that it needs.
+group chromium chromium chromium-driver python3-venv redis-server
+group curl curl nghttp2-client openssl
+group documents bash curl git nginx openssl python3 redis-server
+group haproxy curl haproxy libnginx-mod-stream nginx
+group languages chromium chromium-driver curl default-jdk-headless golang-go haproxy nginx nodejs openssl php-cli python3-venv
+group load
+group nginx curl libnginx-mod-stream nginx
+group package fakeroot systemd
+group postgres postgresql redis-server
+group prometheus prometheus
+group redis redis-server
+group system
+group varnish nginx varnish
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Debian keeps nginx and haproxy where a plain user's PATH does not look.
-has() {
-    PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null
-}
-
-missing=()
-has nginx || missing+=(nginx)
-# nginx as a proxy of connections, which names its clients by the PROXY protocol.
-[ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)
-has haproxy || missing+=(haproxy)
-if ! has prometheus || ! has promtool; then
-    missing+=(prometheus)
-    # The tests start their own; as a service it would take 9090, where drip's admin port is by default.
-    if has systemctl; then as_root systemctl mask prometheus; fi
-fi
-has chromium || missing+=(chromium)
-has chromedriver || missing+=(chromium-driver)
-if ! has redis-server; then
-    missing+=(redis-server)
-    # As with Prometheus: the tests start their own.
-    if has systemctl; then as_root systemctl mask redis-server; fi
-fi
-# The README's commands are run as they stand.
-has curl || missing+=(curl)
-# A cache beside which drip's shared answers are held to the rules of HTTP.
-if ! has varnishd; then
-    missing+=(varnish)
-    # As with Prometheus: the tests start their own.
-    if has systemctl; then as_root systemctl mask varnish varnishncsa; fi
-fi
-# A database that takes only so many connections. The test starts its own.
-if [ ! -d /usr/lib/postgresql ]; then
-    missing+=(postgresql)
-    if has systemctl; then as_root systemctl mask postgresql; fi
-fi
-# Clients over HTTP/2.
-has nghttp || missing+=(nghttp2-client)
-has python3 || missing+=(python3)
-# A client over TLS that sends any server name.
-has openssl || missing+=(openssl)
-# Some tests install clients and servers from PyPI, each into an environment of its own.
-python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)
-# Clients of HTTP/2, each with a library of its own.
-has node || missing+=(nodejs)
-has javac || missing+=(default-jdk-headless)
-has go || missing+=(golang-go)
-has php || missing+=(php-cli)
-# The package is installed in a fresh root, and its unit is verified.
-has fakeroot || missing+=(fakeroot)
-has systemd-analyze || missing+=(systemd)
-# Counts the instructions of the budget.
-has valgrind || missing+=(valgrind)
-# rustup brings no linker.
-has cc || missing+=(gcc libc6-dev)
-if [ ${#missing[@]} -gt 0 ]; then
+# Installs the packages that are missing. Elsewhere than on Debian the programs must be there: a test whose program is
+# missing fails.
+install() {
+    command -v dpkg-query >/dev/null || return 0
+    local package missing=()
+    for package; do
+        dpkg-query --show --showformat '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+            missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    # The tests start their own: as a service each would take its usual port.
+    if command -v systemctl >/dev/null; then
+        as_root systemctl mask postgresql prometheus redis-server varnish varnishncsa || true
+    fi
     as_root apt-get update
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
-fi
+}
 
-# Most tests wait for timeouts and departures, so more of them run at once than there are processors.
-export RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}"
+run_long() {
+    # shellcheck disable=SC2086
+    install ${packages[*]} gcc libc6-dev valgrind
+    export DRIP_LONG=1
+    cargo test --locked --release --no-fail-fast --lib
+    cargo test --locked --no-fail-fast --test plain
+    for name in "${names[@]}"; do
+        DRIP_GROUP=$name cargo test --locked --no-fail-fast --test counterparts -- "$name::"
+    done
+    # One at a time: they fill the machine.
+    RUST_TEST_THREADS=1 cargo test --locked --no-fail-fast --test long
+    # Spans are not in the default build.
+    cargo test --locked --features otlp --test plain spans
+    # As packages are built.
+    cargo bench --locked --profile dev --bench budget
+}
 
-if [ "$quick" ]; then
-    # Without simulations and properties, which compute for a minute.
-    cargo test --locked --lib --bins -- --skip simulation:: --skip ::scenarios:: --skip ::properties::
-    # What starts no gateway, and what a gateway does with one request: none of them waits for long.
-    cargo test --locked --test all -- advise:: budget:: checklist:: examples:: gateway::origins gateway::queue \
-        import:: init:: layers:: pages:: profiles:: simulate:: \
-        --skip advise::live --skip byte_by_byte --skip line_18 --skip line_20 --skip line_22 --skip line_23
+if [ "${1-}" = long ]; then
+    [ $# -eq 1 ] || { echo "usage: tests/run.sh long" >&2; exit 2; }
+    run_long
     exit
 fi
 
-# Tests that load the machine or measure closely. They wait for a part of it (tests/support/machine.rs), and browsers,
-# compilers and other programs of the other tests are no longer there when they run.
-loads=(
-    abuse:: advise::live checklist::leaving checklist::limits gateway::backoff gateway::bodies gateway::find:: gateway::gate::
-    gateway::hold:: gateway::pacing gateway::servers gateway::state:: gateway::work goldens::run http2::beside nginx::differential
-    nginx::import nginx::ingress collapse::crowd collapse::gate collapse::soak room::crowd shared:: store::grid streams::waiting tls::streams
-)
-# Tests that nothing at all runs beside: several gateways are a machine full, and 20,000 connections a process full.
-whole_machine=(abuse::connections shared::ten_gateways shared::stream)
-failed=''
-cargo test --locked --no-fail-fast --lib --bins || failed=1
-cargo test --locked --doc || failed=1
-cargo test --locked --test all -- "${loads[@]/#/--skip=}" || failed=1
-RUST_TEST_THREADS=6 cargo test --locked --test all -- "${loads[@]}" "${whole_machine[@]/#/--skip=}" || failed=1
-RUST_TEST_THREADS=1 cargo test --locked --test all -- "${whole_machine[@]}" || failed=1
-# Spans are not in the default build.
-cargo test --locked --features otlp --test all spans || failed=1
-[ -z "$failed" ]
+chosen=("$@")
+[ $# -gt 0 ] || chosen=("${names[@]}")
+needed=()
+for name in "${chosen[@]}"; do
+    [ -n "${packages[$name]+known}" ] || { echo "no group is called $name; the groups: ${names[*]}, long" >&2; exit 2; }
+    # shellcheck disable=SC2206
+    needed+=(${packages[$name]})
+done
+install "${needed[@]}"
+
+cargo test --locked --no-run --test counterparts
+failed=()
+for name in "${chosen[@]}"; do
+    echo "group $name:"
+    DRIP_GROUP=$name cargo test --locked --no-fail-fast --test counterparts -- "$name::" || failed+=("$name")
+    # The simulated Redis beside a real one.
+    [ "$name" != redis ] || DRIP_GROUP=redis cargo test --locked --lib redis_server -- --ignored || failed+=("$name")
+done
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "failed: ${failed[*]}" >&2
+    exit 1
+fi

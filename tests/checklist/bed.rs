@@ -3,10 +3,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::haproxy::Haproxy;
-pub use crate::support::MS;
-use crate::support::nginx::Nginx;
+use crate::peers::{self, Peer};
 use crate::support::{Gateway, Message, Raw, RawOrigin};
+pub use crate::support::{MS, noise};
 
 pub const MB: usize = 1 << 20;
 
@@ -26,13 +25,27 @@ pub struct Bed {
 
 enum Proxy {
     Drip(Box<Gateway>),
-    Nginx { _process: Nginx },
-    Haproxy { _process: Haproxy },
+    Peer {
+        _process: Peer,
+    },
+    /// Of a binary without other programs.
+    Absent,
 }
 
 /// Starts one proxy after the other, drip last: the others show that the test itself is right.
 pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
-    starters.into_iter().map(|start| start())
+    let beds = starters.into_iter().map(|start| start());
+    beds.filter(|bed| !matches!(bed.proxy, Proxy::Absent))
+}
+
+/// The names and addresses of the other proxies that there are, and of drip.
+pub fn with_drip<'a>(
+    peers: impl IntoIterator<Item = &'a Option<Peer>>,
+    drip: &Gateway,
+) -> Vec<(&'static str, SocketAddr)> {
+    let peers = peers.into_iter().flatten();
+    let peers = peers.map(|peer| (peer.who, peer.address));
+    peers.chain([("drip", drip.address())]).collect()
 }
 
 /// All three, with default settings.
@@ -82,29 +95,24 @@ impl Bed {
             "client_max_body_size 0;"
         };
         let origin = RawOrigin::start();
-        let process = Nginx::before(
-            origin.address,
-            &format!("{AS_DRIP} {bodies} {http}"),
-            &[("/", "")],
-        );
-        Self {
-            who: "nginx",
-            address: process.address,
-            origin,
-            proxy: Proxy::Nginx { _process: process },
-            asked: RefCell::default(),
-        }
+        let peer = peers::nginx(origin.address, &format!("{AS_DRIP} {bodies} {http}"));
+        Self::of("nginx", peer, origin)
     }
 
     /// haproxy with further lines of its only section.
     pub fn haproxy(more: &str) -> Self {
         let origin = RawOrigin::start();
-        let process = Haproxy::before(origin.address, more);
+        Self::of("haproxy", peers::haproxy(origin.address, more), origin)
+    }
+
+    fn of(who: &'static str, peer: Option<Peer>, origin: RawOrigin) -> Self {
+        let address = peer.as_ref().map_or(origin.address, |peer| peer.address);
+        let proxy = peer.map_or(Proxy::Absent, |peer| Proxy::Peer { _process: peer });
         Self {
-            who: "haproxy",
-            address: process.address,
+            who,
+            address,
             origin,
-            proxy: Proxy::Haproxy { _process: process },
+            proxy,
             asked: RefCell::default(),
         }
     }
@@ -264,18 +272,6 @@ pub fn post_with(lines: &str, body: &str) -> String {
 /// An answer with these field lines and a body of two bytes.
 pub fn ok_with(lines: &str) -> String {
     format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok")
-}
-
-/// Bytes in which every swap, loss or repetition is visible.
-pub fn noise(length: usize) -> Vec<u8> {
-    let mut state = 0x2545_f491_u32;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state.to_le_bytes()[0]
-    };
-    std::iter::repeat_with(next).take(length).collect()
 }
 
 /// A file for drip in front of these servers, with further fields of the origin.

@@ -4,7 +4,7 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::checklist::bed::{Bed, GET, MS, post_with};
+use super::bed::{Bed, GET, MS, post_with};
 use crate::support::{End, Raw};
 
 /// Parts of responses, and what follows the head of each at the client.

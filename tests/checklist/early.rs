@@ -2,9 +2,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{
-    Bed, LAST, MB, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with,
-};
+use super::bed::{Bed, LAST, MB, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
 use crate::support::Raw;
 
 const EARLY: &str =

@@ -1,8 +1,6 @@
 //! Lines 12 and 13: how bodies end.
 
-use crate::checklist::bed::{
-    Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with,
-};
+use super::bed::{Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with};
 use crate::support::{End, Raw, SOON};
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{
+use super::bed::{
     Bed, GET, LAST, MS, OK, everybody, get_with, haproxy_and_drip, ok_with, post_with,
 };
 use crate::support::{Message, Raw};

@@ -4,19 +4,19 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::checklist::bed::{
+use super::bed::{
     Bed, GET, LAST, MS, OK, ask, everybody, forwarding, get_with, haproxy_and_drip, post_with,
+    with_drip,
 };
-use crate::checklist::haproxy::Haproxy;
-use crate::support::nginx::Nginx;
+use crate::peers;
 use crate::support::{DeafOrigin, Gateway, Origin, Raw, SOON, eventually, free_address, now};
 
 #[test]
 fn line_19_an_origin_that_refuses_is_a_502() {
     // haproxy says 503.
-    let nginx = Nginx::before(free_address(), "", &[("/", "")]);
+    let nginx = peers::nginx(free_address(), "");
     let drip = Gateway::start(&forwarding(&[free_address()], ""));
-    for to in [nginx.address, drip.address()] {
+    for (_, to) in with_drip([&nginx], &drip) {
         for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
             assert_eq!(ask(to, &request).status(), 502);
         }
@@ -157,9 +157,9 @@ fn line_19_an_unhealthy_origin_is_a_503_that_says_when_to_come_again() {
 fn line_19_an_origin_too_slow_to_connect_is_a_504() {
     // haproxy says 503.
     let deaf = DeafOrigin::start();
-    let nginx = Nginx::before(deaf.address, "proxy_connect_timeout 300ms;", &[("/", "")]);
+    let nginx = peers::nginx(deaf.address, "proxy_connect_timeout 300ms;");
     let drip = Gateway::start(&forwarding(&[deaf.address], "connect_timeout = \"300ms\""));
-    for to in [nginx.address, drip.address()] {
+    for (_, to) in with_drip([&nginx], &drip) {
         let began = now();
         assert_eq!(ask(to, GET).status(), 504);
         let took = began.elapsed();
@@ -175,13 +175,13 @@ fn line_19_an_origin_too_slow_to_answer_is_a_504() {
             thread::park();
         }
     });
-    let nginx = Nginx::before(origin.address, "proxy_read_timeout 300ms;", &[("/", "")]);
-    let haproxy = Haproxy::before(origin.address, "    timeout server 300ms");
+    let nginx = peers::nginx(origin.address, "proxy_read_timeout 300ms;");
+    let haproxy = peers::haproxy(origin.address, "    timeout server 300ms");
     let drip = Gateway::start(&forwarding(
         &[origin.address],
         "response_timeout = \"300ms\"",
     ));
-    for to in [nginx.address, haproxy.address, drip.address()] {
+    for (_, to) in with_drip([&nginx, &haproxy], &drip) {
         for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
             let began = now();
             assert_eq!(ask(to, &request).status(), 504);

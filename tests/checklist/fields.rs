@@ -1,6 +1,6 @@
 //! Line 22: how many fields a request may have.
 
-use crate::checklist::bed::{Bed, GET, LAST, each, get_with};
+use super::bed::{Bed, GET, LAST, each, get_with};
 
 /// The maximum, including Host.
 const MOST: usize = 256;

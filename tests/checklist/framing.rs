@@ -1,8 +1,6 @@
 //! Line 9: a request that can be read in two ways is refused, and the origin never sees it.
 
-use crate::checklist::bed::{
-    Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with,
-};
+use super::bed::{Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with};
 use crate::support::Raw;
 
 /// What an origin that reads the request differently would take for the next request.

@@ -1,7 +1,7 @@
 //! Lines 1 to 6: which header fields go on, which end here, and which are written.
 
-use crate::checklist::bed::{
-    Bed, GET, MB, OK, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
+use super::bed::{
+    Bed, GET, MB, OK, each, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
 };
 use crate::support::{Message, Raw};
 
@@ -70,7 +70,7 @@ fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
     const LINES: &str = "Connection: Host, Content-Length, Authorization, Cookie, X-Forwarded-For, X-Forwarded-Proto, \
          X-Forwarded-Host\r\nAuthorization: Basic eDp5\r\nCookie: a=b\r\nContent-Length: 3\r\n";
     // These send no X-Forwarded fields here.
-    for bed in [Bed::nginx(""), Bed::haproxy("")] {
+    for bed in each([|| Bed::nginx(""), || Bed::haproxy("")]) {
         let seen = bed.seen(post_with(LINES, "abc"));
         assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
         assert_eq!(seen.field("authorization"), Some("Basic eDp5"));

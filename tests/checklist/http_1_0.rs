@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::checklist::bed::{Bed, LAST, OK, each, everybody, forwarding, nginx_and_drip, ok_with};
+use super::bed::{Bed, LAST, OK, each, everybody, forwarding, nginx_and_drip, ok_with};
 use crate::support::{End, Gateway, Message, Origin, Raw, RawOrigin, free_address};
 
 /// The request of an old client as the only server of this file sees it.

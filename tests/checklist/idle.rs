@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
+use super::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
 /// What comes without a request: a response, its beginning, what some servers send before they

@@ -3,8 +3,8 @@
 
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, LAST, MS, get_with, haproxy_and_drip, ok_with, post_with};
-use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
+use super::bed::{Bed, GET, LAST, MS, get_with, haproxy_and_drip, ok_with, post_with};
+use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Message, Raw, eventually, now};
 
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";

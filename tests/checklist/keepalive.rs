@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-use crate::checklist::bed::{Bed, OK, get_with};
-use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
+use super::bed::{Bed, OK, get_with};
+use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Raw, eventually};
 
 /// When the keepalive timer of the connection from `local` to `remote` ends, as the kernel reports

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
+use super::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
 use crate::support::{Raw, alone, now};
 
 /// Less than a check every fifth of a second would take, and enough for a busy machine.

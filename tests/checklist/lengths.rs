@@ -1,9 +1,9 @@
 //! Lines 10 and 11: how messages are framed.
 
-use crate::checklist::bed::{
-    Bed, GET, LAST, everybody, forwarding, get_with, haproxy_and_drip, post_with,
+use super::bed::{
+    Bed, GET, LAST, everybody, forwarding, get_with, haproxy_and_drip, post_with, with_drip,
 };
-use crate::support::nginx::Nginx;
+use crate::peers;
 use crate::support::{Gateway, Message, Raw, free_address};
 
 #[test]
@@ -253,9 +253,9 @@ fn line_11_a_204_has_neither_length_nor_body() {
 #[test]
 fn line_11_an_answer_of_the_proxys_own_to_head_has_no_body() {
     // haproxy closes after it.
-    let nginx = Nginx::before(free_address(), "", &[("/", "")]);
+    let nginx = peers::nginx(free_address(), "");
     let drip = Gateway::start(&forwarding(&[free_address()], ""));
-    for to in [nginx.address, drip.address()] {
+    for (_, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for method in ["HEAD", "HEAD", "GET"] {
             client.send(format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"));

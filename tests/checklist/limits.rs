@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, LAST, MB, MS, OK, each, get_with, noise, post_with};
+use super::bed::{Bed, GET, LAST, MB, MS, OK, each, get_with, noise, post_with};
 use crate::support::{Raw, SOON, eventually, half_alone, now, quarter_alone};
 
 #[test]

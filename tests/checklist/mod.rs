@@ -12,7 +12,6 @@ mod expect;
 mod failure;
 mod fields;
 mod framing;
-pub mod haproxy;
 mod headers;
 mod http_1_0;
 mod idle;

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, LAST, MB, MS, each, noise};
+use super::bed::{Bed, GET, LAST, MB, MS, each, noise};
 use crate::support::{End, SOON, eventually, now};
 
 /// Beginnings of responses, each with the bytes that follow its head at the client.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{Bed, everybody, noise, post_with};
+use super::bed::{Bed, everybody, noise, post_with};
 use crate::support::Raw;
 
 /// Serves each of these requests on a connection of its own, and checks the answers, which come in

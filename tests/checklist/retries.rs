@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with};
-use crate::checklist::haproxy::Haproxy;
-use crate::support::nginx::Nginx;
+use super::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with, with_drip};
+use crate::peers;
 use crate::support::{Exchange, Gateway, Origin, Raw};
 
 /// Answers the first request of each connection, and closes without a response when the second comes.
@@ -40,9 +39,9 @@ fn request(method: &str, target: &str, body: &str) -> String {
 fn line_21_what_is_idempotent_and_has_no_body_is_sent_once_more() {
     // haproxy does so only if it is configured to.
     let (origin, seen) = breaks_its_second_request();
-    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
-    for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
+    for (who, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for method in ["GET", "HEAD", "GET", "DELETE", "OPTIONS", "GET"] {
             client.send(request(method, "/", ""));
@@ -59,10 +58,10 @@ fn line_21_what_is_idempotent_and_has_no_body_is_sent_once_more() {
 #[test]
 fn line_21_a_post_or_a_body_is_never_sent_twice() {
     let (origin, seen) = breaks_its_second_request();
-    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
     // haproxy closes the client's connection, so that the client may ask again.
-    for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
+    for (who, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for (nth, (method, body)) in [
             ("POST", "hello"),
@@ -94,14 +93,10 @@ fn line_21_a_post_or_a_body_is_never_sent_twice() {
 #[test]
 fn line_21_no_request_is_sent_more_than_twice() {
     let origin = Origin::answering(|_| Exchange::close());
-    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
-    let haproxy = Haproxy::before(origin.address, "");
+    let nginx = peers::nginx(origin.address, "");
+    let haproxy = peers::haproxy(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
-    for (who, to) in [
-        ("nginx", nginx.address),
-        ("haproxy", haproxy.address),
-        ("drip", drip.address()),
-    ] {
+    for (who, to) in with_drip([&nginx, &haproxy], &drip) {
         for (method, body, most) in [
             ("GET", "", 2),
             ("DELETE", "", 2),
@@ -127,10 +122,10 @@ fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
         exchange.reply(b"ok")?;
         Exchange::close()
     });
-    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
     // haproxy does not repeat a request that was lost with an idle connection.
-    for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
+    for (who, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for nth in 0..200 {
             client.send(GET);

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::bed::{Bed, GET, forwarding, get_with, post_with};
+use super::bed::{Bed, GET, forwarding, get_with, post_with};
 use crate::support::{Gateway, Message, Origin, Raw};
 
 /// Long enough for what was sent to be read on its own.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::checklist::bed::{Bed, GET, LAST, MS, post_with};
+use super::bed::{Bed, GET, LAST, MS, post_with};
 use crate::support::{End, eventually, now};
 
 const LIMIT: Duration = Duration::from_secs(3);

@@ -1,8 +1,6 @@
 //! Lines 7 and 8: the target and the host.
 
-use crate::checklist::bed::{
-    Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with,
-};
+use super::bed::{Bed, GET, LAST, each, everybody, haproxy_and_drip, nginx_and_drip, post_with};
 
 /// The request line's target as the origin sees it, if the proxy forwards it.
 fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
@@ -208,10 +206,11 @@ fn line_08_an_invalid_host_is_refused() {
         assert_eq!(status, 400, "{host}");
     }
     // nginx and haproxy are less strict; nginx refuses these too.
-    let bed = Bed::nginx("");
-    for host in ["a b", "a/b", "a\tb", "http://a"] {
-        let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        assert_eq!(status, 400, "{host}");
+    for bed in each([|| Bed::nginx("")]) {
+        for host in ["a b", "a/b", "a\tb", "http://a"] {
+            let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+            assert_eq!(status, 400, "{host}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use crate::checklist::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, post_with};
+use super::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, post_with};
 use crate::support::{End, Message, Raw, SOON, now};
 
 /// What a client sends that accepts trailers.

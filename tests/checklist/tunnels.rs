@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::bed::{Bed, GET, LAST, MS, each, get_with};
-use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
+use super::bed::{Bed, GET, LAST, MS, each, get_with};
+use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{End, Raw, eventually, now};
 
 /// How long one side may stay open after the other has ended, plus what a busy machine adds.

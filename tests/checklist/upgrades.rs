@@ -1,6 +1,6 @@
 //! Line 18: WebSocket upgrades, accepted or refused.
 
-use crate::checklist::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
+use super::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
 use crate::support::{End, Raw, eventually, now};
 
 pub const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::scripted::{Script, Scripted};
 use super::{ask, how, wait_until_passed};
+use crate::support::scripted::{Script, Scripted};
 use crate::support::{Answer, Gateway, eventually, fetch_with, whole_lines};
 
 const SAYS: &str = "X-RateLimit-Limit: 990\nX-RateLimit-Remaining: 980\nRateLimit: \"x\";r=990\nX-Request-Id: origin

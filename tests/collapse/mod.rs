@@ -1,66 +1,25 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
-mod browser;
-mod cases;
-mod crowd;
 mod fields;
 mod gate;
 mod kept;
 mod poison;
 mod private;
 mod reload;
-mod scripted;
 mod shares;
-mod soak;
 mod stale;
-mod suite;
 mod trouble;
-mod varnish;
 
 use std::net::SocketAddr;
 
+use crate::support::collapse::*;
 use crate::support::{Answer, Client, Gateway, HoldingOrigin, eventually};
-
-/// A file with the origin `app` and a route of all paths to it that collapses with these fields.
-///
-/// Each request passes the zone `all`, which counts it: see [`wait_until_passed`].
-fn file(origin: SocketAddr, collapse: &str) -> String {
-    file_with(origin, "", "", collapse)
-}
-
-/// The same with further fields of the origin and of the route.
-fn file_with(origin: SocketAddr, of_origin: &str, of_route: &str, collapse: &str) -> String {
-    format!(
-        r#"
-[origins.app]
-servers = ["http://{origin}"]
-{of_origin}
-{ALL}
-[[routes]]
-path = "/"
-origin = "app"
-headers = ["shared"]
-{LIMITS}
-{of_route}
-[routes.collapse]
-{collapse}
-"#
-    )
-}
-
-/// A zone that rejects nothing, and the limit of a route that uses it.
-const ALL: &str = "[zones.all]\nkey = \"all\"\nrate = \"100000r/s\"\n";
-const LIMITS: &str = "limits = [{ zone = \"all\", burst = 100000, nodelay = true }]";
 
 /// Sends a request for host `a` with these fields, each with the end of its line.
 fn ask(at: SocketAddr, target: &str, fields: &str) -> Client {
     let mut client = Client::connect(at);
     client.send(request("GET", target, fields).as_bytes());
     client
-}
-
-fn request(method: &str, target: &str, fields: &str) -> String {
-    format!("{method} {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
 }
 
 /// Waits until this many requests have come since the start: they lead, follow, have their answer, or go on for

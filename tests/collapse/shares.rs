@@ -1,7 +1,7 @@
 //! Which answers those who wait get, and which go to the origin one for each.
 
-use super::scripted::{Script, Scripted};
 use super::{ask, file, how, request, wait_until_passed};
+use crate::support::scripted::{Script, Scripted};
 use crate::support::{Client, Gateway, eventually};
 
 /// How many requests wait while the first one is at the origin.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json as value};
 
-use crate::gateway::operator::{ask, delete, json, keys, names, parse};
+use crate::support::operator::{ask, delete, json, keys, names, parse};
 use crate::support::{
     Client, Gateway, MARGIN, Origin, best_of_three, check_gaps, drip, eventually, fetch, now,
     one_zone,

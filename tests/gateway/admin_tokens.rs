@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::{ask, send_with};
+use crate::support::live::Listener;
+use crate::support::operator::{ask, send_with};
 use crate::support::{Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, one_zone};
 
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, Origin, Site, drip, one_zone};
+use crate::support::{Gateway, Origin, Site, drip, make_fifo, one_zone};
 
 pub fn check(file: &Path) -> Output {
     drip()
@@ -514,10 +514,7 @@ fn an_access_log_that_cannot_be_opened_shows_no_value_of_the_environment() {
     let rest = one_zone(&origin, "1r/s", "burst = 0");
     // A pipe that nobody reads has a place, and cannot be opened.
     let secret = "pipe-that-nobody-sees";
-    let pipe = Command::new("mkfifo")
-        .arg(site.folder().join(secret))
-        .status();
-    assert!(pipe.expect("a pipe").success());
+    make_fifo(site.folder().join(secret));
     site.write(&format!("{rest}[log]\naccess = \"${{DRIP_TEST_AP}}\"\n"));
     let mut run = drip();
     run.env("DRIP_TEST_AP", secret);

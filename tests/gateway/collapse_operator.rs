@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::json as api;
+use crate::support::live::Listener;
+use crate::support::operator::json as api;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_origin};
 
 /// How many clients ask for the same page at once.

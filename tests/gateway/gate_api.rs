@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json as value};
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::json;
+use crate::support::live::Listener;
+use crate::support::operator::json;
 use crate::support::{Client, Gateway, Origin, eventually, fetch, one_origin};
 
 /// A file whose origin has this gate.

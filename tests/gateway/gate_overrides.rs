@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::gateway::operator::{changes, json, parse, send};
+use crate::support::operator::{changes, json, parse, send};
 use crate::support::{
     Client, Gateway, MS, Origin, eventually, fetch, free_address, now, one_origin,
 };

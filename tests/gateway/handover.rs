@@ -2,9 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,28 +10,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::support::launch::{handed, start_on};
 use crate::support::{
     Client, Gateway, Origin, SOON, Site, drip, eventually, fetch, free_address, now, one_zone,
 };
-
-/// The program as a service manager starts it: `socket` is its descriptor 3.
-fn handed(site: &Site, socket: impl Into<OwnedFd>) -> Command {
-    let mut shell = Command::new("sh");
-    let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\"";
-    shell
-        .args(["-c", script, env!("CARGO_BIN_EXE_drip"), "-c"])
-        .arg(site.file())
-        .env_remove("DRIP_ADMIN_TOKEN")
-        .env_remove("DRIP_ADMIN_READ_TOKEN")
-        .stdin(Stdio::from(socket.into()));
-    shell
-}
-
-/// The program on `site`, which listens on `socket`.
-pub fn start_on(site: Site, socket: impl Into<OwnedFd>) -> Gateway {
-    let command = handed(&site, socket);
-    Gateway::run_as(site, command)
-}
 
 /// A place for a gateway that listens at `address`.
 fn site_at(address: SocketAddr, rest: &str) -> Site {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json as value};
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::{ask, json, parse};
+use crate::support::live::Listener;
+use crate::support::operator::{ask, json, parse};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, one_zone};
 
 fn heavy(gateway: &Gateway, query: &str) -> Value {

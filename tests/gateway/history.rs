@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::gateway::check::{check, text};
-use crate::gateway::operator::{ask, json};
+use crate::support::operator::{ask, json};
 use crate::support::{Gateway, Origin, Site, eventually, one_zone};
 
 /// The last changes, the newest first: by what, and what.

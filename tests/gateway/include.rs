@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::gateway::history::nth_change;
-use crate::gateway::operator::json;
+use crate::support::operator::json;
 use crate::support::{Gateway, Origin, Site, drip, eventually, fetch, one_zone};
 
 #[test]

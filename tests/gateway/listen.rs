@@ -1,40 +1,22 @@
 //! Addresses for clients that are more than an address: TLS, permissions, redirects, trust.
 
+mod files;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::support::nginx::{file, zone};
-use crate::support::{Client, Exchange, Gateway, Origin, Site, drip, free_address};
-use crate::tls::secure::write_pair;
+use files::*;
 
-const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
-const TLS: &str = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
-
-/// A place with a certificate, and a file that listens as `listen` says, with `more` of `[server]`.
-fn site(listen: &str, more: &str, rest: &str) -> Site {
-    let site = Site::new();
-    write_pair(site.folder(), "a", &["a.test"]);
-    let text = format!(
-        "[server]\nlisten = [{listen}]\nadmin = \"{}\"\n{more}\n{rest}",
-        site.admin
-    );
-    fs::write(site.file(), text).expect("a file");
-    site
-}
-
-fn started(site: Site) -> Gateway {
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    gateway
-}
+use crate::support::launch::launch;
+use crate::support::secure::{self, started};
+use crate::support::{Client, Exchange, Gateway, Origin, Site, drip, file, free_address, zone};
 
 /// An origin that answers with what it gets about the client, and its target.
 fn telling() -> Origin {
@@ -43,16 +25,6 @@ fn telling() -> Origin {
         let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
         exchange.reply(told.join("|").as_bytes())
     })
-}
-
-/// What curl writes for a URL, with `arguments`.
-fn curl(arguments: &[&str]) -> String {
-    let mut curl = Command::new("curl");
-    curl.args(["-s", "-k", "--max-time", "10"]).args(arguments);
-    let output = curl.env("NO_PROXY", "*").stdin(Stdio::null()).output();
-    let output = output.expect("curl");
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).expect("text")
 }
 
 /// The bytes that come back for `request` over a socket file.
@@ -77,15 +49,11 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
 
     let answer = Client::ask(plain, "/").answer();
     assert_eq!(answer.text(), format!("127.0.0.1|http|{plain}"));
-    for (to, version) in [(one, "2"), (one, "1.1"), (other, "2"), (other, "1.1")] {
-        let url = format!("https://{to}/");
-        let option = if version == "2" {
-            "--http2"
-        } else {
-            "--http1.1"
-        };
-        let told = curl(&[option, "-w", "|%{http_version}", &url]);
-        assert_eq!(told, format!("127.0.0.1|https|{to}|{version}"));
+    for to in [one, other] {
+        for protocol in ["h2", "http/1.1"] {
+            let answer = secure::fetch(to, protocol, None).expect("an answer");
+            assert_eq!(answer.text(), format!("127.0.0.1|https|{to}"), "{protocol}");
+        }
     }
     let told = over_unix(
         &gateway.site.folder().join("drip.sock"),
@@ -126,17 +94,10 @@ fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
         }
         seen
     });
-    let mut shell = Command::new("sh");
-    let program = drip().get_program().to_owned();
-    shell
-        .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
-        .arg(program)
-        .args(["run", "-c"])
-        .arg(site.file())
-        .env_remove("DRIP_ADMIN_TOKEN")
-        .env_remove("DRIP_ADMIN_READ_TOKEN")
-        .stdin(Stdio::null());
-    let gateway = Gateway::run_as(site, shell);
+    let mut program = drip();
+    program.args(["run", "-c"]).arg(site.file());
+    let command = launch(&program, &format!("umask={umask}"));
+    let gateway = Gateway::run_as(site, command);
     gateway.wait_until_ready();
     over.store(true, Ordering::SeqCst);
     (gateway, watcher.join().expect("no panic"))
@@ -194,16 +155,6 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
     let mode = fs::metadata(&socket).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "the file of the first is untouched");
     drop(gateway);
-}
-
-/// A gateway that redirects at one address to TLS at another, and these addresses.
-fn redirecting(origin: &Origin, redirect: &str) -> (Gateway, SocketAddr, SocketAddr) {
-    let (plain, tls) = (free_address(), free_address());
-    let listen = format!("{{ address = \"{plain}\", redirect = \"{redirect}\" }}, \"{tls}\"");
-    let zones = zone("z", "$remote_addr", "1r/h");
-    let routes = [("/", LIMITS), ("/.well-known/acme-challenge/", "")];
-    let rest = file(origin, &zones, &routes);
-    (started(site(&listen, TLS, &rest)), plain, tls)
 }
 
 fn location(to: SocketAddr, request: &str) -> (u16, Option<String>) {
@@ -286,29 +237,6 @@ fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin()
     let mut client = Client::connect(plain);
     client.send(b"GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: a.test\r\n\r\n");
     assert_eq!((client.answer().status, origin.arrivals().len()), (200, 1));
-}
-
-#[test]
-fn curl_follows_the_redirect_and_keeps_method_and_body() {
-    let origin = Origin::answering(|exchange: &mut Exchange| {
-        let told = format!("{} ", exchange.head.first_line);
-        let body = exchange.body()?;
-        exchange.reply(&[told.as_bytes(), &body].concat())
-    });
-    let (_gateway, plain, tls) = redirecting(&origin, "https");
-    let resolve = [plain, tls].map(|to| format!("a.test:{}:127.0.0.1", to.port()));
-    let url = format!("http://a.test:{}/a?b", plain.port());
-    let mut arguments = vec!["-L", "-d", "the body", &url];
-    for name in &resolve {
-        arguments.extend(["--resolve", name]);
-    }
-    assert_eq!(curl(&arguments), "POST /a?b HTTP/1.1 the body");
-
-    // Over HTTP/2 without TLS, too.
-    let url = format!("http://{plain}/a?b");
-    let written = ["-w", "%{http_code} %{redirect_url}", "-o", "/dev/null"];
-    let told = curl(&[&["--http2-prior-knowledge"], &written[..], &[url.as_str()]].concat());
-    assert_eq!(told, format!("308 https://127.0.0.1:{}/a?b", tls.port()));
 }
 
 #[test]

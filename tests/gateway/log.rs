@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::nginx::{start_drip, zone};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
+use crate::support::{start_drip, zone};
 
 /// Long enough for several lines.
 const FLOOD: Duration = Duration::from_secs(3);

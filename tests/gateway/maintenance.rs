@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gateway::operator::{ask, json, parse, send};
+use crate::support::operator::{ask, json, parse, send};
 use crate::support::{Client, Gateway, Origin, Site, eventually, fetch, now};
 
 const ALL: &str = "/api/maintenance";

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::gateway::operator::json;
+use crate::support::operator::json;
 use crate::support::{Client, Gateway, Origin, best_of_three, drip, fetch, now};
 
 fn routes(origin: &Origin, count: usize) -> String {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::gateway::history::nth_change;
-use crate::gateway::live::Listener;
-use crate::gateway::operator::{ask, delete, json, parse, post};
+use crate::support::live::Listener;
+use crate::support::operator::{ask, delete, json, parse, post};
 use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, whole_lines};
 
 /// A part of each key, and of nothing else.

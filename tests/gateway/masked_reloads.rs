@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::gateway::masked_keys::{SECRET, read_samples, send};
-use crate::gateway::operator::{json, post};
+use crate::support::operator::{json, post};
 use crate::support::{Gateway, Origin, eventually};
 
 /// A zone whose keys share a gate, and another zone.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::{delete, json, keys};
+use crate::support::live::Listener;
+use crate::support::operator::{delete, json, keys};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone, whole_lines};
 
 const ZONE: [(&str, &str); 1] = [("zone", "z")];

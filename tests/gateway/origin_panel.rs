@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::json;
+use crate::support::live::Listener;
+use crate::support::operator::json;
 use crate::support::{Exchange, Gateway, Origin, eventually, fetch, free_address};
 
 fn file(servers: &[String], more: &str) -> String {

@@ -1,27 +1,16 @@
 //! Pages: what clients get in place of the gateway's short texts, and of some responses of the origin.
 
+mod bed;
+
 use std::fs;
-use std::process::Command;
-use std::thread;
+
+use bed::*;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, RST_STREAM, frame, head};
-use crate::support::nginx::Nginx;
 use crate::support::{
-    Answer, Client, Exchange, FrameOrigin, Gateway, Origin, SOON, Site, eventually, fetch, now,
+    Answer, Client, FrameOrigin, Gateway, Origin, SOON, eventually, fetch, http2, now,
     one_h2c_origin, one_origin,
 };
-
-/// A gateway with these files beside its own.
-fn gateway(files: &[(&str, &str)], rest: &str) -> Gateway {
-    let site = Site::new();
-    for (name, text) in files {
-        fs::write(site.folder().join(name), text).expect("a file");
-    }
-    site.write(rest);
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    gateway
-}
 
 /// Routes that answer with many statuses of their own: 429 for a second request, 502, 503, 413.
 fn file(origin: &Origin, pages: &str) -> String {
@@ -162,15 +151,8 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
         assert_eq!(answer.head.length(), Some(expected.len() as u64));
         assert!(answer.text() == expected, "another page");
     }
-    let url = format!("http://{}/dead", gateway.address());
-    for protocol in ["--http1.1", "--http2-prior-knowledge"] {
-        let output = Command::new("curl").args(["-s", protocol, &url]).output();
-        let output = output.expect("tests/run.sh installs curl");
-        assert!(
-            output.stdout == expected.as_bytes(),
-            "another page: {protocol}"
-        );
-    }
+    let answer = http2::fetch(gateway.address(), "GET", "/dead", &[], b"").answer;
+    assert!(answer.text() == expected, "another page over HTTP/2");
 }
 
 #[test]
@@ -221,35 +203,6 @@ fn a_call_of_grpc_gets_its_status_and_no_page() {
         .expect("it is read");
     let answer = client.next().expect("a frame");
     assert_eq!((answer.status(), answer.ends_stream()), (Some(200), true));
-}
-
-/// An origin that answers with the status in the target, as the rest of the target says.
-fn failing() -> Origin {
-    Origin::answering(|exchange: &mut Exchange| {
-        let target = exchange.target().to_owned();
-        let mut parts = target.trim_start_matches('/').split('/');
-        let status = parts.next().unwrap_or_default();
-        let begin = format!("HTTP/1.1 {status} Own\r\nX-Own: yes\r\nRetry-After: 7\r\n");
-        match parts.next() {
-            _ if exchange.head.first_line.starts_with("HEAD") => {
-                exchange.send(format!("{begin}Content-Length: 3\r\n\r\n").as_bytes())
-            }
-            Some("chunked") => exchange.send(
-                format!("{begin}Transfer-Encoding: chunked\r\n\r\n3\r\nown\r\n0\r\n\r\n")
-                    .as_bytes(),
-            ),
-            Some("slow") => {
-                exchange.send(format!("{begin}Content-Length: 6\r\n\r\nown").as_bytes())?;
-                thread::sleep(2 * SOON);
-                exchange.send(b"own")
-            }
-            Some("long") => {
-                exchange.send(format!("{begin}Content-Length: 1000000\r\n\r\n").as_bytes())?;
-                exchange.send(&vec![b'x'; 1_000_000])
-            }
-            _ => exchange.send(format!("{begin}Content-Length: 3\r\n\r\nown").as_bytes()),
-        }
-    })
 }
 
 #[test]
@@ -344,61 +297,4 @@ fn without_origin_pages_the_origins_responses_pass_unchanged() {
     let answer = fetch(gateway.address(), "/503");
     assert_eq!((answer.status, answer.text()), (503, "own".to_owned()));
     assert_eq!(answer.field("x-own"), Some("yes"));
-}
-
-#[test]
-fn nginx_with_error_page_sends_the_same_statuses_types_and_bodies() {
-    let origin = failing();
-    let files = [
-        ("busy.html", "<p>busy</p>\n"),
-        ("down.html", "<p>down</p>\n"),
-    ];
-    let gateway = gateway(
-        &files,
-        &format!(
-            "[origins.app]\nservers = [\"http://{}\"]\n[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\
-             [zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"\n\
-             [[routes]]\npath = \"/\"\norigin = \"app\"\norigin_pages = true\npages = {{ \"5xx\" = \"down.html\" }}\n\
-             [[routes]]\npath = \"/500/busy\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 0 }}]\n\
-             pages = {{ \"429\" = \"busy.html\" }}\n\
-             [[routes]]\npath = \"/dead\"\norigin = \"dead\"\npages = {{ \"502\" = \"down.html\" }}\n",
-            origin.address
-        ),
-    );
-    let folder = gateway.site.folder().display().to_string();
-    let nginx = Nginx::with_servers(&origin, |address| {
-        format!(
-            "limit_req_zone $remote_addr zone=z:1m rate=1r/m;\n\
-             server {{ listen {address}; types {{ text/html html; }} charset utf-8; root {folder};\n\
-             location / {{ proxy_pass http://origin; proxy_intercept_errors on; error_page 502 503 504 /down.html; }}\n\
-             location /500/busy {{ proxy_pass http://origin; limit_req zone=z; limit_req_status 429; \
-             error_page 429 /busy.html; }}\n\
-             location /dead {{ proxy_pass http://127.0.0.1:1; error_page 502 /down.html; }}\n\
-             location = /busy.html {{ internal; }}\nlocation = /down.html {{ internal; }} }}"
-        )
-    });
-    for target in [
-        "/500/busy",
-        "/500/busy",
-        "/dead",
-        "/502",
-        "/503/chunked",
-        "/504",
-        "/500",
-        "/404",
-    ] {
-        let [ours, theirs] = [gateway.address(), nginx.address].map(|to| fetch(to, target));
-        assert_eq!(ours.status, theirs.status, "{target}");
-        assert_eq!(ours.text(), theirs.text(), "{target}");
-        assert_eq!(
-            ours.field("content-type"),
-            theirs.field("content-type"),
-            "{target}"
-        );
-        assert_eq!(
-            ours.field("content-length"),
-            theirs.field("content-length"),
-            "{target}"
-        );
-    }
 }

@@ -6,10 +6,11 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::json;
+use crate::support::live::Listener;
+use crate::support::operator::json;
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, Site, drip, eventually, fetch, now, one_zone, whole_lines,
+    Answer, Client, Gateway, MS, Origin, Site, drip, eventually, fetch, make_fifo, now, one_zone,
+    whole_lines,
 };
 
 /// A zone of one request an hour, `burst` 4, with these plans.
@@ -203,8 +204,7 @@ fn a_file_of_keys_that_would_never_end_is_an_error_and_nothing_hangs() {
     let origin = Origin::start();
     let gateway = Gateway::start(&file(&origin, ""));
     let list = gateway.site.folder().join("gold.txt");
-    let made = std::process::Command::new("mkfifo").arg(&list).status();
-    assert!(made.expect("mkfifo").success());
+    make_fifo(&list);
     let plans = |name: &str| format!("[zones.z.plans.gold]\nfile = \"{name}\"\nburst = 9\n");
     for name in ["gold.txt", "/dev/zero", "."] {
         gateway.site.write(&file(&origin, &plans(name)));

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use crate::support::{
-    Answer, Exchange, Gateway, Origin, Site, eventually, fetch_with, whole_lines,
+    Answer, Exchange, Gateway, Origin, Site, eventually, fetch_with, http2, whole_lines,
 };
 
 /// The values of the field with the id that an origin was sent.
@@ -114,19 +113,8 @@ fn an_id_is_made_and_the_origin_the_client_and_the_log_get_the_same() {
     expected.sort();
     assert_eq!(logged(&gateway, 3), expected);
 
-    let url = format!("http://{}/", gateway.address());
-    let arguments = ["-s", "-D", "-", "--http2-prior-knowledge", &url];
-    let output = Command::new("curl").args(arguments).output();
-    let output = output.expect("tests/run.sh installs curl");
-    let head = String::from_utf8_lossy(&output.stdout).into_owned();
-    let found: Vec<&str> = head
-        .lines()
-        .filter_map(|line| line.strip_prefix("x-request-id: "))
-        .collect();
-    assert!(
-        matches!(found[..], [id] if is_uuid_of_version_7(id)),
-        "{head}"
-    );
+    let over_http2 = id(&http2::get(gateway.address(), &[]));
+    assert!(is_uuid_of_version_7(&over_http2), "{over_http2}");
 }
 
 #[test]

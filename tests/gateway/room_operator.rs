@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::{ask, changes, delete, json, parse, post, send};
+use crate::support::live::Listener;
+use crate::support::operator::{ask, changes, delete, json, parse, post, send};
 use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, one_origin};
 
 const OVERRIDE: &str = "/api/rooms/app/override";

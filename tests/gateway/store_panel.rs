@@ -1,78 +1,9 @@
-//! What the operator sees while the store is out.
-
-use std::process::Command;
+//! What the operator sees of a store that does not exist.
 
 use serde_json::Value;
 
-use crate::gateway::live::Listener;
-use crate::gateway::operator::json;
-use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, eventually, fetch, one_zone};
-
-#[test]
-fn a_store_that_stops_is_told_in_api_sample_and_top() {
-    let (origin, mut redis) = (Origin::start(), Redis::start());
-    let url = redis.url().replace("redis://", "redis://:s3cret@");
-    redis.ask("CONFIG SET requirepass s3cret");
-    let file = one_zone(&origin, "100r/s", "burst = 20")
-        .replace("[zones.z]\n", "[zones.z]\nstore = \"redis\"\n");
-    let redis_table = format!("\n[redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n");
-    let gateway = Gateway::start(&format!("{file}{redis_table}"));
-    let store = || json(&gateway, "/api/store")["store"].clone();
-    // What it answers before the first sample is not in the latencies of the last seconds.
-    eventually("it has answered", || {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-        let store = store();
-        store["operations"]["ok"].is_u64() && store["latency"]["p50"].is_f64()
-    });
-    let up = store();
-    assert_eq!((&up["up"], &up["out_since"]), (&true.into(), &Value::Null));
-    let zone = &up["zones"][0];
-    assert_eq!(
-        (&zone["zone"], &zone["on_store_failure"]),
-        (&"z".into(), &"local".into())
-    );
-    assert_eq!(
-        (&zone["differs"], &zone["operations"]["ok"]),
-        (&false.into(), &up["operations"]["ok"])
-    );
-    let shown = up["url"].as_str().expect("a text");
-    assert!(
-        shown.contains("***") && !shown.contains("s3cret"),
-        "{shown}"
-    );
-
-    redis.kill();
-    eventually("it is out", || {
-        fetch(gateway.address(), "/?key=a");
-        store()["up"] == false
-    });
-    let out = store();
-    assert!(
-        out["out_since"].is_string() && out["reason"].is_string(),
-        "{out}"
-    );
-    fetch(gateway.address(), "/?key=a");
-    let mut listener = Listener::connect(&gateway, "", "");
-    listener.history();
-    let sample = listener.next().data;
-    let seen = &sample["store"];
-    assert_eq!(seen["up"], false);
-    assert!(
-        seen["out_for"].as_f64().is_some_and(|span| span > 0.0),
-        "{seen}"
-    );
-    assert_eq!(seen["reason"], out["reason"]);
-    let top = Command::new(env!("CARGO_BIN_EXE_drip"))
-        .args(["top", &gateway.site.admin.to_string()])
-        .output()
-        .expect("top");
-    let text = String::from_utf8_lossy(&top.stdout);
-    assert!(
-        text.lines().any(|line| line.starts_with("store OUT for ")),
-        "{text}"
-    );
-}
+use crate::support::operator::json;
+use crate::support::{Gateway, Origin, one_zone};
 
 #[test]
 fn a_gateway_without_shared_zones_has_no_store() {

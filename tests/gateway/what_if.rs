@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json as value};
 
-use crate::gateway::operator::{ask, json, post};
+use crate::support::operator::{ask, json, post};
 use crate::support::{Client, Gateway, Origin, drip, eventually, fetch, one_zone, whole_lines};
 
 const WHAT_IF: &str = "/api/zones/z/what-if";

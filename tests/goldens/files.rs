@@ -8,7 +8,7 @@ use std::path::Path;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
 
-use crate::goldens::check;
+use crate::goldens::golden::check;
 use crate::support::drip;
 
 /// Copies the files of the suite into a folder, with a certificate where they name one. Returns their names.

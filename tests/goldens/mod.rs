@@ -1,37 +1,6 @@
-//! What the program says, compared with the files beside this one. `DRIP_UPDATE_GOLDENS=1` writes them anew.
+//! What commands say, compared with the files beside this one. `DRIP_UPDATE_GOLDENS=1` writes them anew.
 //!
-//! What varies is masked: see `mask`.
+//! `tests/counterparts/redis/goldens` compares what a running gateway shows.
 
 mod files;
-mod mask;
-mod run;
-
-use std::fs;
-use std::path::Path;
-
-/// Compares `text` with the golden file `name`, or writes that file.
-fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
-    let path = path.join(name);
-    if std::env::var_os("DRIP_UPDATE_GOLDENS").is_some() {
-        fs::write(&path, text).expect("a golden file");
-        return;
-    }
-    let golden = fs::read_to_string(&path).unwrap_or_default();
-    if text == golden {
-        return;
-    }
-    let same = golden.lines().zip(text.lines());
-    let same = same.take_while(|(old, new)| old == new).count();
-    let from = |text: &str| {
-        let lines = text.lines().skip(same.saturating_sub(3)).take(8);
-        lines.collect::<Vec<_>>().join("\n    ")
-    };
-    panic!(
-        "tests/goldens/{name} differs from line {} on. It has:\n    {}\nnow:\n    {}\n\
-         DRIP_UPDATE_GOLDENS=1 writes it anew",
-        same + 1,
-        from(&golden),
-        from(text)
-    );
-}
+mod golden;

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
-use crate::http2::slow_readers::{STREAM_WINDOW, wait_until_stuck, without_window};
+use crate::http2::slow_readers::{STREAM_WINDOW, wait_until_stuck};
 use crate::http2::stream_origin::{StreamOrigin, content};
+use crate::support::frames::without_window;
 use crate::support::frames::{DATA, Frames, frame, head, window_update};
 use crate::support::{Client, Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
 

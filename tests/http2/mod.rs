@@ -1,7 +1,6 @@
 //! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
 
 mod beside;
-mod browser;
 mod downgrade;
 mod lengths;
 mod origin_bodies;
@@ -10,9 +9,7 @@ mod origin_heads;
 mod origin_leaving;
 mod origin_limits;
 mod prior_knowledge;
-mod programs;
 mod recording;
-mod same;
 mod slow_readers;
 mod stream_origin;
 mod upgrade;

@@ -8,11 +8,11 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::checklist::bed::noise;
 use crate::http2::{GET, POST, ask, check_fine, check_refused, drip};
 use crate::support::frames::{
     DATA, END_STREAM, Frames, frame, go_away, head, ok, reset, window_update,
 };
+use crate::support::noise;
 use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually, one_h2c_origin};
 
 const NO_ERROR: u32 = 0;

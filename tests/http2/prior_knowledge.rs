@@ -1,16 +1,14 @@
-//! Clients that speak HTTP/2 on a plain address without asking: curl, nghttp, and odd prefaces.
+//! Clients that speak HTTP/2 on a plain address without asking, and odd prefaces. curl and nghttp are in
+//! `tests/counterparts/curl`.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::bed::noise;
 use crate::http2::recording::RecordingOrigin;
 use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
-use crate::support::{Gateway, Origin, Raw, Site, one_h2c_origin, one_origin};
-use crate::tls::secure;
+use crate::support::secure;
+use crate::support::{Gateway, Origin, Raw, http2, one_h2c_origin, one_origin};
 
 fn drip(origin: &Origin, server: &str) -> Gateway {
     Gateway::start(&file(origin, server))
@@ -18,70 +16,6 @@ fn drip(origin: &Origin, server: &str) -> Gateway {
 
 fn file(origin: &Origin, server: &str) -> String {
     one_origin(origin.address, &format!("workers = 1\n{server}"), "")
-}
-
-/// An origin that answers with the body of the request.
-fn echo() -> Origin {
-    Origin::answering(|exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    })
-}
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    let output =
-        output.unwrap_or_else(|error| panic!("{program}: {error}; tests/run.sh installs it"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {told}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-#[test]
-fn curl_uploads_and_gets_it_back() {
-    let origin = echo();
-    let gateway = drip(&origin, "");
-    let site = Site::new();
-    let (up, down) = (site.folder().join("up"), site.folder().join("down"));
-    let body = noise(3_000_000);
-    fs::write(&up, &body).expect("a file");
-    let upload = format!("@{}", up.display());
-    let url = format!("http://{}/up", gateway.address());
-    let told = run(
-        "curl",
-        &[
-            "--silent",
-            "--show-error",
-            "--http2-prior-knowledge",
-            "--data-binary",
-            &upload,
-            "--output",
-            down.to_str().expect("text"),
-            "--write-out",
-            "%{http_version} %{response_code}",
-            &url,
-        ],
-    );
-    assert_eq!(told, "2 200");
-    assert!(
-        fs::read(&down).expect("a file") == body,
-        "another body came back"
-    );
-}
-
-#[test]
-fn nghttp_asks_many_times_on_one_connection() {
-    let origin = Origin::start();
-    let gateway = drip(&origin, "");
-    let url = format!("http://{}/", gateway.address());
-    // -m: as often; -n: without the bodies; -s: a table with the status of each.
-    let told = run("nghttp", &["-m", "100", "-n", "-s", &url]);
-    let served = told
-        .lines()
-        .filter(|line| line.split_whitespace().nth(4) == Some("200"))
-        .count();
-    assert_eq!(served, 100, "{told}");
-    assert_eq!(origin.arrivals().len(), 100);
 }
 
 fn get() -> Vec<u8> {
@@ -201,21 +135,8 @@ async fn over_tls_only_alpn_chooses_http_2() {
 fn http_2_on_both_sides_needs_no_http_1() {
     let origin = RecordingOrigin::start();
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "", ""));
-    let url = format!("http://{}/up?a=b", gateway.address());
-    let told = run(
-        "curl",
-        &[
-            "--silent",
-            "--show-error",
-            "--http2-prior-knowledge",
-            "--data",
-            "hello",
-            "--write-out",
-            " %{http_version}",
-            &url,
-        ],
-    );
-    assert_eq!(told, "ok 2");
+    let told = http2::fetch(gateway.address(), "POST", "/up?a=b", &[], b"hello").answer;
+    assert_eq!((told.status, told.text()), (200, "ok".to_owned()));
     let [seen] = &origin.take()[..] else {
         panic!("not one request")
     };

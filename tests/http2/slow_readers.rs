@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::abuse::others::Others;
 use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::http2::{GET, ask};
 use crate::support::frames::{
     DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS,
-    Outcome, RST_STREAM, frame, head, reset, settings, window_update,
+    Outcome, RST_STREAM, frame, get, head, reset, settings, window_update, without_window,
 };
+use crate::support::others::Others;
 use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
@@ -24,28 +24,6 @@ const LARGE: usize = 32 << 20;
 
 fn drip(origin: &StreamOrigin) -> Gateway {
     Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""))
-}
-
-fn get(stream: u32, path: &str) -> Vec<u8> {
-    let fields = [
-        (":method", "GET"),
-        (":scheme", "http"),
-        (":authority", "test"),
-        (":path", path),
-    ];
-    head(stream, END_STREAM, &fields)
-}
-
-/// A client without windows that has sent so many requests.
-pub fn without_window(gateway: &Gateway, path: &str, count: u32) -> Frames {
-    let mut client = Frames::connect(gateway.address());
-    let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
-    client.send(none).expect("the gateway reads");
-    for nth in 0..count {
-        let request = get(2 * nth + 1, path);
-        client.send(request).expect("the gateway reads");
-    }
-    client
 }
 
 /// Waits until the origin has sent all that it may.

@@ -5,11 +5,11 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::Duration;
 
-use crate::checklist::bed::noise;
 use crate::support::frames::{
     DATA, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head, reset,
     settings, window_update,
 };
+use crate::support::noise;
 use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, now, one_origin};
 
 const CANCEL: u32 = 8;

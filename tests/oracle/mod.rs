@@ -6,7 +6,7 @@
 //! seconds; for more, or the same ones again:
 //!
 //! ```text
-//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test all oracle -- --nocapture
+//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test plain oracle -- --nocapture
 //! ```
 
 mod case;

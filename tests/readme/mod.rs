@@ -1,43 +1,13 @@
-//! Checks that the tests, metrics and commands named in the README and in docs/ exist.
-
-mod commands;
-mod page;
-mod sandbox;
+//! Checks that the metrics of the code and the lines of the checklist are on their pages.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The name of a test follows each link to a file of tests.
-#[test]
-fn each_test_that_a_page_names_is_where_it_says() {
-    let mut named = 0;
-    for text in page::pages() {
-        for behind in text.split("](").skip(1) {
-            let Some((link, rest)) = behind.split_once(')') else {
-                continue;
-            };
-            let file = link.trim_start_matches("../");
-            if !file.starts_with("tests/") {
-                continue;
-            }
-            let test = rest.split('`').nth(1).expect("a test");
-            let code = fs::read_to_string(page::root().join(file))
-                .unwrap_or_else(|error| panic!("{file}: {error}"));
-            assert!(
-                code.contains(&format!("fn {test}()")),
-                "{file} has no {test}"
-            );
-            named += 1;
-        }
-    }
-    assert!(named > 100, "only {named} tests are named");
-}
-
 /// The tests of tests/checklist have the numbers of the page, and each number has a test.
 #[test]
 fn the_lines_of_the_checklist_are_those_that_are_tested() {
-    let root = page::root();
+    let root = crate::support::page::root();
     let list = fs::read_to_string(root.join("docs/proxy-checklist.md")).expect("a page");
     let lines: BTreeSet<u32> = list
         .lines()

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::files_below;
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -68,29 +66,4 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// A test that loads the machine or measures closely, and runs beside browsers and compilers, fails now and then.
-#[test]
-fn tests_that_hold_a_part_of_the_machine_run_after_the_others() {
-    let script = fs::read_to_string(root().join("tests/run.sh")).expect("a text");
-    let (_, loads) = script.split_once("\nloads=(").expect("the list");
-    let (loads, _) = loads.split_once(')').expect("its end");
-    let loads: Vec<&str> = loads.split_whitespace().collect();
-    let tests = root().join("tests");
-    let mut wrong = Vec::new();
-    for file in files_below(&tests) {
-        let module = file.strip_prefix(&tests).expect("below it");
-        let module = module.with_extension("").to_string_lossy().into_owned();
-        let module = module.trim_end_matches("/mod").replace('/', "::") + "::";
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let holds = ["alone();", "half_alone();", "quarter_alone();"].map(|it| format!(" = {it}"));
-        if holds.iter().any(|it| text.contains(it)) && !loads.iter().any(|it| module.contains(it)) {
-            wrong.push(module);
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "not among the loads of tests/run.sh: {wrong:?}"
-    );
 }

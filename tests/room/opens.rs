@@ -1,22 +1,18 @@
 //! A room that opens at a time.
 
-use std::process::Command;
 use std::thread;
+
+use jiff::tz::{TimeZone, offset};
+use jiff::{SignedDuration, Timestamp};
 
 use super::{JSON, Restarts, SECRET, Visitor, cookies, position, shop};
 use crate::support::{MS, Origin, fetch_with};
 
 /// A time so many seconds ahead, with an offset from UTC.
-fn in_seconds(seconds: u32) -> String {
-    let mut date = Command::new("date");
-    date.env("TZ", "UTC-2");
-    date.arg(format!("--date={seconds} seconds"))
-        .arg("+%Y-%m-%dT%H:%M:%S%:z");
-    let printed = date.output().expect("date").stdout;
-    String::from_utf8(printed)
-        .expect("a text")
-        .trim()
-        .to_owned()
+fn in_seconds(seconds: i64) -> String {
+    let then = Timestamp::now() + SignedDuration::from_secs(seconds);
+    let there = then.to_zoned(TimeZone::fixed(offset(2)));
+    there.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 #[test]

@@ -1,64 +1,36 @@
 //! The room before clients over HTTP/2, gRPC, `WebSocket`s and HTTP/1.0.
 
-use std::net::SocketAddr;
-use std::process::Command;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Visitor, full_shop, number};
-use crate::support::{Answer, Client, Gateway, Origin, Raw, RawOrigin};
-use crate::tls::secure;
-
-/// What curl gets over HTTP/2, which it checks.
-fn curl(to: SocketAddr, arguments: &[&str]) -> Answer {
-    let output = Command::new("curl")
-        .args([
-            "--silent",
-            "--show-error",
-            "--include",
-            "--http2-prior-knowledge",
-        ])
-        .args(arguments)
-        .arg(format!("http://{to}/"))
-        .output()
-        .expect("curl; tests/run.sh installs it");
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).expect("a text");
-    // The length of a body may be told by its end alone, or be that of another method.
-    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-    let (line, fields) = head.split_once("\r\n").expect("fields");
-    let head = format!(
-        "{line}\r\ncontent-length: {}\r\n{fields}\r\n\r\n{body}",
-        body.len()
-    );
-    Answer::read(&mut head.as_bytes()).expect("an answer")
-}
+use crate::support::secure;
+use crate::support::{Client, Gateway, Origin, Raw, RawOrigin, http2};
 
 #[test]
 fn over_http_2_it_is_the_same() {
     let origin = Origin::start();
     let gateway = Gateway::start(&full_shop(origin.address, ""));
     let at = gateway.address();
-    let first = curl(at, &[]);
+    let first = http2::get(at, &[]);
     assert_eq!(first.status, 200);
     let session = first.field("drip-session").expect("a session").to_owned();
     let cookie = format!("drip_room_shop={session}; Path=/; HttpOnly; SameSite=Lax");
     assert_eq!(first.field("set-cookie"), Some(&*cookie));
-    let waits = curl(at, &["-H", "Accept: application/json"]);
+    let waits = http2::get(at, &[("accept", "application/json")]);
     assert_eq!(waits.status, 429);
     let ticket = waits.field("drip-ticket").expect("a ticket").to_owned();
     assert!(waits.text().contains(&ticket), "{waits:?}");
-    let again = curl(at, &["-H", &format!("Drip-Ticket: {ticket}")]);
+    let again = http2::get(at, &[("drip-ticket", &ticket)]);
     assert_eq!(again.field("drip-ticket"), Some(&*ticket));
-    let posted = curl(at, &["--data", &"x".repeat(100_000)]);
+    let posted = http2::fetch(at, "POST", "/", &[], &vec![b'x'; 100_000]).answer;
     assert_eq!(posted.status, 429);
-    let head = curl(at, &["--head"]);
+    let head = http2::fetch(at, "HEAD", "/", &[], b"").answer;
     assert_eq!(number(head.field("drip-ticket").expect("a ticket")), 4);
-    for fields in [
-        format!("Drip-Session: {session}"),
-        format!("Cookie: a=b; drip_room_shop={session}"),
+    for field in [
+        ("drip-session", &*session),
+        ("cookie", &format!("a=b; drip_room_shop={session}")),
     ] {
-        let answer = curl(at, &["-H", &fields]);
+        let answer = http2::get(at, &[field]);
         assert_eq!((answer.status, answer.field("set-cookie")), (200, None));
     }
     // The same session over both.
@@ -75,15 +47,9 @@ fn a_call_of_grpc_is_told_when_to_come_again_and_gets_its_ticket() {
     let gateway = Gateway::start(&full_shop(origin.address, ""));
     let at = gateway.address();
     let mut inside = Visitor::walk_in(at);
-    let call = [
-        "-H",
-        "Content-Type: application/grpc",
-        "-H",
-        "TE: trailers",
-        "--data-binary",
-        "12345",
-    ];
-    let waits = curl(at, &call);
+    let call = [("content-type", "application/grpc"), ("te", "trailers")];
+    let ask = |fields: &[(&str, &str)]| http2::fetch(at, "POST", "/", fields, b"12345").answer;
+    let waits = ask(&call);
     assert_eq!(
         (waits.status, waits.field("content-type")),
         (200, Some("application/grpc"))
@@ -95,9 +61,8 @@ fn a_call_of_grpc_is_told_when_to_come_again_and_gets_its_ticket() {
     );
     assert!(waits.number("grpc-retry-pushback-ms") >= 2000);
     let ticket = waits.field("drip-ticket").expect("a ticket").to_owned();
-    let field = format!("Drip-Ticket: {ticket}");
-    let poll = [&call[..], &["-H", &field, "-H", "Drip-Poll: 1"]].concat();
-    assert_eq!(curl(at, &poll).field("drip-ticket"), Some(&*ticket));
+    let poll = [&call[..], &[("drip-ticket", &ticket), ("drip-poll", "1")]].concat();
+    assert_eq!(ask(&poll).field("drip-ticket"), Some(&*ticket));
     assert!(inside.is_inside(at));
 }
 

@@ -1,8 +1,9 @@
 //! Files of gateways.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 
-use super::Origin;
+use super::{Gateway, Origin};
 
 /// A file with the origin `app` over HTTP/1 and a route of all paths to it.
 ///
@@ -34,4 +35,30 @@ pub fn one_zone(origin: &Origin, rate: &str, limit: &str) -> String {
     let zone = format!("\n[zones.z]\nkey = \"$arg_key\"\nrate = \"{rate}\"\n");
     let file = one_origin(origin.address, "", &zone);
     format!("{file}limits = [{{ zone = \"z\", {limit} }}]\n")
+}
+
+/// drip's file: an origin, then `zones` with their tables, then the routes: each a path and its fields.
+pub fn file(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> String {
+    let mut file = format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{zones}\n",
+        origin.address
+    );
+    for (path, text) in routes {
+        writeln!(
+            file,
+            "[[routes]]\npath = \"{path}\"\norigin = \"app\"\n{text}"
+        )
+        .expect("a string takes it");
+    }
+    file
+}
+
+/// A zone's table in drip's file.
+pub fn zone(name: &str, key: &str, rate: &str) -> String {
+    format!("[zones.{name}]\nkey = \"{key}\"\nrate = \"{rate}\"\n")
+}
+
+/// drip in front of `origin`, with these zones and routes.
+pub fn start_drip(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> Gateway {
+    Gateway::start(&file(origin, zones, routes))
 }

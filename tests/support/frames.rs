@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use super::SOON;
+use super::{Gateway, SOON};
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -304,4 +304,27 @@ impl Frames {
             }
         }
     }
+}
+
+/// A GET of `path` that opens `stream`.
+pub fn get(stream: u32, path: &str) -> Vec<u8> {
+    let fields = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", "test"),
+        (":path", path),
+    ];
+    head(stream, END_STREAM, &fields)
+}
+
+/// A client that has sent `count` requests and gives the gateway no window to answer them.
+pub fn without_window(gateway: &Gateway, path: &str, count: u32) -> Frames {
+    let mut client = Frames::connect(gateway.address());
+    let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+    client.send(none).expect("the gateway reads");
+    for nth in 0..count {
+        let request = get(2 * nth + 1, path);
+        client.send(request).expect("the gateway reads");
+    }
+    client
 }

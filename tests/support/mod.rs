@@ -1,20 +1,32 @@
 //! What the tests share: the program, an origin that stamps what arrives, clients that see the bytes.
 
 mod client;
+pub mod client_certificates;
+pub mod collapse;
+mod crowd;
 mod file;
 mod frame_origin;
 pub mod frames;
 mod gateway;
+pub mod hold;
 mod holding;
+pub mod http2;
+pub mod launch;
+pub mod live;
 mod machine;
 mod metrics;
-pub mod nginx;
+pub mod operator;
 mod origin;
+pub mod others;
+pub mod page;
 pub mod process;
-mod python;
+pub mod proxy_protocol;
 mod raw;
-pub mod redis;
 pub mod rng;
+pub mod scripted;
+pub mod secure;
+pub mod starved;
+pub mod visitor;
 mod watch;
 pub mod wire;
 
@@ -22,17 +34,18 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::net::Shutdown;
 
 pub use client::{Client, fetch, fetch_with};
-pub use file::{one_h2c_origin, one_origin, one_zone};
+pub use crowd::Crowd;
+pub use file::{file, one_h2c_origin, one_origin, one_zone, start_drip, zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
 pub use machine::{alone, half_alone, quarter_alone};
 pub use metrics::Metrics;
 pub use origin::{Arrival, Exchange, Origin};
-pub use python::python_with;
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use watch::{BUSY, Done, all_pauses, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
@@ -87,6 +100,12 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Makes a named pipe.
+pub fn make_fifo(path: impl AsRef<Path>) {
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, path.as_ref(), FileType::Fifo, mode, 0).expect("a named pipe");
+}
+
 /// Ends a connection, or stops listening, before this returns. Dropping the socket is not enough: a process that another
 /// thread starts meanwhile has it too until it runs its program, so that a client still connects there.
 pub fn close(socket: impl AsFd) {
@@ -115,4 +134,16 @@ pub fn check_gaps(moments: &[Instant], wanted: Duration, slack: Duration) -> Res
         )),
         None => Ok(()),
     }
+}
+
+/// Bytes in which every swap, loss or repetition is visible.
+pub fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_u32;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
 }

@@ -7,8 +7,8 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::support::{Gateway, Origin, Site, drip, now, one_zone};
-use crate::tls::secure::{connect, gateway, started, write_pair};
+use crate::support::secure::{connect, gateway, started, write_pair};
+use crate::support::{Gateway, Origin, Site, drip, make_fifo, now, one_zone};
 
 /// Renewed certificates are in force after this time at the latest.
 const RENEWED_WITHIN: Duration = Duration::from_secs(5);
@@ -110,8 +110,7 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
     }
     // What never ends, or waits until somebody writes.
     let fifo = site.folder().join("fifo");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
-    assert!(made.expect("mkfifo").success());
+    make_fifo(&fifo);
     fs::write(site.folder().join("large"), vec![b'x'; (1 << 20) + 1]).expect("a file");
     for (cert, key, wrong) in [
         (

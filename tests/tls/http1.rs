@@ -4,8 +4,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::support::secure::{connect, gateway};
 use crate::support::{Gateway, Origin, RawOrigin, SOON, now, one_origin, one_zone};
-use crate::tls::secure::{connect, gateway};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_go_on_with_their_scheme_and_the_connection_too() {

@@ -18,8 +18,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::client::TlsStream;
 
+use crate::support::secure::{connect, gateway};
 use crate::support::{Gateway, Origin, check_pace, eventually, now, one_zone};
-use crate::tls::secure::{connect, gateway};
 
 /// Pieces of a body; the rest is sent with the end.
 #[derive(Default)]

@@ -5,6 +5,4 @@ mod client_certificates;
 mod http1;
 mod http2;
 mod names;
-mod origins;
-pub mod secure;
 mod streams;

@@ -9,8 +9,8 @@ use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, SendStream};
 use hyper::{HeaderMap, Request, Response};
 
+use crate::support::secure::{connect, gateway};
 use crate::support::{Gateway, MS, Raw, RawOrigin, now, one_origin};
-use crate::tls::secure::{connect, gateway};
 
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
+use crate::support::drip;
+use crate::support::launch::launch;
 use crate::top::screen;
 
 /// Number of tries of 20 ms each: long enough on a busy machine.
@@ -61,15 +63,14 @@ impl Pty {
         let before = tcgetattr(&terminal).unwrap();
         let input = || terminal.try_clone().unwrap();
         // A session of its own on this terminal; otherwise it would read the size of the tests' terminal.
-        let process = Command::new("setsid")
-            .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top"])
+        let mut program = drip();
+        program
+            .arg("top")
             .args(address.split(' '))
             .env_remove("NO_COLOR")
-            .env_remove("DRIP_ADMIN_TOKEN")
-            .env_remove("DRIP_ADMIN_READ_TOKEN")
-            .envs(variables.iter().copied())
+            .envs(variables.iter().copied());
+        let process = launch(&program, "terminal")
             .stdin(input())
-            .stdout(input())
             .stderr(input())
             .spawn()
             .unwrap();

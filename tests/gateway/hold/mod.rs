@@ -1,7 +1,6 @@
 //! An origin that cannot be reached for a while, and requests that wait for it.
 
 mod bounds;
-mod killed;
 mod lost;
 mod restart;
 mod servers;
@@ -9,20 +8,11 @@ mod servers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::support::hold::held;
 use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually};
 
 /// How much longer than `hold` an answer may take on a busy machine.
 const LATE: Duration = Duration::from_secs(2);
-
-/// A file whose origin `app` has these servers and fields.
-fn held(servers: &[SocketAddr], fields: &str, rest: &str) -> String {
-    let servers: Vec<String> = servers.iter().map(|to| format!("http://{to}")).collect();
-    format!(
-        "workers = 4\n\n[origins.app]\nservers = {servers:?}\n{fields}\n\n\
-         [zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n{rest}\n"
-    )
-}
 
 /// An origin at an address that may have been used before. Each connection has one request.
 fn origin_at(address: SocketAddr) -> Origin {

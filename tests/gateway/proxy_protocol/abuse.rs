@@ -1,5 +1,6 @@
 //! Headers as bytes: in pieces, wrong, missing, and from peers that may not send them.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Chain, MS};
-use crate::gateway::operator::json;
+use crate::support::operator::json;
 use crate::support::{Gateway, Origin, fetch};
 
 fn file(origin: &Origin, routes: &str) -> String {

@@ -1,118 +1,19 @@
 //! A restart with `state`: the next process goes on where the one before stops.
 
+mod chain;
 mod costs;
 mod file;
 mod load;
+mod restart;
 mod streams;
 
-use std::fs;
-use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
+use chain::*;
 
-use rustix::process::Signal;
-use tempfile::TempDir;
-
-use super::handover::start_on;
-use crate::support::{Gateway, MS, Origin, Site, free_address, half_alone, one_origin, one_zone};
-
-/// What the processes have in common that follow each other.
-struct Chain {
-    /// Where clients connect.
-    address: SocketAddr,
-    /// Held as a service manager does; `None`: each process opens its own.
-    socket: Option<TcpListener>,
-    folder: TempDir,
-    /// Whether the file has `state`.
-    keeps: bool,
-    rest: String,
-}
-
-impl Chain {
-    fn new(is_held: bool, keeps: bool, rest: &str) -> Self {
-        let address = free_address();
-        Self {
-            address,
-            socket: is_held.then(|| TcpListener::bind(address).expect("a socket")),
-            folder: TempDir::new().expect("a folder"),
-            keeps,
-            rest: rest.to_owned(),
-        }
-    }
-
-    fn state(&self) -> PathBuf {
-        self.folder.path().join("drip.state")
-    }
-
-    /// The next process, which may not be ready yet.
-    fn begin(&self) -> Gateway {
-        let site = Site::new();
-        let path = self.state();
-        let state = format!("state = \"{}\"", path.display());
-        let state = if self.keeps { &state } else { "" };
-        let text = format!(
-            "[server]\nlisten = [\"{}\"]\nadmin = \"{}\"\n{state}\n{}",
-            self.address, site.admin, self.rest
-        );
-        fs::write(site.file(), text).expect("a file");
-        if let Some(socket) = &self.socket {
-            start_on(site, socket.try_clone().expect("a second handle"))
-        } else {
-            Gateway::run(site)
-        }
-    }
-
-    fn start(&self) -> Gateway {
-        let gateway = self.begin();
-        gateway.wait_until_ready();
-        gateway
-    }
-
-    /// Stops a process and waits for its end.
-    fn stop(gateway: &mut Gateway) {
-        gateway.signal(Signal::TERM);
-        assert_eq!(gateway.wait(Duration::from_secs(20)).code(), Some(0));
-    }
-}
+use crate::support::{MS, Origin, one_zone};
 
 fn zone(origin: &Origin) -> String {
     one_zone(origin, "5r/s", "burst = 30")
 }
 
-fn gate(origin: &Origin, rate: &str) -> String {
-    one_origin(
-        origin.address,
-        "",
-        &format!("rate = \"{rate}\"\nqueue = 100\n"),
-    )
-}
-
 /// What the file has besides its server.
 type Rest = fn(&Origin) -> String;
-
-/// Runs `check` for all cases, each with and without `state`, side by side: they mostly wait.
-fn side_by_side<C: Sync>(cases: &[C], check: impl Fn(&C, bool) + Sync) {
-    let _alone = half_alone();
-    let check = &check;
-    thread::scope(|scope| {
-        for case in cases {
-            for keeps in [true, false] {
-                scope.spawn(move || check(case, keeps));
-            }
-        }
-    });
-}
-
-/// The most requests in any window beyond `rate` times its length.
-#[allow(clippy::cast_precision_loss)]
-fn excess(stamps: &[Instant], per_second: f64) -> f64 {
-    // From each stamp on: the least that the line of the rate was above the count so far.
-    let (mut least, mut most) = (f64::MAX, 0.0_f64);
-    for (nth, at) in stamps.iter().enumerate() {
-        let line = nth as f64 - at.duration_since(stamps[0]).as_secs_f64() * per_second;
-        least = least.min(line);
-        most = most.max(line + 1.0 - least);
-    }
-    most
-}

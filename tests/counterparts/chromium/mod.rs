@@ -1,0 +1,6 @@
+//! What a browser shows and does: the live page, the page of a waiting room, and requests over HTTP/2.
+
+mod collapse;
+mod http2;
+pub mod page;
+mod room;

@@ -1,0 +1,399 @@
+//! What the live page says at the moments that matter: the cause, and nothing green beside it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::chromium::page::webdriver::{Browser, DESKTOP};
+use crate::chromium::page::{
+    check_that_it_fits, check_that_nobody_complained, crowd, tile, wait_for_cause,
+};
+use crate::programs::redis::Redis;
+use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
+
+/// Whether all pills of the origins are red.
+const ALL_RED: &str = "[...document.querySelectorAll('#origins .pill')].every((it) => it.dataset.state === 'rejecting')";
+
+/// The rows of the table of who is limited: key and number of rejections.
+const LIMITED: &str = "[...document.querySelectorAll('#limited tbody tr')].map((row) => [
+      row.querySelector('code').textContent, row.cells[1].textContent])";
+
+/// Sends requests for these targets on one connection, and returns their statuses.
+fn ask_all<I: IntoIterator<Item = String>>(gateway: &Gateway, targets: I) -> Vec<u16> {
+    let mut client = Client::connect(gateway.address());
+    let mut ask = |target: String| {
+        client.get(&target);
+        client.answer().status
+    };
+    targets.into_iter().map(&mut ask).collect()
+}
+
+/// Waits until a script returns true, while requests go on.
+fn wait_under_load(gateway: &Gateway, browser: &Browser, what: &str, script: &str) {
+    let deadline = now() + Duration::from_secs(20);
+    while browser.run(script) != json!(true) {
+        ask_all(gateway, (0..3).map(|_| "/?key=a".to_owned()));
+        if now() > deadline {
+            let page = browser.run("return document.body.innerText");
+            panic!("in vain for this: {what}; the page says: {page}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_out_is_the_headline_and_has_a_panel() {
+    let origin = Origin::start();
+    let mut redis = Redis::start();
+    let store = format!(
+        "[redis]\nurl = \"{}\"\n\n[zones.z]\nstore = \"redis\"\n",
+        redis.url()
+    );
+    let file = one_zone(&origin, "100r/s", "burst = 9").replace("[zones.z]", &store);
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    browser.wait_for("the store", "return says('#store-state') === 'up'");
+    browser.wait_for(
+        "its address",
+        "return says('#store-url').startsWith('redis://')",
+    );
+    redis.kill();
+    ask_all(&gateway, (0..5).map(|_| "/?key=a".to_owned()));
+    wait_for_cause(&browser, "store_out");
+    browser.wait_for(
+        "the panel",
+        "return says('#store-state') === 'out' && document.querySelector('#store-state').dataset.state === 'rejecting' \
+            && says('#store').includes('out for') && says('#what').startsWith('The store is out')",
+    );
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
+    redis.restart();
+    browser.wait_for("it is back", "return says('#store-state') === 'up'");
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn an_origin_that_answers_500_is_nowhere_green() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 3\r\n\r\nbad")
+    });
+    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    let statuses = ask_all(&gateway, (0..20).map(|_| "/?key=a".to_owned()));
+    assert_eq!(statuses, [500; 20]);
+    wait_for_cause(&browser, "origin_errors");
+    browser.wait_for(
+        "the headline",
+        "return says('#what') === 'Origin app answers 100 % with 5xx' \
+            && document.querySelector('#answer').dataset.severity === 'bad'",
+    );
+    browser.wait_for(
+        "the route",
+        "return says('#routes .codes').replace(/\\s+/g, ' ') === '5xx 20'",
+    );
+    wait_under_load(
+        &gateway,
+        &browser,
+        "the panel",
+        &format!(
+            "return says('.origin h3 .pill') === 'answers 5xx' && says('.servers .pill') === 'answers 5xx' \
+                && {ALL_RED} && {} === '100%'",
+            tile("errors")
+        ),
+    );
+    browser.wait_for(
+        "latencies",
+        "return [...document.querySelectorAll('.origin canvas')].some((it) => /^Latency, now: p99 .*p50 /.test(it.getAttribute('aria-label')))",
+    );
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
+    let gone = free_address();
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1000r/s", "burst = 9")
+        .replace(&origin.address.to_string(), &gone.to_string());
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    assert_eq!(
+        ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned())),
+        [502; 12]
+    );
+    wait_for_cause(&browser, "origin_failing");
+    browser.wait_for(
+        "the headline",
+        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('12 of 12 attempts')",
+    );
+    wait_under_load(
+        &gateway,
+        &browser,
+        "the server",
+        &format!(
+            "return {ALL_RED} && says('.servers').includes('Last failure ') && says('.origin h3 .pill') === 'does not answer'"
+        ),
+    );
+    browser.wait_for(
+        "the kind of failure",
+        "return says('.origin .fails').includes('unreachable')",
+    );
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn with_one_of_two_servers_out_nobody_is_told_to_raise_a_rate() {
+    let origin = Origin::start();
+    let live = format!("\"http://{}\"", origin.address);
+    // The dead one comes first, and is asked first.
+    let servers = format!("\"http://{}\", {live}", free_address());
+    let file = one_zone(&origin, "1r/m", "burst = 40")
+        .replace(&live, &servers)
+        .replace(
+            "[zones.z]",
+            "max_fails = 1\nfail_timeout = \"60s\"\n\n[zones.z]",
+        );
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    ask_all(&gateway, (0..6).map(|nth| format!("/?key={nth}")));
+    let _waiting = crowd(&gateway, "a", 3);
+    wait_for_cause(&browser, "server_out");
+    browser.wait_for(
+        "the panel",
+        "return says('.origin h3 .pill') === '1 of 2 out' && says('.servers').includes('Out since ') \
+            && document.querySelectorAll('.servers .pill[data-state=rejecting]').length === 1",
+    );
+    browser.wait_for(
+        "what else",
+        "return says('#also').includes('requests wait in z')",
+    );
+    let remedy = browser.run("return says('#turn')");
+    let remedy = remedy.as_str().expect("a text");
+    assert!(!remedy.contains("raise rate"), "{remedy}");
+    check_that_nobody_complained(&browser);
+}
+
+/// Notes each reason that the page shows from now on.
+const NOTE: &str = "
+    window.whys = [];
+    new MutationObserver(() => whys.push(says('#why'))).observe(document.querySelector('#why'), { childList: true, subtree: true });
+    window.whys.push(says('#why'))";
+
+#[test]
+fn who_is_rejected_is_named_and_not_who_waits() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/m", "burst = 3")
+        + "[zones.z.plans.patient]\nkeys = [\"deep\"]\nburst = 12\n";
+    let gateway = Gateway::start(&file);
+    let _deep = crowd(&gateway, "deep", 10);
+    let _greedy = crowd(&gateway, "greedy", 3);
+    gateway.wait_for_depth(9 + 2);
+    let _last = crowd(&gateway, "greedy", 1);
+    gateway.wait_for_depth(9 + 3);
+    let browser = Browser::open(&gateway, DESKTOP);
+    wait_for_cause(&browser, "waiting");
+    // A headline is about the last seconds, so what the page said is noted.
+    browser.run(NOTE);
+    assert_eq!(
+        ask_all(&gateway, (0..8).map(|_| "/?key=greedy".to_owned())),
+        [429; 8]
+    );
+    browser.wait_for(
+        "the headline",
+        "return whys.some((why) => why.includes('greedy') && !why.includes('deep '))",
+    );
+    browser.wait_for(
+        "the deepest",
+        "return says('#keys .key code') === 'deep' && says('#keys td') === '9 / 12'",
+    );
+    browser.wait_for(
+        "the most rejected",
+        &format!("return JSON.stringify({LIMITED}) === '[[\"greedy\",\"8\"]]'"),
+    );
+    browser.wait_for(
+        "the card of the zone",
+        "return says('.zone .blame').includes('greedy 100%')",
+    );
+    browser.run("document.querySelector('#limited [value=requests]').click()");
+    browser.wait_for(
+        "all who ask",
+        &format!(
+            "const keys = {LIMITED}.map(([key]) => key).sort().join();
+             return keys === 'deep,greedy' && document.querySelector('#limited [value=requests]').ariaPressed === 'true'"
+        ),
+    );
+    browser.run("document.querySelector('input[name=window][value=\"600\"]').click()");
+    browser.wait_for(
+        "ten minutes",
+        "return says('#limited-note').includes('in the last 10 minutes')",
+    );
+    check_that_it_fits(&browser, &[390, 320, 700, 1000, 1280]);
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn the_cause_is_right_from_the_first_look() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(
+        &one_zone(&origin, "1r/m", "burst = 50").replace("limits =", "max_wait = \"1s\"\nlimits ="),
+    );
+    let statuses = ask_all(&gateway, (0..6).map(|_| "/?key=a".to_owned()));
+    assert_eq!(statuses[1..], [429; 5]);
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.run(NOTE);
+    let again = ask_all(&gateway, (0..5).map(|_| "/?key=a".to_owned()));
+    assert_eq!(again, [429; 5]);
+    browser.wait_for("why", "return whys.some((why) => why.includes('max_wait'))");
+    let whys = browser.run("return whys");
+    let whys: Vec<String> = serde_json::from_value(whys).expect("texts");
+    for why in whys {
+        assert!(!why.contains("burst"), "{why}");
+    }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_zone_flooded_with_new_keys_is_not_green() {
+    let origin = Origin::start();
+    let file =
+        one_zone(&origin, "10r/s", "burst = 3").replace("rate =", "max_keys = 100000\nrate =");
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    let mut nth = 0;
+    let flooded = "return document.querySelector('.zone .pill').dataset.state === 'flooded'
+         && document.querySelector('#answer').dataset.cause === 'key_flood'";
+    // More than 50 a second on average of ten seconds.
+    while browser.run(flooded) != json!(true) {
+        assert!(nth < 100_000, "{}", browser.run("return says('main')"));
+        let targets = (nth..nth + 200).map(|nth| format!("/?key=made-up-{nth}"));
+        ask_all(&gateway, targets);
+        nth += 200;
+    }
+    let facts = browser.run("return says('.zone .facts').replace(/\\s+/g, ' ')");
+    let facts = facts.as_str().expect("a text");
+    assert!(
+        facts.contains(" of 100k") && facts.contains("new keys "),
+        "{facts}"
+    );
+    assert_eq!(browser.run("return says('.zone .pill')"), json!("new keys"));
+    check_that_nobody_complained(&browser);
+}
+
+/// Two zones that all requests pass through: `wide` lets all pass, `z` has this limit.
+fn two_zones(origin: &Origin, rate: &str, limit: &str) -> String {
+    let wide = "[zones.wide]\nkey = \"$host\"\nrate = \"100000r/s\"\n\n[zones.z]";
+    one_zone(origin, rate, limit)
+        .replace("[zones.z]", wide)
+        .replace(
+            "limits = [",
+            "limits = [{ zone = \"wide\", burst = 100000, nodelay = true }, ",
+        )
+}
+
+#[test]
+fn a_request_counts_once_in_the_totals() {
+    // Notes the answers of each sample that comes from now on.
+    const NOTE: &str = "
+        window.counts = [];
+        const parse = JSON.parse;
+        JSON.parse = (text) => {
+            const it = parse(text);
+            if (it.seq !== undefined && it.codes) counts.push(Object.values(it.codes).reduce((a, b) => a + b, 0));
+            return it;
+        }";
+    let origin = Origin::start();
+    let gateway = Gateway::start(&two_zones(
+        &origin,
+        "100000r/s",
+        "burst = 9, nodelay = true",
+    ));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.run(NOTE);
+    browser.wait_for("ten quiet seconds", "return counts.length >= 10");
+    ask_all(&gateway, (0..60).map(|_| "/?key=a".to_owned()));
+    browser.wait_for(
+        "each once",
+        &format!("return {} === '6 r/s'", tile("answers")),
+    );
+    let all = "return counts.reduce((a, b) => a + b, 0)";
+    assert_eq!(browser.run(all), json!(60));
+    browser.wait_for(
+        "the route",
+        "return document.querySelector('#routes tbody tr').cells[2].textContent === '60'",
+    );
+
+    // Two requests wait, and both in one zone.
+    gateway.site.write(&two_zones(&origin, "1r/m", "burst = 9"));
+    browser.wait_for(
+        "the file",
+        "return [...document.querySelectorAll('.settings')].some((it) => it.textContent.includes('1r/m'))",
+    );
+    let _waiting = crowd(&gateway, "b", 3);
+    browser.wait_for("two wait", &format!("return {} === '2'", tile("waiting")));
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn what_another_limit_rejected_is_not_a_client_that_left() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&two_zones(&origin, "1r/m", "burst = 0"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    let statuses = ask_all(&gateway, (0..6).map(|_| "/?key=a".to_owned()));
+    assert_eq!(statuses[1..], [429; 5]);
+    let legend = "[...document.querySelectorAll('.zone')]
+        .find((it) => it.querySelector('.name').textContent === 'wide')
+        .querySelectorAll('.plot:last-child figcaption li')";
+    browser.wait_for(
+        "the legend",
+        &format!(
+            "return [...{legend}].some((it) => !it.hidden && it.textContent.startsWith('rejected by another limit'))"
+        ),
+    );
+    let left = format!(
+        "return [...{legend}].filter((it) => !it.hidden && it.textContent.startsWith('client left')).length"
+    );
+    assert_eq!(browser.run(&left), json!(0));
+    browser.wait_for(
+        "the tile",
+        &format!(
+            "return /^[0-9.]*[1-9][0-9.]* r.s$/.test({})",
+            tile("rejected")
+        ),
+    );
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn past_headlines_are_kept_with_their_times() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    wait_for_cause(&browser, "idle");
+    let waiting = crowd(&gateway, "a", 3);
+    wait_for_cause(&browser, "waiting");
+    browser.wait_for(
+        "its begin",
+        "return /^Since \\d\\d:\\d\\d:\\d\\d\\.$/.test(says('#when'))",
+    );
+    browser.run("document.querySelector('#past').open = true");
+    let past = "[...document.querySelectorAll('#past li')].map((it) => it.querySelector('span').textContent)";
+    browser.wait_for(
+        "the warning alone",
+        &format!(
+            "const past = {past};
+             return past.length === 1 && past[0].startsWith('2 requests wait in z')"
+        ),
+    );
+    let times = browser.run("return says('#past time')");
+    assert!(
+        times.as_str().is_some_and(|it| it.ends_with("– now")),
+        "{times}"
+    );
+    let shown: Value = browser.run("return document.querySelector('#past li').dataset.severity");
+    assert_eq!(shown, json!("warn"));
+    drop(waiting);
+    browser.wait_for(
+        "its end",
+        "return /^Ended \\d+ s ago: 2 requests wait in z/.test(says('#when'))",
+    );
+    check_that_nobody_complained(&browser);
+}

@@ -1,0 +1,25 @@
+//! curl writes the header of the PROXY protocol itself.
+
+use crate::programs::curl::curl;
+use crate::support::proxy_protocol::{gateway, telling};
+
+#[test]
+fn curl_writes_a_header_before_plain_http_and_before_tls() {
+    let origin = telling();
+    let (gateway, tls) = gateway(&origin, "\"127.0.0.0/8\", \"unix:\"", "");
+    let plain = format!("http://{}/", gateway.address());
+    let encrypted = format!("https://{tls}/");
+    let header = "--haproxy-protocol";
+    for (url, version) in [
+        (&plain, "--http1.1"),
+        (&plain, "--http2-prior-knowledge"),
+        (&encrypted, "--http1.1"),
+        (&encrypted, "--http2"),
+    ] {
+        let told = curl(&[header, version, "--interface", "127.0.0.5", url]);
+        assert_eq!(told.as_deref(), Ok("127.0.0.5"), "{version} {url}");
+        // Closed without an answer, or in the handshake.
+        let failed = curl(&[version, url]).expect_err("no header");
+        assert!(matches!(failed, Some(16 | 35 | 52 | 55 | 56)), "{failed:?}");
+    }
+}

@@ -1,0 +1,590 @@
+//! Each command of the README and of docs/ runs.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::sandbox::Sandbox;
+use crate::programs::redis::Redis;
+use crate::support::page::{blocks, commands_in_text, commands_with, is_command, root};
+use crate::support::secure::write_pair;
+use crate::support::{Origin, eventually, fetch};
+
+/// A part that identifies each block of commands, and the test here that runs it.
+const BLOCKS: [(&str, &str); 15] = [
+    ("cargo run -- demo", "the_demo_runs"),
+    (
+        "python3 -m http.server",
+        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
+    ),
+    (
+        "| xargs -P5",
+        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
+    ),
+    (
+        "drip simulate -c benches",
+        "the_plot_of_the_algorithms_is_drawn",
+    ),
+    ("-c two.toml", "two_gateways_share_one_limit"),
+    ("keys/192.0.2.1", "a_key_is_forgotten"),
+    ("per_client/override", "a_zone_is_paused_and_goes_on"),
+    ("origins/shop/override", "a_gate_is_acted_at"),
+    ("drip find shop", "an_experiment_is_planned"),
+    ("/api/maintenance", "a_route_is_in_maintenance"),
+    ("rooms/shop/override", "a_room_is_acted_in"),
+    ("per_client/what-if", "other_numbers_are_tried"),
+    (
+        "docker build",
+        "the_image_is_built_and_run_as_the_page_says",
+    ),
+    (
+        "packaging/build deb",
+        "the_package_is_built_where_it_is_installed_from",
+    ),
+    ("cargo install", "an_installation_is_of_this_folder"),
+];
+
+/// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
+const NOT_RUN: [(&str, &str, &str); 12] = [
+    // It is what runs the tests.
+    (
+        "tests/run.sh",
+        "tests/run.sh",
+        "cargo test --locked --no-fail-fast --test counterparts",
+    ),
+    ("cargo test", ".ci/run", "step cargo test --locked\n"),
+    // It would build all again, to install it where the tests run. They build with the feature.
+    (
+        "cargo install --path . --features otlp",
+        "tests/run.sh",
+        "cargo test --locked --features otlp ",
+    ),
+    // The same test runs for a minute among the others.
+    (
+        "DRIP_SOAK_SECONDS=3600 cargo test --release --test counterparts soak",
+        "tests/counterparts/load/soak/mod.rs",
+        "number(\"DRIP_SOAK_SECONDS\").unwrap_or(SECONDS)",
+    ),
+    // The same with some thousand.
+    (
+        "ORACLE_CASES=1000000 cargo test --test plain oracle",
+        "tests/oracle/mod.rs",
+        "told(\"ORACLE_CASES\").unwrap_or(CASES)",
+    ),
+    // It needs an origin and an objective.
+    (
+        "drip find",
+        "tests/counterparts/load/find/mod.rs",
+        ".args([\"find\", \"app\", \"--slo\"",
+    ),
+    // It takes many minutes.
+    (
+        "cargo bench --bench store",
+        "Cargo.toml",
+        "[[bench]]\nname = \"store\"",
+    ),
+    // Few seeds run with the unit tests.
+    (
+        "DRIP_SEEDS=5000 cargo test --lib simulation",
+        "src/testing/search.rs",
+        "variable(\"DRIP_SEEDS\").unwrap_or(default)",
+    ),
+    // The same.
+    (
+        "DRIP_SEEDS=350 cargo test --release --lib the_end_of",
+        "src/testing/search.rs",
+        "variable(\"DRIP_SEEDS\").unwrap_or(default)",
+    ),
+    // It takes minutes.
+    (
+        "DRIP_TRUTHS=10000 cargo test --release --lib measures_the_truths",
+        "src/simulation/find/tests.rs",
+        "variable(\"DRIP_TRUTHS\")",
+    ),
+    (
+        "packaging/build tar",
+        "tests/counterparts/package/life.rs",
+        "build(\"1.0.0\", \"tar\")",
+    ),
+    // It takes minutes.
+    (
+        "cargo build --profile dist",
+        "packaging/build",
+        "cargo build --manifest-path \"$root/Cargo.toml\" --profile dist",
+    ),
+];
+
+#[test]
+fn no_block_of_commands_is_without_a_test() {
+    let here = fs::read_to_string(root().join("tests/counterparts/documents/commands.rs"))
+        .expect("this file");
+    let blocks = blocks();
+    for block in &blocks {
+        let commands = block.text.lines().map(|line| line.trim_start_matches("$ "));
+        match &*block.kind {
+            "sh" | "console" => {
+                let mut tests = BLOCKS.iter().filter(|(part, _)| block.text.contains(part));
+                let test = tests.next().map(|(_, test)| test);
+                let test = test.unwrap_or_else(|| panic!("no test runs {}", block.text));
+                assert!(here.contains(&format!("#[test]\nfn {test}()")), "{test}");
+                assert!(tests.next().is_none(), "two tests for {}", block.text);
+            }
+            "text" | "toml" | "nginx" | "yaml" => {
+                // Drawn output is indented.
+                for line in commands.filter(|line| !line.starts_with(' ')) {
+                    assert!(!is_command(line), "{line}: its block is sh or console");
+                }
+            }
+            other => panic!("```{other}: sh, console, text, toml, nginx and yaml are known"),
+        }
+    }
+    for (part, _) in BLOCKS {
+        commands_with(part);
+    }
+    for (command, file, proof) in NOT_RUN {
+        let text = fs::read_to_string(root().join(file)).expect("a file");
+        assert!(text.contains(proof), "{command}: {file} has no {proof}");
+    }
+}
+
+fn not_run(command: &str) -> bool {
+    NOT_RUN.iter().any(|(known, ..)| *known == command)
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+/// The admin port listens a moment before its gateway has its zones.
+fn is_ready(admin: u16) -> bool {
+    let address = SocketAddr::from(([127, 0, 0, 1], admin));
+    listens(admin) && fetch(address, "/readyz").status == 200
+}
+
+#[test]
+fn the_demo_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let commands = commands_with("-- demo");
+    let commands: Vec<&str> = commands
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|command| !not_run(command))
+        .collect();
+    let [demo] = commands[..] else {
+        panic!("{commands:?}")
+    };
+    let _running = sandbox.start(demo, "printed");
+    eventually("the demo has drawn a second", || {
+        let printed = sandbox.read("printed");
+        printed.contains("rate = \"10r/s\"") && printed.contains("   1s ")
+    });
+}
+
+#[test]
+fn a_backend_and_the_gateway_are_started_and_curl_is_answered() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start(&commands_with("python3"), "printed");
+    eventually("both listen", || {
+        listens(sandbox.port(9000)) && listens(sandbox.port(8080))
+    });
+    let session = commands_with("| xargs");
+    let (command, shown) = session
+        .split_once('\n')
+        .expect("a command and what it prints");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(printed.lines().count(), shown.lines().count());
+    for line in printed.lines().chain(shown.lines()) {
+        assert!(line.starts_with("200 after "), "{printed}");
+    }
+}
+
+#[test]
+fn the_plot_of_the_algorithms_is_drawn() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path().join("benches/plots")).expect("a folder");
+    let files = "benches/algorithms";
+    symlink(root().join(files), sandbox.path().join(files)).expect("a link");
+    let output = sandbox.run(&commands_with("drip simulate"));
+    assert!(output.status.success(), "{output:?}");
+    let plot = "benches/plots/algorithms.svg";
+    let committed = fs::read_to_string(root().join(plot)).expect("a plot");
+    assert!(
+        sandbox.read(plot) == committed,
+        "{plot} is not what is drawn"
+    );
+}
+
+#[test]
+fn two_gateways_share_one_limit() {
+    let redis = Redis::start();
+    let sandbox = Sandbox::new();
+    let origin = Origin::at(&format!("127.0.0.1:{}", sandbox.port(9000)), |exchange| {
+        exchange.reply(b"ok")
+    });
+    // A long timeout for Redis on a busy machine.
+    let redis = format!("\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
+    let settings = sandbox.read("gateway.toml") + &redis;
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    // Waits for both admin ports; a second may be too short to start.
+    let commands = commands_with("-c two.toml");
+    let sleep = "#!/bin/sh\nfor port in 9090 9091; do\n\
+                 until curl -sfo /dev/null http://127.0.0.1:$port/readyz; do command -p sleep 0.02; done\ndone\n";
+    sandbox.program("sleep", &sandbox.moved(sleep));
+    let _running = sandbox.start(&commands, "printed");
+    eventually("all have an answer", || {
+        sandbox.read("printed").lines().count() == 8
+    });
+    let printed = sandbox.read("printed");
+    for port in [8080, 8081] {
+        let begin = format!("{}: 200 after ", sandbox.port(port));
+        let answered = printed.lines().filter(|line| line.starts_with(&begin));
+        assert_eq!(answered.count(), 4, "{printed}");
+    }
+    // With a bucket each, the last one would leave after 0.3 s.
+    let moments = origin.moments("/");
+    let (first, last) = (moments.iter().min(), moments.iter().max());
+    let span = *last.expect("a request") - *first.expect("a request");
+    assert!(span.as_millis() > 500, "{span:?}");
+}
+
+#[test]
+fn a_key_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _origin = Origin::at(&format!("127.0.0.1:{}", sandbox.port(9000)), |exchange| {
+        exchange.reply(b"ok")
+    });
+    let settings = sandbox.read("gateway.toml");
+    let trusting = settings.replacen(
+        "[server]\n",
+        "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n",
+        1,
+    );
+    fs::write(sandbox.path().join("gateway.toml"), trusting).expect("a file");
+    let _running = sandbox.start("drip", "printed");
+    eventually("it listens", || listens(sandbox.port(8080)));
+    let asked = sandbox.run("curl -sf -H 'X-Forwarded-For: 192.0.2.1' http://127.0.0.1:8080/");
+    assert!(asked.status.success(), "{asked:?}");
+    let session = commands_with("keys/192.0.2.1");
+    let (command, shown) = session
+        .split_once('\n')
+        .expect("a command and what it prints");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    assert_eq!(
+        String::from_utf8(output.stdout).expect("text").trim(),
+        shown.trim()
+    );
+}
+
+#[test]
+fn a_zone_is_paused_and_goes_on() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    for command in commands_with("per_client/override").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"pause\":true"), "{command}: {told}");
+    }
+}
+
+/// A gateway in a sandbox that has the origin `shop` with a gate.
+fn with_a_gate() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let settings = sandbox.read("gateway.toml");
+    let shop = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"100r/s\"\n\
+                [[routes]]\npath = \"/shop/\"\norigin = \"shop\"\n";
+    let settings = format!("{settings}\n{shop}");
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    sandbox
+}
+
+#[test]
+fn a_gate_is_acted_at() {
+    let sandbox = with_a_gate();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    let commands = commands_with("origins/shop/override");
+    for command in commands.lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"until\":"), "{command}: {told}");
+    }
+}
+
+/// The experiments themselves take minutes.
+#[test]
+fn an_experiment_is_planned() {
+    let sandbox = with_a_gate();
+    let _running = sandbox.start("drip", "printed");
+    let admin = sandbox.port(9090);
+    eventually("it is ready", || is_ready(admin));
+    for command in commands_with("drip find shop").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let command = command.trim_end_matches(" --dry-run");
+        let output = sandbox.run(&format!("{command} --dry-run --admin 127.0.0.1:{admin}"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("nothing was changed"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_route_is_in_maintenance() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    for command in commands_with("/api/maintenance").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"until\":"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_room_is_acted_in() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let settings = sandbox.read("gateway.toml");
+    let room = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\n\
+                [origins.shop.room]\nsessions = 5\nsecret = \"0123456789abcdef\"\n\
+                [[routes]]\npath = \"/shop/\"\norigin = \"shop\"\n";
+    let settings = format!("{settings}\n{room}");
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    let commands = commands_with("rooms/shop/override");
+    let told = [
+        "\"until\":",
+        "\"until\":",
+        "\"word\":",
+        "\"called\":0",
+        "\"sent_away\":0",
+    ];
+    assert_eq!(commands.lines().count(), told.len());
+    for (command, expected) in commands.lines().zip(told) {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains(expected), "{command}: {told}");
+    }
+}
+
+#[test]
+fn other_numbers_are_tried() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it is ready", || is_ready(sandbox.port(9090)));
+    let session = commands_with("per_client/what-if");
+    let command = session.lines().next().expect("a command");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for field in [
+        "zone",
+        "since",
+        "span_seconds",
+        "arrivals",
+        "now",
+        "then",
+        "keys",
+        "ignores",
+    ] {
+        assert!(session.contains(&format!("\"{field}\"")), "{field}");
+        assert!(told.get(field).is_some(), "{field}: {told}");
+    }
+    assert_eq!(told["then"]["rate"], "20r/s");
+}
+
+/// A program that only says with what arguments it was called.
+const ECHO: &str = "#!/bin/sh\necho \"$@\"\n";
+
+/// What the programs of a block say that are replaced by [`ECHO`].
+fn said(sandbox: &Sandbox, part: &str) -> Vec<String> {
+    let output = sandbox.run(&commands_with(part));
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).expect("text");
+    said.lines().map(ToOwned::to_owned).collect()
+}
+
+/// No engine runs here; `tests/package/image.rs` runs what would be in the image.
+#[test]
+fn the_image_is_built_and_run_as_the_page_says() {
+    let sandbox = Sandbox::new();
+    sandbox.program("docker", ECHO);
+    let said = said(&sandbox, "docker build");
+    let [build, run] = &said[..] else {
+        panic!("{said:?}")
+    };
+    let file = "packaging/Containerfile";
+    assert_eq!(build, &format!("build -f {file} -t drip ."));
+    let file = fs::read_to_string(root().join(file)).expect("a file");
+    let folder = file
+        .lines()
+        .find_map(|line| line.strip_prefix("WORKDIR /etc"));
+    let mounted = format!("/drip:/etc{}:ro drip", folder.expect("its folder"));
+    assert!(run.starts_with("run ") && run.ends_with(&mounted), "{run}");
+}
+
+#[test]
+fn the_package_is_built_where_it_is_installed_from() {
+    let sandbox = Sandbox::new();
+    sandbox.program("sudo", ECHO);
+    fs::create_dir(sandbox.path().join("packaging")).expect("a folder");
+    // The program is built already, and the folder is the sandbox's own.
+    let script = format!(
+        "#!/bin/sh\nexec {}/packaging/build --binary {} --out target/packages \"$@\" >&2\n",
+        root().display(),
+        env!("CARGO_BIN_EXE_drip"),
+    );
+    sandbox.program("build", &script);
+    symlink("../bin/build", sandbox.path().join("packaging/build")).expect("a link");
+    let said = said(&sandbox, "packaging/build deb");
+    let [install] = &said[..] else {
+        panic!("{said:?}")
+    };
+    let package = install.strip_prefix("apt-get install ./").expect("a file");
+    assert!(sandbox.path().join(package).is_file(), "{install}");
+}
+
+#[test]
+fn an_installation_is_of_this_folder() {
+    let sandbox = Sandbox::new();
+    sandbox.program("cargo", ECHO);
+    assert_eq!(
+        said(&sandbox, "cargo install"),
+        ["install --locked --path ."]
+    );
+    assert!(root().join("Cargo.lock").is_file());
+}
+
+/// Blocks that are a part of a file are completed with an origin, a zone and a route.
+#[test]
+fn each_part_of_a_file_passes_the_check() {
+    let parts = [
+        ("[origins.app]", "servers = [\"http://127.0.0.1:9000\"]"),
+        (
+            "[zones.per_client]",
+            "key = \"$remote_addr\"\nrate = \"10r/s\"",
+        ),
+        ("[[routes]]", "path = \"/\"\norigin = \"app\""),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("gateway.toml");
+    fs::write(folder.path().join("gold.txt"), "carol\n").expect("a file of keys");
+    let secret =
+        r#"{"keys": [{"kty": "oct", "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}]}"#;
+    fs::write(folder.path().join("keys.json"), secret).expect("a key set");
+    for name in ["internal-ca", "drip"] {
+        write_pair(folder.path(), name, &["app.internal"]);
+    }
+    let mut checked = 0;
+    let files = blocks().into_iter().filter(|block| block.kind == "toml");
+    // The certificates of an example are nowhere.
+    for block in files.filter(|block| !block.text.contains("[server.tls]")) {
+        let missing = parts
+            .iter()
+            .filter(|(title, _)| !block.text.contains(title));
+        let missing = missing.map(|(title, fields)| format!("{title}\n{fields}\n"));
+        let text = missing.collect::<String>() + &block.text;
+        fs::write(&file, &text).expect("a file");
+        let mut check = Command::new(env!("CARGO_BIN_EXE_drip"));
+        check.env("ROOM_SECRET", "a secret of the tests");
+        let output = check.arg("check").arg("-c").arg(&file).output();
+        let output = output.expect("the program");
+        assert!(output.status.success(), "{text}\n{output:?}");
+        checked += 1;
+    }
+    assert!(checked >= 8, "only {checked} parts");
+}
+
+/// Files with the names used by the commands in the text.
+fn fill(folder: &Path) {
+    let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.per_client]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 1 }]\n";
+    let log = |time: &str| {
+        format!(
+            "192.0.2.1 - - [{time} +0000] \"GET /?user=a HTTP/1.1\" 200 6 \"-\" \"curl\" zone=\"per_client\" key=\"192.0.2.1\"\n"
+        )
+    };
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    let oldest = log("01/Nov/2026:09:10:00");
+    packer.write_all(oldest.as_bytes()).expect("memory");
+    let nginx = "limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;\n\
+                 server { location / { limit_req zone=z; proxy_pass http://127.0.0.1:9000; } }\n";
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: b}\n\
+                   spec: {defaultBackend: {service: {name: app, port: {number: 80}}}}\n";
+    // The good hours are in the rotated logs, but not all commands name these.
+    let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
+    let shop = "[origins.shop]\nservers = [\"http://127.0.0.1:9000\"]\n\
+                [origins.shop.room]\nsessions = 500\nidle = \"1m\"\nsecret = \"0123456789abcdef\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"shop\"\n";
+    let files = [
+        ("gateway.toml", file.into()),
+        ("shop.toml", shop.into()),
+        ("other.toml", file.replace("1r/s", "2r/s").into_bytes()),
+        ("trace.csv", b"0,a\n0,a\n".to_vec()),
+        ("nginx.conf", nginx.into()),
+        ("ingress.yaml", ingress.into()),
+        ("access.log", now.into()),
+        ("access.log.1", log("01/Nov/2026:09:20:00").into()),
+        ("access.log.2.gz", packer.finish().expect("memory")),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).expect("a file");
+    }
+}
+
+#[test]
+fn each_command_in_the_text_runs() {
+    let live = Sandbox::new();
+    live.set_admin();
+    let _running = live.start("drip", "printed");
+    let admin = SocketAddr::from(([127, 0, 0, 1], live.port(9090)));
+    eventually("it is ready", || {
+        listens(live.port(9090)) && fetch(admin, "/healthz").status == 200
+    });
+    let sandbox = Sandbox::new();
+    let mut ran = 0;
+    for command in commands_in_text() {
+        if not_run(&command) {
+            continue;
+        }
+        fill(sandbox.path());
+        // Placeholders are replaced; and the default port is another one here.
+        let command = command.replace("TRACE", "trace.csv");
+        let asking = ["drip top", "drip health"];
+        let asking = asking.into_iter().find(|it| command.starts_with(it));
+        let command = match asking {
+            Some(asking) => {
+                let rest = command[asking.len()..].replace("HOST:PORT", "");
+                format!("{asking} {admin} {rest}")
+            }
+            None => command,
+        };
+        let output = sandbox.run(&command);
+        assert!(output.status.success(), "{command}: {output:?}");
+        let is_told = !output.stdout.is_empty() || command.contains(" > ");
+        assert!(is_told, "{command}: {output:?}");
+        ran += 1;
+    }
+    assert!(ran >= 15, "only {ran} commands");
+    for drawn in ["advice.svg", "flow.svg"] {
+        assert!(sandbox.path().join(drawn).exists(), "{drawn}");
+    }
+}

@@ -1,0 +1,340 @@
+//! Examples about limits: an API with keys and plans, logins, a blog, several gateways, a load balancer.
+
+use std::thread;
+use std::time::Duration;
+
+use hyper::Request;
+use tokio::net::TcpStream;
+
+use crate::documents::examples::{Example, best_of_three, curl, page, run};
+use crate::programs::redis::Redis;
+use crate::support::{Client, Exchange, Origin, Site, eventually, now};
+
+fn key(name: &str) -> [String; 2] {
+    ["-H".to_owned(), format!("X-Api-Key: {name}")]
+}
+
+fn ask(example: &Example, name: &str) -> u16 {
+    let [flag, field] = key(name);
+    curl(example.gateway.address(), "/", &[&flag, &field])
+}
+
+#[test]
+fn the_commands_of_the_public_api_print_what_the_page_says() {
+    let origin = Origin::start();
+    best_of_three(|| Example::start("public-api", &origin, &[]));
+}
+
+#[test]
+fn the_commands_of_the_ticket_sale_print_what_the_page_says() {
+    let origin = Origin::start();
+    best_of_three(|| Example::start("ticket-sale", &origin, &[]));
+}
+
+#[test]
+fn keys_of_a_plan_of_the_public_api_get_its_rate() {
+    let origin = Origin::start();
+    let example = Example::start("public-api", &origin, &[]);
+    // Both are above their burst: the plan has a free place every 100 ms, others every second.
+    let use_up = |name| while ask(&example, name) == 200 {};
+    use_up("carol");
+    use_up("gold-alice");
+    let since = now();
+    let mut gold = 0;
+    while gold < 4 {
+        gold += u32::from(ask(&example, "gold-alice") == 200);
+        assert!(since.elapsed() < Duration::from_secs(20), "{gold} in 20 s");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Four of them at 10r/s take 400 ms, at carol's rate four seconds.
+    let took = since.elapsed();
+    assert!(took >= Duration::from_millis(200), "{took:?}");
+    let mut carol = 0;
+    let since = now();
+    while carol < 2 {
+        carol += u32::from(ask(&example, "carol") == 200);
+        assert!(since.elapsed() < Duration::from_secs(20), "{carol} in 20 s");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(since.elapsed() > took / 2, "carol is as fast as the plan");
+    let metrics = example.gateway.metrics();
+    let labels = [
+        ("zone", "per_key"),
+        ("plan", "gold"),
+        ("status", "rejected"),
+    ];
+    assert!(metrics.count("drip_plan_requests_total", &labels) > 0);
+}
+
+#[test]
+fn a_client_without_a_key_has_its_address() {
+    let origin = Origin::start();
+    let example = Example::start("public-api", &origin, &[]);
+    for _ in 0..12 {
+        assert_eq!(curl(example.gateway.address(), "/", &[]), 200);
+    }
+    let metrics = example.gateway.metrics();
+    let of = |zone| {
+        metrics.count(
+            "drip_zone_requests_total",
+            &[("zone", zone), ("status", "passed")],
+        )
+    };
+    assert_eq!((of("per_key"), of("per_address") >= 1), (0, true));
+}
+
+/// An application whose only password is `right`.
+fn application() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        if exchange.target().split('?').next() != Some("/login") {
+            return exchange.reply(b"ok");
+        }
+        let body = exchange.body()?;
+        let answer = if body == b"password=right" {
+            "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"
+        } else {
+            "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+        };
+        exchange.send(answer.as_bytes())
+    })
+}
+
+#[test]
+fn the_sixth_wrong_password_is_rejected_and_right_ones_do_not_count() {
+    let origin = application();
+    let example = Example::start("login-protection", &origin, &[]);
+    let address = example.gateway.address();
+    let right = ["-d", "password=right"];
+    for _ in 0..12 {
+        assert_eq!(curl(address, "/login", &right), 302);
+    }
+    if let Err(failure) = example.try_it() {
+        panic!("{failure}");
+    }
+    let before = origin.moments("/login").len();
+    assert_eq!(curl(address, "/login", &right), 429);
+    assert_eq!(origin.moments("/login").len(), before);
+    // Looking at the form is no attempt, and the rest of the site is not limited.
+    assert_eq!(curl(address, "/login", &[]), 401);
+    assert_eq!(curl(address, "/x", &["-d", "a"]), 200);
+}
+
+/// One connection sends many attempts at once, and none of them waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
+    let origin = application();
+    let example = Example::start("login-protection", &origin, &[]);
+    let address = example.gateway.address();
+    let tcp = TcpStream::connect(address).await.expect("a connection");
+    let (client, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    let (since, mut answers) = (now(), Vec::new());
+    for _ in 0..100 {
+        let mut client = client.clone().ready().await.expect("a stream");
+        let request = Request::post("http://a.test/login");
+        let request = request.body(()).expect("a request");
+        let (answer, mut body) = client.send_request(request, false).expect("a request");
+        body.send_data("password=wrong".into(), true)
+            .expect("a body");
+        answers.push(answer);
+    }
+    let mut wrong = 0;
+    for answer in answers {
+        let answer = answer.await.expect("an answer");
+        if answer.status() == 401 {
+            wrong += 1;
+        } else {
+            assert_eq!(answer.status(), 429);
+            let told = answer.headers()["retry-after"].to_str().expect("text");
+            assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
+        }
+    }
+    // The next place is free after a minute: nothing has waited for it.
+    assert_eq!(wrong, 5);
+    assert!(since.elapsed() < Duration::from_secs(50));
+    // Nor has anything made the queue longer for who comes next from the same address.
+    let mut client = Client::connect(address);
+    client.send(b"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!(answer.status, 429);
+    let told = answer.field("retry-after").expect("a time");
+    assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
+}
+
+#[test]
+fn wordpress_is_strict_with_logins_only() {
+    let origin = Origin::start();
+    let example = Example::start("wordpress", &origin, &[]);
+    if let Err(failure) = example.try_it() {
+        panic!("{failure}");
+    }
+    let address = example.gateway.address();
+    // XML-RPC shares the bucket of the logins.
+    assert_eq!(curl(address, "/xmlrpc.php", &["-d", "x"]), 429);
+    assert_eq!(curl(address, "/wp-login.php", &[]), 200);
+    for _ in 0..9 {
+        assert_eq!(curl(address, "/a-page/", &[]), 200);
+    }
+    let metrics = example.gateway.metrics();
+    let rejected = [("zone", "logins"), ("reason", "burst")];
+    assert_eq!(metrics.count("drip_zone_rejections_total", &rejected), 2);
+}
+
+#[test]
+fn no_spelling_of_a_login_avoids_its_limit() {
+    let origin = Origin::start();
+    for (name, burst, period, paths) in [
+        (
+            "login-protection",
+            5,
+            60,
+            &[
+                "/LOGIN",
+                "/login/",
+                "//login",
+                "/Login?x=1",
+                "/%6Cogin",
+                "/x/..;/login",
+                "/login;x",
+            ][..],
+        ),
+        (
+            "wordpress",
+            3,
+            10,
+            &[
+                "//wp-login.php",
+                "/wp-login.php/x",
+                "/WP-Login.php",
+                "/blog/wp-login.php?a",
+                "/wp-content/../wp-login.php",
+                "/xmlrpc.php/x",
+                "//xmlrpc.php",
+                "/wp%2dlogin.php",
+            ],
+        ),
+    ] {
+        let example = Example::start(name, &origin, &[]);
+        let address = example.gateway.address();
+        let ask = |path| curl(address, path, &["--path-as-is", "-d", "a"]);
+        let began = now();
+        let passed = paths
+            .iter()
+            .cycle()
+            .take(20)
+            .filter(|path| ask(path) != 429);
+        let passed = passed.count();
+        let most = burst + 1 + usize::try_from(began.elapsed().as_secs() / period).expect("few");
+        assert!(
+            (burst..=most).contains(&passed),
+            "{name}: {passed}, not {most}"
+        );
+    }
+}
+
+#[test]
+fn no_search_of_wordpress_avoids_its_limit() {
+    let origin = Origin::start();
+    let example = Example::start("wordpress", &origin, &[]);
+    let address = example.gateway.address();
+    let search = |nth: usize| {
+        let paths = [
+            "/",
+            "/index.php",
+            "/wp-content/none.css",
+            "/a-page/",
+            "/wp-json/wp/v2/posts",
+        ];
+        let names = ["s", "%73", "s[]", "S", "search"];
+        format!(
+            "{}?{}={nth}",
+            paths[nth % paths.len()],
+            names[nth / 5 % names.len()]
+        )
+    };
+    let began = now();
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let search = &search;
+        let asking: Vec<_> = (0..50)
+            .map(|nth| scope.spawn(move || curl(address, &search(nth), &["--globoff"])))
+            .collect();
+        let asking = asking
+            .into_iter()
+            .map(|asking| asking.join().expect("no panic"));
+        asking.collect()
+    });
+    let passed = statuses.iter().filter(|status| **status == 200).count();
+    // New texts come at 2 a second, and the bucket of the others is 1 a second and waits for 5.
+    let most = 2 + 6 + usize::try_from(3 * began.elapsed().as_secs() + 3).expect("few");
+    assert!(passed >= 3 && passed <= most, "{passed}, not {most}");
+    assert!(statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
+fn several_gateways_give_a_client_its_burst_once() {
+    let (redis, origin) = (Redis::start(), Origin::start());
+    let url = redis.url();
+    let mut failures = Vec::new();
+    for _ in 0..3 {
+        redis.ask("FLUSHALL");
+        // A machine that is busy with the other tests is slower than a network.
+        let replaced = [
+            ("redis://127.0.0.1:6379/0", url.as_str()),
+            ("timeout = \"50ms\"", "timeout = \"2s\""),
+            ("rate  = \"1r/s\"", "rate  = \"10r/m\""),
+        ];
+        let first = Example::start("several-gateways", &origin, &replaced);
+        let mut text = page::Page::read("several-gateways").file().to_owned();
+        for (from, to) in replaced {
+            text = text.replace(from, to);
+        }
+        let second = run(Site::new(), &text, &origin);
+        let addresses = [
+            ("127.0.0.1:8080", first.gateway.address()),
+            ("127.0.0.1:8081", second.address()),
+        ];
+        match first.page.try_it(&addresses) {
+            Ok(()) => {
+                assert_eq!(second.metrics().count("drip_store_up", &[]), 1);
+                return;
+            }
+            Err(failure) => failures.push(failure),
+        }
+    }
+    panic!("{}", failures.join("\n"));
+}
+
+#[test]
+fn behind_a_load_balancer_the_client_is_the_one_that_it_names() {
+    let origin = Origin::start();
+    let peers = [("\"10.0.0.0/8\"", "\"10.0.0.0/8\", \"127.0.0.1\"")];
+    best_of_three(|| Example::start("behind-a-load-balancer", &origin, &peers));
+
+    let example = Example::start("behind-a-load-balancer", &origin, &peers);
+    let address = example.gateway.address();
+    for _ in 0..20 {
+        assert_eq!(curl(address, "/health", &[]), 200);
+    }
+    curl(
+        address,
+        "/",
+        &["-H", "X-Forwarded-For: 203.0.113.9, 192.0.2.1"],
+    );
+    eventually("the client is a key", || {
+        let keys = example.gateway.admin("/api/zones/per_client/keys");
+        let keys = keys.expect("an admin port").text();
+        keys.contains("192.0.2.1") && !keys.contains("203.0.113.9")
+    });
+
+    // Somebody else is not believed.
+    let example = Example::start("behind-a-load-balancer", &origin, &[]);
+    for client in ["192.0.2.1", "192.0.2.2"] {
+        let field = format!("X-Forwarded-For: {client}");
+        curl(example.gateway.address(), "/", &["-H", &field]);
+    }
+    eventually("the peer is the only key", || {
+        let keys = example.gateway.admin("/api/zones/per_client/keys");
+        let keys = keys.expect("an admin port").text();
+        keys.contains("127.0.0.1") && !keys.contains("192.0.2.")
+    });
+}

@@ -1,0 +1,81 @@
+//! An nginx that is killed and started again.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::support::{eventually, free_address, whole_lines};
+
+/// Debian installs it in a folder that is not in a plain user's PATH.
+const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
+
+/// A real nginx that answers everything itself, and is killed and started again.
+#[derive(Debug)]
+pub struct KilledServer {
+    pub address: SocketAddr,
+    folder: TempDir,
+    process: Option<Child>,
+}
+
+impl KilledServer {
+    pub fn start() -> Self {
+        let (folder, address) = (TempDir::new().expect("a folder"), free_address());
+        let text = format!(
+            "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log error.log;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{\n log_format stamps '$msec $request_uri';\n access_log stamps.log stamps;\n\
+             client_body_temp_path body;\n proxy_temp_path proxy;\n fastcgi_temp_path fastcgi;\n\
+             uwsgi_temp_path uwsgi;\n scgi_temp_path scgi;\n\
+             server {{ listen {address} backlog=1024; location / {{ return 200 \"ok\"; }} }}\n}}\n"
+        );
+        fs::write(folder.path().join("nginx.conf"), text).expect("a file");
+        let mut server = Self {
+            address,
+            folder,
+            process: None,
+        };
+        server.start_again();
+        server
+    }
+
+    /// Kills it: the kernel closes its sockets.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("a process");
+            process.wait().expect("a child");
+        }
+    }
+
+    pub fn start_again(&mut self) {
+        let process = PLACES.iter().find_map(|program| {
+            let mut command = Command::new(program);
+            command.arg("-p").arg(self.folder.path());
+            command.arg("-c").arg(self.folder.path().join("nginx.conf"));
+            command.arg("-e").arg(self.folder.path().join("error.log"));
+            command.stdin(Stdio::null()).stderr(Stdio::null());
+            command.spawn().ok()
+        });
+        self.process = Some(process.expect("nginx, which tests/run.sh installs"));
+        eventually("nginx listens", || TcpStream::connect(self.address).is_ok());
+    }
+
+    /// The requests whose target has `part` in it, each with its stamp in milliseconds.
+    pub fn stamps(&self, part: &str) -> Vec<(u64, String)> {
+        let log = whole_lines(self.folder.path().join("stamps.log"));
+        let stamp = |line: &str| {
+            let (seconds, target) = line.split_once(' ')?;
+            let millis = seconds.replace('.', "").parse().ok()?;
+            Some((millis, target.to_owned()))
+        };
+        let stamps = log.lines().filter_map(stamp);
+        stamps.filter(|(_, target)| target.contains(part)).collect()
+    }
+}
+
+impl Drop for KilledServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

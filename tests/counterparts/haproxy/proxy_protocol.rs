@@ -1,0 +1,86 @@
+//! Real proxies that write the header of the PROXY protocol.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use crate::programs::curl::curl;
+use crate::programs::haproxy::Haproxy;
+use crate::programs::nginx::Nginx;
+use crate::support::proxy_protocol::*;
+use crate::support::{Gateway, Raw, SOON, eventually, now};
+
+/// Asks through a proxy at `front` as the client 127.0.0.7, and checks that drip takes it for that.
+fn ask_through(gateway: &Gateway, scheme: &str, front: SocketAddr) {
+    let versions: &[&str] = match scheme {
+        "https" => &["--http1.1", "--http2"],
+        _ => &["--http1.1"],
+    };
+    for version in versions {
+        let url = format!("{scheme}://{front}/");
+        let told = curl(&["--interface", "127.0.0.7", version, &url, &url]);
+        // Twice, over one connection.
+        assert_eq!(told.as_deref(), Ok("127.0.0.7127.0.0.7"), "{version} {url}");
+    }
+    let key = format!("127.0.0.7 {}", front.port());
+    assert!(has_key(gateway, &key), "{key}: the port is the proxy's");
+    eventually("the access log names the client", || {
+        let log = fs::read_to_string(gateway.site.folder().join("access.log"));
+        log.is_ok_and(|log| log.lines().any(|line| line.starts_with("127.0.0.7 ")))
+    });
+}
+
+#[test]
+fn haproxy_names_its_clients_with_send_proxy_of_either_version() {
+    let origin = telling();
+    let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "");
+    for options in [
+        "send-proxy",
+        "send-proxy-v2",
+        "send-proxy-v2 proxy-v2-options crc32c,unique-id,authority,ssl",
+    ] {
+        let plain = Haproxy::relaying(gateway.address(), options);
+        ask_through(&gateway, "http", plain.address);
+        let encrypted = Haproxy::relaying(tls, options);
+        ask_through(&gateway, "https", encrypted.address);
+    }
+}
+
+#[test]
+fn haproxys_own_checks_have_its_own_address() {
+    let origin = telling();
+    let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
+    let options = "send-proxy-v2 check inter 50ms rise 2\n    option httpchk GET /health";
+    let front = Haproxy::relaying(gateway.address(), options);
+    let port = gateway.address().port();
+    eventually("haproxy has asked", || {
+        has_key(&gateway, &format!("127.0.0.1 {port}"))
+    });
+    ask_through(&gateway, "http", front.address);
+    let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
+    assert!(targets.iter().any(|it| it == "/health"), "{targets:?}");
+}
+
+#[test]
+fn nginxs_stream_module_names_its_clients() {
+    let origin = telling();
+    let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "");
+    let plain = Nginx::relaying(gateway.address(), "proxy_protocol on;");
+    ask_through(&gateway, "http", plain.address);
+    let encrypted = Nginx::relaying(tls, "proxy_protocol on;");
+    ask_through(&gateway, "https", encrypted.address);
+}
+
+#[test]
+fn a_proxy_that_names_its_client_is_no_slower_for_it() {
+    let origin = telling();
+    let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
+    let front = Haproxy::relaying(gateway.address(), "send-proxy-v2");
+    let began = now();
+    for _ in 0..20 {
+        let mut client = Raw::connect(front.address);
+        client.send(REQUEST);
+        assert_eq!(client.answer().status(), 200);
+    }
+    // A wait for bytes that are there already would take header_timeout, a minute.
+    assert!(began.elapsed() < SOON);
+}

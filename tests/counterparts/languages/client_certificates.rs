@@ -1,0 +1,85 @@
+//! Clients in Go and Java that show certificates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::client_certificates::{revoked, routes, site, telling};
+use crate::support::secure::started;
+
+/// Writes `NAME.p12`, which Java reads, from `NAME.pem` and `NAME.key`.
+fn store(folder: &Path, name: &str) {
+    let stored = Command::new("openssl")
+        .args(["pkcs12", "-export", "-passout", "pass:secret", "-in"])
+        .arg(folder.join(format!("{name}.pem")))
+        .arg("-inkey")
+        .arg(folder.join(format!("{name}.key")))
+        .arg("-out")
+        .arg(folder.join(format!("{name}.p12")))
+        .output()
+        .expect("openssl");
+    assert!(stored.status.success(), "{stored:?}");
+}
+
+/// The folder of compiled programs.
+fn programs() -> (PathBuf, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (go, java) = (folder.join("mutual-go"), folder.join("mutual-java"));
+    let mut build = Command::new("go");
+    build.env("GOCACHE", folder.join("go"));
+    build
+        .args(["build", "-o"])
+        .arg(&go)
+        .arg("tests/counterparts/languages/mutual.go");
+    let mut compile = Command::new("javac");
+    compile
+        .arg("-d")
+        .arg(&java)
+        .arg("tests/counterparts/languages/Mutual.java");
+    for mut command in [build, compile] {
+        let output = command.output().expect("a compiler");
+        assert!(output.status.success(), "{output:?}");
+    }
+    (go, java)
+}
+
+#[test]
+fn programs_in_go_and_java_show_certificates_and_are_refused_without() {
+    let (site, ca) = site();
+    let origin = telling();
+    let folder = site.folder().to_owned();
+    fs::write(folder.join("revoked.pem"), revoked(&ca, &[&[2]])).expect("a file");
+    let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_crl = \"revoked.pem\"\n";
+    site.write(&format!("{tls}{}", routes(&origin)));
+    let gateway = started(site);
+    let url = format!("https://localhost:{}/", gateway.address().port());
+    let (go, java) = programs();
+    let in_folder = |name: &str, end: &str| folder.join(format!("{name}.{end}"));
+    for (name, is_taken) in [
+        ("alice", true),
+        ("bob", false),
+        ("mallory", false),
+        ("", false),
+    ] {
+        let mut by_go = Command::new(&go);
+        by_go.arg(&url);
+        let mut by_java = Command::new("java");
+        by_java.arg("-Djdk.internal.httpclient.disableHostnameVerification=true");
+        by_java.arg("-cp").arg(&java).arg("Mutual").arg(&url);
+        if !name.is_empty() {
+            store(&folder, name);
+            by_go.args([in_folder(name, "pem"), in_folder(name, "key")]);
+            by_java.arg(in_folder(name, "p12"));
+        }
+        for mut command in [by_go, by_java] {
+            let output = command.stdin(Stdio::null()).output().expect("a program");
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+            let expected = if is_taken { "200 SUCCESS|" } else { "error:" };
+            assert!(
+                printed.starts_with(expected),
+                "{name}: {printed} {output:?}"
+            );
+        }
+    }
+    assert_eq!(origin.arrivals().len(), 2);
+}

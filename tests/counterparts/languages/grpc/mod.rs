@@ -1,0 +1,336 @@
+//! Calls of gRPC: grpcio on both sides, and the gateway between them.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::programs::python::python_with;
+use crate::support::secure::write_pair;
+use crate::support::{Gateway, Site, eventually, free_address};
+
+fn python() -> PathBuf {
+    python_with(&["grpcio==1.71.0"])
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/counterparts/languages/grpc")
+        .join(name)
+}
+
+/// A gRPC server.
+struct Echo {
+    process: Child,
+    address: SocketAddr,
+    /// When each call came, in seconds.
+    calls: Arc<Mutex<Vec<f64>>>,
+}
+
+impl Echo {
+    fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts it with a certificate and its key.
+    fn start_with(pair: &[PathBuf]) -> Self {
+        Self::start_at(free_address(), pair)
+    }
+
+    fn start_at(address: SocketAddr, pair: &[PathBuf]) -> Self {
+        let mut command = Command::new(python());
+        command
+            .arg(script("origin.py"))
+            .arg(address.to_string())
+            .args(pair);
+        let mut process = command.stdout(Stdio::piped()).spawn().expect("python");
+        let lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert_eq!(lines.next().as_deref(), Some("ready"));
+        let calls = Arc::<Mutex<Vec<f64>>>::default();
+        let to_note = Arc::clone(&calls);
+        thread::spawn(move || {
+            for line in lines {
+                let time = line.strip_prefix("call ").expect("a call");
+                let time = time.parse().expect("a time");
+                to_note.lock().expect("no panic").push(time);
+            }
+        });
+        Self {
+            process,
+            address,
+            calls,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.calls.lock().expect("no panic").len()
+    }
+
+    /// The mean time between calls, in seconds.
+    fn mean_gap(&self) -> f64 {
+        let calls = self.calls.lock().expect("no panic");
+        let [first, .., last] = calls[..] else {
+            panic!("{calls:?}")
+        };
+        (last - first) / f64::from(u32::try_from(calls.len() - 1).expect("a number"))
+    }
+
+    /// Asks it to end the calls that it has and to take no more.
+    fn stop_gracefully(&self) {
+        let id = i32::try_from(self.process.id()).expect("an id");
+        kill_process(Pid::from_raw(id).expect("an id"), Signal::TERM).expect("it runs");
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
+
+/// Runs the client, which must succeed, and returns what it prints.
+fn call(gateway: SocketAddr, arguments: &[&str]) -> Vec<Value> {
+    let output = Command::new(python())
+        .arg(script("client.py"))
+        .arg(gateway.to_string())
+        .args(arguments)
+        .output()
+        .expect("python");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}\n{told}");
+    let lines = printed.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+/// How many of the outcomes have this status.
+fn count(outcomes: &[Value], code: &str) -> usize {
+    let with_code = outcomes.iter().filter(|outcome| outcome["code"] == code);
+    with_code.count()
+}
+
+/// The rest of a file: an origin with `more`, and a route with `limits`.
+fn file(origins: &[&Echo], more: &str, limits: &str) -> String {
+    let servers = origins.iter().map(|it| format!("\"h2c://{}\"", it.address));
+    let servers = servers.collect::<Vec<_>>().join(", ");
+    format!(
+        "[origins.app]\nservers = [{servers}]\n{more}\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"10r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{limits}]\n"
+    )
+}
+
+fn zone(rate: &str, burst: u32) -> (String, String) {
+    let limits = format!("{{ zone = \"z\", burst = {burst} }}");
+    (format!("rate = \"{rate}\""), limits)
+}
+
+/// The same with a zone of this rate and burst.
+fn limited(origin: &Echo, rate: &str, burst: u32) -> String {
+    let (rate, limits) = zone(rate, burst);
+    file(&[origin], "", &limits).replace("rate = \"10r/s\"", &rate)
+}
+
+#[test]
+fn all_four_kinds_of_calls_pass() {
+    let origin = Echo::start();
+    let gateway = Gateway::start(&limited(&origin, "1000r/s", 100));
+    assert_eq!(count(&call(gateway.address(), &["kinds"]), "OK"), 1);
+}
+
+#[test]
+fn over_tls_both_sides_agree_on_http_2() {
+    let site = Site::new();
+    write_pair(site.folder(), "a", &["a.test", "localhost"]);
+    let [cert, key] = ["a.pem", "a.key"].map(|name| site.folder().join(name));
+    let origin = Echo::start_with(&[cert.clone(), key]);
+    let server = format!("https://localhost:{}", origin.address.port());
+    let rest = file(&[&origin], "", "").replace(&format!("h2c://{}", origin.address), &server);
+    site.write(&format!(
+        "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{rest}"
+    ));
+    let mut command = crate::support::drip();
+    command
+        .env("SSL_CERT_FILE", &cert)
+        .arg("-c")
+        .arg(site.file());
+    let gateway = Gateway::run_as(site, command);
+    gateway.wait_until_ready();
+    let root = cert.to_str().expect("text");
+    let outcomes = call(gateway.address(), &["--root", root, "kinds"]);
+    assert_eq!(count(&outcomes, "OK"), 1);
+}
+
+/// After how many milliseconds a refused call may come again.
+fn pushback(refusal: &Value) -> u64 {
+    let told = refusal["pushback"].as_str().expect("text");
+    told.parse().expect("ms")
+}
+
+#[test]
+fn calls_are_paced_in_their_zone_and_the_rest_is_told_when_to_come_back() {
+    let origin = Echo::start();
+    let (_, limits) = zone("10r/s", 20);
+    let file = file(&[&origin], "", &limits);
+    let gateway = Gateway::start(&format!("hold_streams = false\n{file}"));
+    let outcomes = call(gateway.address(), &["many", "60", "30"]);
+    let (passed, refused) = (
+        count(&outcomes, "OK"),
+        count(&outcomes, "RESOURCE_EXHAUSTED"),
+    );
+    assert_eq!(passed + refused, 60, "{outcomes:?}");
+    // One more may fit into the time in which the calls come.
+    assert!((21..=23).contains(&passed), "{passed}");
+    for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {
+        assert_eq!(refusal["details"], "Too many requests");
+        assert!((1..=100).contains(&pushback(refusal)), "{refusal}");
+    }
+    let gap = origin.mean_gap();
+    assert!((gap - 0.1).abs() < 0.01, "{gap}");
+}
+
+#[test]
+fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
+    let origin = Echo::start();
+    let more = "rate = \"20r/s\"\nmax_queue = 30\nqueue_timeout = \"30s\"";
+    let gateway = Gateway::start(&file(&[&origin], more, ""));
+    let outcomes = call(gateway.address(), &["many", "60", "30"]);
+    assert_eq!(
+        count(&outcomes, "OK") + count(&outcomes, "UNAVAILABLE"),
+        60,
+        "{outcomes:?}"
+    );
+    let passed = count(&outcomes, "OK");
+    assert!((31..=34).contains(&passed), "{passed}");
+    // A place is free in 50 ms, and all that were refused would come for it.
+    for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {
+        assert!(pushback(refusal) >= 1000, "{refusal}");
+    }
+    let gap = origin.mean_gap();
+    assert!((gap - 0.05).abs() < 0.005, "{gap}");
+    drop(origin);
+    let outcomes = call(gateway.address(), &["many", "1", "30"]);
+    assert_eq!(outcomes[0]["code"], "UNAVAILABLE");
+    assert_eq!(outcomes[0]["details"], "Bad Gateway");
+}
+
+#[test]
+fn calls_wait_for_a_server_that_starts_again_and_no_burst_follows() {
+    let origin = Echo::start();
+    let address = origin.address;
+    let text = file(&[&origin], "rate = \"20r/s\"\nhold = \"30s\"", "");
+    let gateway = Gateway::start(&text);
+    let to = gateway.address();
+    assert_eq!(count(&call(to, &["many", "1", "30"]), "OK"), 1);
+    drop(origin);
+    let calls = thread::spawn(move || call(to, &["many", "20", "60"]));
+    eventually("all calls wait", || {
+        let labels = [("origin", "app")];
+        gateway.metrics().count("drip_origin_queue_depth", &labels) == 20
+    });
+    let origin = Echo::start_at(address, &[]);
+    let outcomes = calls.join().expect("no panic");
+    assert_eq!(count(&outcomes, "OK"), 20, "{outcomes:?}");
+    eventually("all are noted", || origin.count() == 20);
+    let gap = origin.mean_gap();
+    assert!((gap - 0.05).abs() < 0.005, "{gap}");
+}
+
+#[test]
+fn a_retune_speeds_up_calls_that_wait() {
+    let origin = Echo::start();
+    let gateway = Gateway::start(&limited(&origin, "1r/s", 40));
+    let address = gateway.address();
+    let calls = thread::spawn(move || call(address, &["many", "30", "60"]));
+    gateway.wait_for_depth(29);
+    gateway.site.write(&limited(&origin, "50r/s", 40));
+    let outcomes = calls.join().expect("no panic");
+    assert_eq!(count(&outcomes, "OK"), 30, "{outcomes:?}");
+    let last = outcomes[29]["took"].as_f64().expect("a number");
+    assert!(last < 15.0, "at the old pace it takes 29 s: {last}");
+}
+
+#[test]
+fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
+    let origin = Echo::start();
+    let gateway = Gateway::start(&limited(&origin, "1r/s", 40));
+    let outcomes = call(gateway.address(), &["many", "12", "4.5"]);
+    let passed = count(&outcomes, "OK");
+    assert!((4..=5).contains(&passed), "{outcomes:?}");
+    let refused = outcomes
+        .iter()
+        .filter(|it| it["code"] == "RESOURCE_EXHAUSTED");
+    let took: Vec<f64> = refused
+        .map(|it| it["took"].as_f64().expect("a number"))
+        .collect();
+    assert_eq!(took.len(), 12 - passed, "{outcomes:?}");
+    assert!(took.iter().all(|took| *took < 2.0), "{took:?}");
+    assert_eq!(origin.count(), passed);
+}
+
+#[test]
+fn a_call_may_be_silent_for_longer_than_a_body() {
+    let origin = Echo::start();
+    let more = "body_timeout = \"500ms\"\nresponse_timeout = \"500ms\"";
+    let rest = file(&[&origin], more, "");
+    let gateway = Gateway::start(&format!("body_timeout = \"500ms\"\n{rest}"));
+    let outcomes = call(gateway.address(), &["idle", "1", "2"]);
+    assert_eq!(count(&outcomes, "OK"), 1);
+}
+
+#[test]
+fn no_call_is_lost_while_one_of_two_servers_stops_gracefully() {
+    let (leaving, staying) = (Echo::start(), Echo::start());
+    let gateway = Gateway::start(&file(&[&leaving, &staying], "", ""));
+    let address = gateway.address();
+    let calls = thread::spawn(move || call(address, &["in_turn", "400", "30"]));
+    eventually("both have calls", || leaving.count() > 20);
+    leaving.stop_gracefully();
+    let outcomes = calls.join().expect("no panic");
+    assert_eq!(count(&outcomes, "OK"), 400, "{outcomes:?}");
+    assert!(staying.count() > 100);
+}
+
+#[test]
+fn many_calls_share_one_connection() {
+    let origin = Echo::start();
+    let gateway = Gateway::start(&file(&[&origin], "", ""));
+    let outcomes = call(gateway.address(), &["many", "50", "30"]);
+    assert_eq!(count(&outcomes, "OK"), 50, "{outcomes:?}");
+    let open = connections_to(origin.address);
+    // One for each worker.
+    let workers = thread::available_parallelism().expect("a number").get();
+    assert!((1..=workers).contains(&open), "{open}");
+}
+
+/// How many connections are open to an address, by the kernel's table.
+fn connections_to(address: SocketAddr) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("a table");
+    let wanted = format!("0100007F:{:04X}", address.port());
+    let lines = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let to = lines.filter(|fields| fields.len() > 3 && fields[2] == wanted && fields[3] == "01");
+    to.count()
+}
+
+#[test]
+fn a_health_check_asks_over_http_2() {
+    // A server of gRPC answers a GET with an HTTP status of its own, so the check sees that it speaks HTTP/2.
+    let origin = Echo::start();
+    let more = "health = { path = \"/healthz\", interval = \"100ms\" }";
+    let gateway = Gateway::start(&file(&[&origin], more, ""));
+    eventually("the check has an answer", || {
+        let origins = gateway.admin("/api/origins").expect("an admin port").text();
+        origins.contains("it answered 4") || origins.contains("it answered 2")
+    });
+}

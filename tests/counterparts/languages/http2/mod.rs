@@ -1,0 +1,144 @@
+//! Slow readers beside clients that read, with programs that many use on both sides.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::programs::python::python_with;
+use crate::support::frames::without_window;
+use crate::support::process::Process;
+use crate::support::secure::write_pair;
+use crate::support::{Gateway, Raw, Site, eventually};
+
+/// An origin in another process, which ends with this.
+struct Program {
+    child: Child,
+    port: String,
+}
+
+impl Program {
+    fn start(mut command: Command) -> Self {
+        let command = command.stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut port = String::new();
+        let mut told = BufReader::new(child.stdout.take().expect("its output"));
+        told.read_line(&mut port).expect("its port");
+        let port = port.trim().to_owned();
+        Self { child, port }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new("tests/counterparts/languages/http2").join(name)
+}
+
+/// Fails unless each program downloads whole bodies.
+fn check_downloads(gateway: &Gateway, name: &str) {
+    let url = format!("http://{}/whole", gateway.address());
+    let curl = |version: &str| {
+        let mut command = Command::new("curl");
+        command.args([
+            "--silent",
+            "--max-time",
+            "20",
+            "--output",
+            "/dev/null",
+            version,
+        ]);
+        command
+            .args(["--write-out", "%{http_code} %{size_download}\n"])
+            .arg(&url);
+        command
+    };
+    let program = |mut command: Command, file: &str| {
+        command.arg(source(file)).args([&*url, "5"]);
+        command
+    };
+    let httpx = python_with(&["httpx[http2]==0.28.1"]);
+    let programs = [
+        (curl("--http1.1"), 1),
+        (curl("--http2-prior-knowledge"), 1),
+        (program(Command::new("node"), "download.js"), 5),
+        (program(Command::new(httpx), "download.py"), 5),
+    ];
+    for (mut command, count) in programs {
+        let output = command.output().expect("the program");
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(told, "200 300000\n".repeat(count), "{name}: {command:?}");
+    }
+}
+
+/// Attacks a gateway on this origin by readers that take nothing, beside programs that read.
+fn check_programs(gateway: &Gateway) {
+    check_downloads(gateway, "before");
+    let large = without_window(gateway, "/large", 20);
+    let events = without_window(gateway, "/events", 5);
+    let over_http_1: Vec<_> = (0..6)
+        .map(|_| {
+            let mut client = Raw::connect(gateway.address());
+            client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+            client
+        })
+        .collect();
+    let process = Process::of(gateway.id());
+    eventually("those who read nothing get nothing more", || {
+        process.load() < 0.1
+    });
+    check_downloads(gateway, "during");
+    drop((large, events, over_http_1));
+    check_downloads(gateway, "afterwards");
+    assert!(!gateway.log().contains("WARN"), "{}", gateway.log());
+}
+
+#[test]
+fn slow_readers_of_an_origin_on_node_hold_up_no_program() {
+    let mut command = Command::new("node");
+    command.arg(source("origin.js"));
+    let origin = Program::start(command);
+    let gateway = Gateway::start(&format!(
+        "workers = 1\n[origins.app]\nservers = [\"h2c://127.0.0.1:{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.port
+    ));
+    check_programs(&gateway);
+}
+
+#[test]
+fn slow_readers_of_an_origin_in_go_hold_up_no_program() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join("http2-origin-go");
+    let mut build = Command::new("go");
+    build.env("GOCACHE", folder.join("go"));
+    build
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(source("origin.go"));
+    let output = build.output().expect("go");
+    assert!(output.status.success(), "{output:?}");
+
+    let site = Site::new();
+    write_pair(site.folder(), "localhost", &["localhost"]);
+    let mut command = Command::new(program);
+    let in_folder = |name: &str| site.folder().join(name);
+    command.args([in_folder("localhost.pem"), in_folder("localhost.key")]);
+    let origin = Program::start(command);
+    site.write(&format!(
+        "workers = 1\n[origins.app]\nservers = [\"https://localhost:{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.port
+    ));
+    let mut command = crate::support::drip();
+    command.env("SSL_CERT_FILE", in_folder("localhost.pem"));
+    command.arg("-c").arg(site.file());
+    let gateway = Gateway::run_as(site, command);
+    gateway.wait_until_ready();
+    check_programs(&gateway);
+}

@@ -1,0 +1,267 @@
+//! Claims of tokens, as `PyJWT` makes them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::programs::python::python_with;
+use crate::support::{Exchange, Gateway, Origin, Site, eventually, fetch_with};
+
+/// Makes key sets and tokens; prints them as JSON.
+const MAKE: &str = r#"
+import base64, hashlib, hmac, json, time
+import jwt
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives import serialization
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+rsa_key, other = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+p256, p384 = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP384R1())
+ed = ed25519.Ed25519PrivateKey.generate()
+secret = b"a secret of more than thirty-two bytes, for all three hashes ....."
+jwk = lambda algorithm, key, kid, **more: dict(json.loads(algorithm.to_jwk(key.public_key())), kid=kid, **more)
+rsa_jwk = jwk(RSAAlgorithm, rsa_key, "rsa", use="sig")
+keys = [
+    rsa_jwk,
+    jwk(ECAlgorithm, p256, "p256"),
+    jwk(ECAlgorithm, p384, "p384", alg="ES384"),
+    jwk(OKPAlgorithm, ed, "ed"),
+    {"kty": "oct", "k": b64(secret), "kid": "secret"},
+]
+now = int(time.time())
+claims = {"sub": "alice", "exp": now + 3600, "iss": "https://auth.example.com", "aud": ["web", "api"],
+          "n": 7, "groups": ["a", "b"], "admin": True, "nested": {"a": 1}}
+def token(key, alg, kid, changes={}, headers={}):
+    own = {name: value for name, value in {**claims, **changes}.items() if value is not None}
+    kid = {"kid": kid} if kid else {}
+    return jwt.encode(own, key, algorithm=alg, headers={**kid, **headers})
+
+good = {alg: token(rsa_key, alg, "rsa") for alg in ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]}
+good["ES256"], good["ES384"] = token(p256, "ES256", "p256"), token(p384, "ES384", "p384")
+good["EdDSA"] = token(ed, "EdDSA", "ed")
+good.update({alg: token(secret, alg, "secret") for alg in ["HS256", "HS384", "HS512"]})
+good["no kid"] = token(p256, "ES256", None)
+good["just now"] = token(ed, "EdDSA", "ed", {"exp": now - 20})
+good["soon"] = token(ed, "EdDSA", "ed", {"nbf": now + 20})
+good["one audience"] = token(ed, "EdDSA", "ed", {"aud": "api"})
+
+def signed(header, mac):
+    text = b64(json.dumps(header).encode()) + "." + b64(json.dumps(claims).encode())
+    return text + "." + b64(mac(text.encode()))
+pem = rsa_key.public_key().public_bytes(
+    serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+der = rsa_key.public_key().public_bytes(
+    serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+modulus = base64.urlsafe_b64decode(rsa_jwk["n"] + "==")
+by = lambda key: lambda text: hmac.new(key, text, hashlib.sha256).digest()
+bad = {
+    "none": signed({"alg": "none", "kid": "rsa"}, lambda _: b""),
+    "None": signed({"alg": "None"}, lambda _: b""),
+    "none with a signature": signed({"alg": "none", "kid": "secret"}, by(secret)),
+    "another key": token(other, "RS256", "rsa"),
+    "another name of the key": token(rsa_key, "RS256", "p256"),
+    "an unknown name of the key": token(rsa_key, "RS256", "other"),
+    "another way than that of the key": signed({"alg": "ES256", "kid": "p384"}, by(secret)),
+    "the public key as a secret, PEM": signed({"alg": "HS256", "kid": "rsa"}, by(pem)),
+    "the public key as a secret, DER": signed({"alg": "HS256", "kid": "rsa"}, by(der)),
+    "the modulus as a secret": signed({"alg": "HS256", "kid": "rsa"}, by(modulus)),
+    "the public key as a secret without a name": signed({"alg": "HS256"}, by(pem)),
+    "an empty secret": signed({"alg": "HS256"}, by(b"")),
+    "expired": token(rsa_key, "RS256", "rsa", {"exp": now - 90}),
+    "no exp": token(rsa_key, "RS256", "rsa", {"exp": None}),
+    "not yet": token(rsa_key, "RS256", "rsa", {"nbf": now + 3600}),
+    "no aud": token(rsa_key, "RS256", "rsa", {"aud": None}),
+    "another aud": token(rsa_key, "RS256", "rsa", {"aud": ["web"]}),
+    "no iss": token(rsa_key, "RS256", "rsa", {"iss": None}),
+    "another iss": token(rsa_key, "RS256", "rsa", {"iss": "https://auth.example.com/"}),
+    "crit": token(rsa_key, "RS256", "rsa", headers={"crit": ["b64"], "b64": False}),
+    "cut": good["RS256"][:-1],
+    "two parts": good["RS256"].rsplit(".", 1)[0],
+    "four parts": good["RS256"] + ".a",
+    "other claims": ".".join([good["RS256"].split(".")[0],
+        b64(json.dumps({**claims, "sub": "bob"}).encode()), good["RS256"].split(".")[2]]),
+    "no token": "",
+    "no text": "\u00e9",
+}
+print(json.dumps({
+    "keys": json.dumps({"keys": keys}), "without rsa": json.dumps({"keys": keys[1:]}),
+    "good": good, "bad": bad,
+}))
+"#;
+
+struct Made {
+    keys: String,
+    without_rsa: String,
+    good: BTreeMap<String, String>,
+    bad: BTreeMap<String, String>,
+}
+
+fn made() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let python = python_with(&["pyjwt==2.10.1", "cryptography==44.0.0"]);
+        let output = Command::new(python).args(["-c", MAKE]).output();
+        let output = output.expect("Python");
+        assert!(output.status.success(), "{output:?}");
+        let made: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+        let tokens = |name: &str| {
+            let tokens = made[name].as_object().expect("tokens").iter();
+            let tokens =
+                tokens.map(|(name, it)| (name.clone(), it.as_str().expect("a text").to_owned()));
+            tokens.collect()
+        };
+        Made {
+            keys: text("keys"),
+            without_rsa: text("without rsa"),
+            good: tokens("good"),
+            bad: tokens("bad"),
+        }
+    })
+}
+
+/// An origin that answers with the value of `X-Claims` as it gets it, or `none`.
+fn telling() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
+        let mut fields = exchange.head.fields.iter();
+        let claims = fields.find(|(name, _)| name.eq_ignore_ascii_case("x-claims"));
+        let claims = claims.map_or("none", |(_, value)| value.as_str());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+            claims.len()
+        );
+        exchange.send(format!("{head}{claims}").as_bytes())
+    })
+}
+
+fn gateway(origin: &Origin, keys: &str) -> Gateway {
+    let site = Site::new();
+    fs::write(site.folder().join("keys.json"), keys).expect("a file");
+    site.write(&format!(
+        "[jwt.auth]\njwks = \"keys.json\"\naudience = [\"api\", \"other\"]\n\
+         issuer = \"https://auth.example.com\"\n\
+         [origins.app]\nservers = [\"http://{}\"]\n\
+         [zones.z]\nkey = \"$jwt_auth_sub\"\nrate = \"1r/h\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         request_headers = {{ x-claims = \"$jwt_auth_sub\" }}\n\
+         [[routes]]\npath = \"/all\"\norigin = \"app\"\nrequest_headers = {{ x-claims = \
+         \"$jwt_auth_sub:$jwt_auth_n:$jwt_auth_groups:$jwt_auth_admin:$jwt_auth_nested:$jwt_auth_none\" }}\n\
+         [[routes]]\npath = \"/limited\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n",
+        origin.address
+    ));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+/// The claims that the origin gets for this field.
+fn told(gateway: &Gateway, target: &str, authorization: &str) -> String {
+    let answer = fetch_with(
+        gateway.address(),
+        target,
+        &format!("Authorization: {authorization}\r\n"),
+    );
+    assert_eq!(answer.status, 200, "{authorization}");
+    answer.text()
+}
+
+#[test]
+fn claims_of_tokens_that_others_make_are_keys() {
+    let (origin, made) = (telling(), made());
+    let gateway = gateway(&origin, &made.keys);
+    for (name, token) in &made.good {
+        for scheme in ["Bearer", "bearer"] {
+            let found = told(&gateway, "/", &format!("{scheme} {token}"));
+            assert_eq!(found, "alice", "{name}");
+        }
+    }
+    let token = &made.good["ES256"];
+    let all = told(&gateway, "/all", &format!("Bearer {token}"));
+    assert_eq!(all, "alice:7:a,b:true::");
+    // One bucket, whichever key signs.
+    let limited = |token: &str| {
+        let field = format!("Authorization: Bearer {token}\r\n");
+        fetch_with(gateway.address(), "/limited", &field).status
+    };
+    assert_eq!(limited(token), 200);
+    assert_eq!(limited(&made.good["RS256"]), 429);
+    for (name, token) in &made.bad {
+        assert_eq!(limited(token), 200, "{name}: no key, no limit");
+    }
+    let twice = format!("Authorization: Bearer {token}\r\n").repeat(2);
+    assert_eq!(
+        fetch_with(gateway.address(), "/limited", &twice).status,
+        400
+    );
+    assert_eq!(fetch_with(gateway.address(), "/", &twice).text(), "none");
+}
+
+#[test]
+fn tokens_that_do_not_verify_have_no_claims() {
+    let (origin, made) = (telling(), made());
+    let gateway = gateway(&origin, &made.keys);
+    assert!(made.bad.len() > 20);
+    for (name, token) in &made.bad {
+        // Twice: nothing of the first is remembered.
+        for _ in 0..2 {
+            assert_eq!(
+                told(&gateway, "/", &format!("Bearer {token}")),
+                "none",
+                "{name}"
+            );
+        }
+    }
+    let good = &made.good["EdDSA"];
+    for other in [
+        good.clone(),
+        format!("Basic {good}"),
+        format!("Bearer{good}"),
+        format!("Token {good}"),
+    ] {
+        assert_eq!(told(&gateway, "/", &other), "none");
+    }
+    assert_eq!(told(&gateway, "/", &format!("Bearer {good}")), "alice");
+}
+
+#[test]
+fn a_key_set_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
+    let (origin, made) = (telling(), made());
+    let gateway = gateway(&origin, &made.keys);
+    let keys = gateway.site.folder().join("keys.json");
+    let token = format!("Bearer {}", made.good["RS256"]);
+    let is = |expected: &str| {
+        eventually(expected, || told(&gateway, "/", &token) == expected);
+    };
+    is("alice");
+    fs::write(&keys, &made.without_rsa).expect("a file");
+    is("none");
+    eventually("the log tells of it", || {
+        let log = gateway.log();
+        log.contains("jwt.auth.jwks content changed") && log.contains("key set file")
+    });
+    fs::write(&keys, &made.keys).expect("a file");
+    is("alice");
+    fs::write(&keys, "{\"keys\": [").expect("a file");
+    eventually("it is told", || {
+        gateway
+            .log()
+            .contains("keys.json: this is not a JSON Web Key Set")
+    });
+    is("alice");
+    fs::remove_file(&keys).expect("a file");
+    eventually("it is told", || {
+        gateway
+            .log()
+            .contains("keys.json: cannot be read: No such file")
+    });
+    is("alice");
+    fs::write(&keys, &made.without_rsa).expect("a file");
+    is("none");
+}

@@ -1,0 +1,10 @@
+//! Clients and servers written in Go, Java, `JavaScript`, PHP and Python.
+
+mod backends;
+mod client_certificates;
+mod find;
+mod grpc;
+mod hold;
+mod http2;
+mod jwt;
+mod streams;

@@ -1,0 +1,239 @@
+//! A browser loads a page that needs far more requests at once than `burst` allows.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::chromium::page::webdriver::Browser;
+use crate::programs::nginx::Nginx;
+use crate::support::secure::{gateway, write_pair};
+use crate::support::{Gateway, MARGIN, Origin, free_address, longest_pause};
+
+/// How many images the page needs.
+const ASSETS: usize = 141;
+/// The interval between two departures at 25r/s.
+const INTERVAL: Duration = Duration::from_millis(40);
+
+/// An origin with a page of many small images, each at a path of its own.
+fn page() -> Origin {
+    Origin::answering(|exchange| {
+        let (kind, body) = if exchange.target() == "/" {
+            let mut page = String::from("<!doctype html><link rel=icon href=data:,>\n");
+            for nth in 0..ASSETS {
+                writeln!(page, "<img src=/image/{nth}.svg>").expect("a string takes it");
+            }
+            ("text/html", page)
+        } else {
+            let image = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>";
+            ("image/svg+xml", image.to_owned())
+        };
+        let length = body.len();
+        exchange.send(
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .as_bytes(),
+        )
+    })
+}
+
+/// The file: 25 requests a second for each client, and up to 20 more that wait.
+fn file(origin: &Origin, of_origin: &str, of_limit: &str) -> String {
+    format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+{of_origin}
+
+[zones.per_client]
+key  = "$remote_addr"
+rate = "25r/s"
+
+[[routes]]
+path   = "/"
+origin = "app"
+limits = [{{ zone = "per_client", {of_limit} }}]
+"#,
+        origin.address
+    )
+}
+
+/// What a browser has of the page.
+#[derive(Debug, PartialEq)]
+struct Loaded {
+    /// How many images it shows.
+    images: usize,
+    /// The protocol of all of them.
+    protocol: String,
+}
+
+fn load(scheme: &str, address: SocketAddr) -> Loaded {
+    // The certificate of the test has no issuer that a browser knows.
+    let browser = Browser::start(&["--ignore-certificate-errors"]);
+    browser.go(&format!("{scheme}://{address}/"));
+    let told = browser.run(
+        "const all = performance.getEntriesByType('resource');
+         const entries = all.filter((it) => it.name.includes('/image/'));
+         const protocols = new Set(entries.map((it) => it.nextHopProtocol).filter(Boolean));
+         return {
+           asked: document.images.length,
+           images: [...document.images].filter((it) => it.complete && it.naturalWidth === 9).length,
+           protocol: [...protocols].sort().join(),
+         };",
+    );
+    assert_eq!(told["asked"], json!(ASSETS), "{told}");
+    Loaded {
+        images: told["images"]
+            .as_u64()
+            .and_then(|it| it.try_into().ok())
+            .expect("a count"),
+        protocol: told["protocol"].as_str().expect("a name").to_owned(),
+    }
+}
+
+fn whole(protocol: &str) -> Loaded {
+    Loaded {
+        images: ASSETS,
+        protocol: protocol.to_owned(),
+    }
+}
+
+/// How late one request may be seen at the origin while the one behind it is seen in time: each is
+/// seen by a thread of its own, on a machine that other tests keep busy. `burst` is three times it.
+const LATE: Duration = Duration::from_millis(250);
+
+/// Fails unless the requests came one an interval at most, all the time.
+fn check_paced(moments: &[Instant]) {
+    assert_eq!(moments.len(), ASSETS + 1);
+    let whole = moments[ASSETS] - moments[0];
+    let slack = LATE + longest_pause(moments[0], moments[ASSETS]);
+    for (first, from) in moments.iter().enumerate() {
+        for (count, to) in (0..).zip(&moments[first..]) {
+            let (span, due) = (*to - *from, INTERVAL * count);
+            assert!(
+                span + slack >= due,
+                "{count} more than one came in {span:?}"
+            );
+        }
+    }
+    // The browser does not send all of them at once, and no burst makes up for lost time.
+    let due = INTERVAL * u32::try_from(ASSETS).expect("few");
+    assert!(
+        whole < due + Duration::from_secs(3),
+        "the page took {whole:?}, not {due:?}"
+    );
+}
+
+fn requests(gateway: &Gateway, status: &str) -> i64 {
+    let labels = [("zone", "per_client"), ("status", status)];
+    gateway.metrics().count("drip_zone_requests_total", &labels)
+}
+
+fn rejected(gateway: &Gateway) -> i64 {
+    requests(gateway, "rejected")
+}
+
+#[test]
+fn a_page_loads_whole_over_http_2_and_its_requests_are_paced() {
+    let origin = page();
+    let gateway = gateway("", &file(&origin, "", "burst = 20"));
+    assert_eq!(load("https", gateway.address()), whole("h2"));
+    check_paced(&origin.moments(""));
+    assert_eq!(rejected(&gateway), 0);
+}
+
+#[test]
+fn a_page_loads_whole_over_http_1_as_it_always_did() {
+    let origin = page();
+    let gateway = Gateway::start(&file(&origin, "", "burst = 20"));
+    assert_eq!(load("http", gateway.address()), whole("http/1.1"));
+    check_paced(&origin.moments(""));
+}
+
+#[test]
+fn with_nodelay_what_is_above_burst_is_rejected_at_once() {
+    let origin = page();
+    let gateway = gateway("", &file(&origin, "", "burst = 20, nodelay = true"));
+    let loaded = load("https", gateway.address());
+    // The level leaks while the browser asks.
+    assert!((20..ASSETS).contains(&loaded.images), "{loaded:?}");
+    assert!(rejected(&gateway) > 50, "{}", rejected(&gateway));
+}
+
+#[test]
+fn with_delay_some_come_at_once_and_the_rest_is_paced() {
+    let origin = page();
+    let gateway = gateway("", &file(&origin, "", "burst = 20, delay = 19"));
+    assert_eq!(load("https", gateway.address()), whole("h2"));
+    let moments = origin.moments("");
+    let slack = MARGIN + longest_pause(moments[0], moments[ASSETS]);
+    // The page and 19 images pass at once; then the level has leaked for as long as the page took.
+    for (nth, at) in (0..).zip(&moments[20..]) {
+        let (since, due) = (*at - moments[0], INTERVAL * nth);
+        assert!(
+            since + slack >= due,
+            "{nth} above delay came after {since:?}, not {due:?}"
+        );
+    }
+    let [passed, delayed] = ["passed", "delayed"].map(|status| requests(&gateway, status));
+    assert!(passed >= 20 && delayed > 0, "{passed}, {delayed}");
+    assert_eq!(rejected(&gateway), 0);
+}
+
+#[test]
+fn without_hold_streams_most_of_the_page_is_rejected() {
+    let origin = page();
+    let gateway = gateway("hold_streams = false", &file(&origin, "", "burst = 20"));
+    let loaded = load("https", gateway.address());
+    assert!((20..ASSETS).contains(&loaded.images), "{loaded:?}");
+    assert!(rejected(&gateway) > 50, "{}", rejected(&gateway));
+}
+
+#[test]
+fn without_hold_streams_few_streams_let_the_page_load_as_in_nginx() {
+    let origin = page();
+    let server = "hold_streams = false\nmax_concurrent_streams = 16";
+    let gateway = gateway(server, &file(&origin, "", "burst = 20"));
+    assert_eq!(load("https", gateway.address()), whole("h2"));
+    check_paced(&origin.moments(""));
+}
+
+#[test]
+fn nginx_with_few_streams_loads_the_page_at_the_same_pace() {
+    let origin = page();
+    let (folder, address) = (TempDir::new().expect("a folder"), free_address());
+    write_pair(folder.path(), "a", &["a.test"]);
+    let http = format!(
+        "limit_req_zone $binary_remote_addr zone=per_client:1m rate=25r/s;
+         http2_max_concurrent_streams 16;
+         server {{
+             listen {address} ssl http2;
+             ssl_certificate {0}/a.pem;
+             ssl_certificate_key {0}/a.key;
+             location / {{ limit_req zone=per_client burst=20; proxy_pass http://origin; }}
+         }}",
+        folder.path().display()
+    );
+    let _nginx = Nginx::start(&origin, &http, &[]);
+    assert_eq!(load("https", address), whole("h2"));
+    check_paced(&origin.moments(""));
+}
+
+#[test]
+fn the_page_passes_a_gate_whose_queue_is_shorter_than_the_page() {
+    let origin = page();
+    // Its queue for one key is 100 by default.
+    let gate = "rate = \"30r/s\"\nshare = \"per_client\"";
+    let text = file(&origin, gate, "burst = 200, nodelay = true");
+    let gateway = gateway("", &text);
+    assert_eq!(load("https", gateway.address()), whole("h2"));
+    let moments = origin.moments("");
+    let least = Duration::from_millis(33) * 140;
+    assert!(
+        moments[ASSETS] - moments[0] + MARGIN >= least,
+        "{moments:?}"
+    );
+}

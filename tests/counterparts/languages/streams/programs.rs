@@ -1,0 +1,136 @@
+//! Programs that upload over HTTP/2, each with a library that many clients use.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use crate::programs::python::python_with;
+
+/// A program; the variants are the libraries.
+#[derive(Clone, Copy, Debug)]
+pub enum Program {
+    Curl,
+    Node,
+    Java,
+    Go,
+    Httpx,
+}
+
+pub const ALL: [Program; 5] = [
+    Program::Curl,
+    Program::Node,
+    Program::Java,
+    Program::Go,
+    Program::Httpx,
+];
+
+fn source(name: &str) -> PathBuf {
+    Path::new("tests/counterparts/languages/streams").join(name)
+}
+
+/// The compiled program of Go, made once.
+fn go() -> PathBuf {
+    static MAKING: Mutex<bool> = Mutex::new(false);
+    let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join("upload-go");
+    if !*is_made {
+        let mut command = Command::new("go");
+        command.env("GOCACHE", folder.join("go"));
+        command.args(["build", "-o"]).arg(&program);
+        let output = command.arg(source("upload.go")).output().expect("go");
+        assert!(output.status.success(), "{output:?}");
+        *is_made = true;
+    }
+    program
+}
+
+/// The folder of the compiled program of Java, made once.
+fn java() -> PathBuf {
+    static MAKING: Mutex<bool> = Mutex::new(false);
+    let mut is_made = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upload-java");
+    if !*is_made {
+        let mut command = Command::new("javac");
+        command.arg("-d").arg(&folder);
+        let output = command.arg(source("Upload.java")).output().expect("javac");
+        assert!(output.status.success(), "{output:?}");
+        *is_made = true;
+    }
+    folder
+}
+
+impl Program {
+    /// Uploads `file` so many times, each on a new connection, and returns what came of each.
+    ///
+    /// `expects`: it waits for an interim answer first.
+    pub fn upload(self, url: &str, file: &Path, count: usize, expects: bool) -> Vec<String> {
+        let mut command = match self {
+            Self::Curl => {
+                let mut command = Command::new("curl");
+                command.args(["--silent", "--insecure", "--http2", "--max-time", "20"]);
+                command.args(["--write-out", "%{http_code} %{exitcode}\n"]);
+                command.args(["--output", "/dev/null", "--expect100-timeout", "15"]);
+                command.arg("--header").arg(if expects {
+                    "Expect: 100-continue"
+                } else {
+                    "Expect:"
+                });
+                command.arg("--data-binary");
+                command.arg(format!("@{}", file.display())).arg(url);
+                let once = |_| printed(&mut command);
+                return (0..count).flat_map(once).collect();
+            }
+            Self::Node => {
+                let mut command = Command::new("node");
+                command.arg(source("upload.js"));
+                command
+            }
+            Self::Java => {
+                let mut command = Command::new("java");
+                command.arg("-Djdk.internal.httpclient.disableHostnameVerification=true");
+                command.arg("-cp").arg(java()).arg("Upload");
+                command
+            }
+            Self::Go => Command::new(go()),
+            Self::Httpx => {
+                let mut command = Command::new(python_with(&["httpx[http2]==0.28.1"]));
+                command.arg(source("upload.py"));
+                command
+            }
+        };
+        command.arg(url).arg(file).arg(count.to_string());
+        if expects {
+            command.arg("expect");
+        }
+        printed(&mut command)
+    }
+
+    /// What it prints of an answer with this status that it has seen whole.
+    pub fn seen(self, status: u16) -> String {
+        match self {
+            Self::Curl => format!("{status} 0"),
+            Self::Node => format!("{status} closed"),
+            Self::Java | Self::Go | Self::Httpx => status.to_string(),
+        }
+    }
+}
+
+fn printed(command: &mut Command) -> Vec<String> {
+    let output = command.output().expect("the program");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !text.is_empty(),
+        "{command:?} says nothing, but: {complaints}"
+    );
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Writes a file of so many bytes to upload.
+pub fn body(folder: &Path, length: usize) -> PathBuf {
+    let file = folder.join("body");
+    fs::write(&file, vec![b'x'; length]).expect("a file");
+    file
+}

@@ -1,0 +1,234 @@
+//! Uploads that are refused before they are complete.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use h2::{Reason, SendStream};
+use hyper::{Request, Response};
+use tempfile::TempDir;
+
+use super::programs::{ALL, Program, body};
+use crate::chromium::page::webdriver::Browser;
+use crate::programs::nginx::Nginx;
+use crate::support::secure::{connect, gateway, write_pair};
+use crate::support::{Gateway, Origin, free_address, now, one_origin};
+
+const RUNS: usize = 10;
+/// The length of an upload within `max_body_size`, and of one above it.
+///
+/// node resets a stream itself while it holds more than 10 MB.
+const LENGTH: usize = 5_000_000;
+const TOO_LONG: usize = 6_000_000;
+/// How long the rest of an upload is read after its answer, and how much of it.
+const LINGER: Duration = Duration::from_secs(5);
+const MAX_LINGERED: usize = 64 << 20;
+
+/// A gateway that refuses each upload: with 413 at `/`, and with 429 at `/limited`.
+fn refusing() -> (Gateway, Origin) {
+    let origin = Origin::start();
+    let file = format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+
+[zones.per_client]
+key  = "$remote_addr"
+rate = "1r/d"
+
+[[routes]]
+path   = "/limited"
+origin = "app"
+limits = [{{ zone = "per_client", burst = 0 }}]
+
+[[routes]]
+path   = "/"
+origin = "app"
+"#,
+        origin.address
+    );
+    let gateway = gateway("max_body_size = \"5MB\"\nhold_streams = false", &file);
+    (gateway, origin)
+}
+
+fn check_seen(program: Program) {
+    let (gateway, _origin) = refusing();
+    let folder = TempDir::new().expect("a folder");
+    // Its one turn of the day.
+    let file = body(folder.path(), 5);
+    let url = format!("https://{}/limited", gateway.address());
+    Program::Curl.upload(&url, &file, 1, false);
+    let file = body(folder.path(), LENGTH);
+    let told = program.upload(&url, &file, RUNS, false);
+    assert_eq!(told, vec![program.seen(429); RUNS], "{program:?}");
+    let file = body(folder.path(), TOO_LONG);
+    let url = format!("https://{}/", gateway.address());
+    let told = program.upload(&url, &file, RUNS, false);
+    assert_eq!(told, vec![program.seen(413); RUNS], "{program:?}");
+}
+
+#[test]
+fn curl_sees_the_answer_to_each_upload_that_is_refused() {
+    check_seen(Program::Curl);
+}
+
+#[test]
+fn node_sees_the_answer_to_each_upload_that_is_refused_and_its_streams_close() {
+    check_seen(Program::Node);
+}
+
+#[test]
+fn java_sees_the_answer_to_each_upload_that_is_refused() {
+    check_seen(Program::Java);
+}
+
+#[test]
+fn go_sees_the_answer_to_each_upload_that_is_refused() {
+    check_seen(Program::Go);
+}
+
+#[test]
+fn httpx_sees_the_answer_to_each_upload_that_is_refused() {
+    check_seen(Program::Httpx);
+}
+
+#[test]
+fn chromium_sees_the_answer_to_each_upload_that_is_refused() {
+    let (gateway, _origin) = refusing();
+    let browser = Browser::start(&["--ignore-certificate-errors"]);
+    browser.go(&format!("https://{}/limited", gateway.address()));
+    browser.run(&format!(
+        "window.told = [];
+         const upload = async (path, length) => {{
+           for (let nth = 0; nth < {RUNS}; nth++) {{
+             // A blob: the log of the browser has all other bodies in it.
+             const body = new Blob([new Uint8Array(length)]);
+             try {{ told.push((await fetch(path, {{ method: 'POST', body }})).status); }}
+             catch (error) {{ told.push(String(error)); }}
+           }}
+         }};
+         (async () => {{
+           await upload('/limited', {LENGTH});
+           await upload('/', {TOO_LONG});
+           window.isDone = true;
+         }})();"
+    ));
+    browser.wait_for("the uploads are answered", "return window.isDone === true");
+    let told = browser.run("return told.join()");
+    let wanted = [vec!["429"; RUNS], vec!["413"; RUNS]].concat().join(",");
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn uploads_that_are_accepted_reach_the_origin_whole() {
+    let origin = Origin::answering(|exchange| {
+        let length = exchange.body()?.len();
+        exchange.reply(length.to_string().as_bytes())
+    });
+    let file = one_origin(origin.address, "", "");
+    let gateway = gateway("", &file);
+    let folder = TempDir::new().expect("a folder");
+    let file = body(folder.path(), LENGTH);
+    let url = format!("https://{}/", gateway.address());
+    for program in ALL {
+        let told = program.upload(&url, &file, 2, false);
+        assert_eq!(told, vec![program.seen(200); 2], "{program:?}");
+    }
+}
+
+/// The same programs, so that a failure behind the gateway is the gateway's.
+#[test]
+fn curl_node_and_go_see_the_answers_behind_nginx() {
+    let origin = Origin::start();
+    let (folder, address) = (TempDir::new().expect("a folder"), free_address());
+    write_pair(folder.path(), "a", &["a.test"]);
+    let http = format!(
+        "server {{
+             listen {address} ssl http2;
+             ssl_certificate {0}/a.pem;
+             ssl_certificate_key {0}/a.key;
+             client_max_body_size 1m;
+             location / {{ proxy_pass http://origin; }}
+         }}",
+        folder.path().display()
+    );
+    let _nginx = Nginx::start(&origin, &http, &[]);
+    let file = body(folder.path(), LENGTH);
+    let url = format!("https://{address}/");
+    for program in [Program::Curl, Program::Node, Program::Go] {
+        let told = program.upload(&url, &file, RUNS, false);
+        assert_eq!(told, vec![program.seen(413); RUNS], "{program:?}");
+    }
+}
+
+async fn connected(gateway: &Gateway) -> SendRequest<Bytes> {
+    let (tls, _) = connect(gateway, "a.test", &["h2"]).await;
+    let (client, connection) = h2::client::handshake(tls).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    client
+}
+
+/// An upload without an announced length, after its answer 413.
+async fn refused(client: &SendRequest<Bytes>) -> (Response<h2::RecvStream>, SendStream<Bytes>) {
+    let mut client = client.clone().ready().await.expect("a stream");
+    let request = Request::post("https://a.test/").header("content-length", u32::MAX);
+    let request = request.body(()).expect("a request");
+    let (answer, sending) = client.send_request(request, false).expect("a request");
+    let answer = answer.await.expect("an answer");
+    assert_eq!(answer.status(), 413);
+    (answer, sending)
+}
+
+/// Sends as the window allows, with this pause, until the stream is reset; returns how much.
+async fn send_on(mut sending: SendStream<Bytes>, pause: Duration) -> (usize, Reason) {
+    let mut sent = 0;
+    loop {
+        sending.reserve_capacity(16 << 10);
+        let room = std::future::poll_fn(|cx| sending.poll_capacity(cx)).await;
+        let Some(Ok(room)) = room else { break };
+        sent += room;
+        if sending.send_data(vec![b'x'; room].into(), false).is_err() {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+    }
+    let reset = std::future::poll_fn(|cx| sending.poll_reset(cx)).await;
+    (sent, reset.expect("a reset"))
+}
+
+async fn check_served(client: &SendRequest<Bytes>) {
+    let mut client = client.clone().ready().await.expect("a stream");
+    let request = Request::get("https://a.test/").body(()).expect("a request");
+    let (answer, _) = client.send_request(request, true).expect("a request");
+    assert_eq!(answer.await.expect("an answer").status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_uploads_slowly_for_ever_is_reset_without_an_error_after_five_seconds() {
+    let (gateway, _origin) = refusing();
+    let client = connected(&gateway).await;
+    let since = now();
+    let (_answer, sending) = refused(&client).await;
+    let (sent, reason) = send_on(sending, Duration::from_millis(20)).await;
+    let took = now() - since;
+    assert_eq!(reason, Reason::NO_ERROR);
+    assert!(took > LINGER.mul_f64(0.9), "{took:?}");
+    assert!(took < LINGER * 2, "{took:?}");
+    assert!(sent > 512 << 10, "more than a window: {sent}");
+    check_served(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_uploads_fast_for_ever_is_reset_after_some_bytes_and_costs_no_memory() {
+    let (gateway, _origin) = refusing();
+    let client = connected(&gateway).await;
+    let before = gateway.peak_memory();
+    let (_answer, sending) = refused(&client).await;
+    let (sent, reason) = send_on(sending, Duration::ZERO).await;
+    assert_eq!(reason, Reason::NO_ERROR);
+    // What the client may send ahead comes on top.
+    assert!(sent < MAX_LINGERED + (2 << 20), "{sent}");
+    let more = gateway.peak_memory() - before;
+    assert!(more < 8 << 20, "{more} bytes more");
+    check_served(&client).await;
+}

@@ -1,0 +1,227 @@
+//! Programs that upload much at once over one connection, before each limit that makes requests
+//! wait.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+
+use crate::chromium::page::webdriver::Browser;
+use crate::programs::python::python_with;
+use crate::support::secure::gateway;
+use crate::support::{Gateway, Origin, eventually, free_address};
+
+const SIZE: usize = 500_000;
+const COUNT: usize = 8;
+
+/// What makes requests wait.
+struct Wait {
+    /// Fields of the origin.
+    origin: &'static str,
+    /// Of the zone.
+    rate: &'static str,
+    /// More fields of the limit.
+    limit: &'static str,
+    /// How many may be at the origin at once.
+    most: usize,
+    /// Whether the origin is started once all wait.
+    starts_late: bool,
+}
+
+const ANY_RATE: &str = "1000r/s";
+
+const WAITS: [Wait; 4] = [
+    Wait {
+        origin: "max_in_flight = 2\nqueue_timeout = \"60s\"",
+        rate: ANY_RATE,
+        limit: "",
+        most: 2,
+        starts_late: false,
+    },
+    Wait {
+        origin: "",
+        rate: ANY_RATE,
+        limit: ", in_flight = 2",
+        most: 2,
+        starts_late: false,
+    },
+    Wait {
+        origin: "",
+        rate: "4r/s",
+        limit: "",
+        most: COUNT,
+        starts_late: false,
+    },
+    Wait {
+        origin: "hold = \"60s\"\nmax_in_flight = 3\nqueue_timeout = \"60s\"",
+        rate: ANY_RATE,
+        limit: "",
+        most: 3,
+        starts_late: true,
+    },
+];
+
+/// An origin at this address that answers an upload with its length. Counts how many are there at
+/// once at most.
+fn lengths(address: SocketAddr, peak: &Arc<AtomicUsize>) -> Origin {
+    let (running, peak) = (AtomicUsize::new(0), Arc::clone(peak));
+    Origin::at(&address.to_string(), move |exchange| {
+        peak.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+        let body = exchange.body();
+        running.fetch_sub(1, SeqCst);
+        exchange.reply(body?.len().to_string().as_bytes())
+    })
+}
+
+/// Fails unless a program that is given the URL uploads all, however they wait.
+fn check(upload: impl Fn(&str) -> Vec<String> + Sync) {
+    for wait in WAITS {
+        let name = format!("{} {} {}", wait.origin, wait.rate, wait.limit);
+        let (address, peak) = (free_address(), Arc::default());
+        let early = (!wait.starts_late).then(|| lengths(address, &peak));
+        // A body that waits is not late.
+        let gateway = gateway(
+            "body_timeout = \"5s\"",
+            &format!(
+                "[origins.app]\nservers = [\"http://{address}\"]\n{}\n\
+                 [zones.z]\nkey = \"$remote_addr\"\nrate = \"{}\"\n\
+                 [[routes]]\npath = \"= /upload\"\norigin = \"app\"\n\
+                 limits = [{{ zone = \"z\", burst = 100{} }}]\n",
+                wait.origin, wait.rate, wait.limit
+            ),
+        );
+        let url = format!("https://{}/upload", gateway.address());
+        let (told, origin) = thread::scope(|scope| {
+            let uploading = scope.spawn(|| upload(&url));
+            let origin = early.unwrap_or_else(|| {
+                wait_until_all_wait(&gateway);
+                lengths(address, &peak)
+            });
+            (uploading.join().expect("no panic"), origin)
+        });
+        assert_eq!(told, vec!["200"; COUNT], "{name}");
+        assert_eq!(origin.arrivals().len(), COUNT, "{name}");
+        let peak = peak.load(SeqCst);
+        assert!(peak <= wait.most, "{name}: {peak} at once");
+    }
+}
+
+fn wait_until_all_wait(gateway: &Gateway) {
+    let depth = || {
+        let labels = [("origin", "app")];
+        gateway.metrics().count("drip_origin_queue_depth", &labels)
+    };
+    eventually("all wait for the origin", || {
+        usize::try_from(depth()) == Ok(COUNT)
+    });
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new("tests/counterparts/languages/streams").join(name)
+}
+
+/// The lines that a program prints.
+fn lines(command: &mut Command) -> Vec<String> {
+    let output = command.output().expect("the program");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !text.is_empty(),
+        "{command:?} says nothing, but: {complaints}"
+    );
+    text.lines().map(str::to_owned).collect()
+}
+
+fn run(mut command: Command, url: &str, size: usize) -> Vec<String> {
+    lines(command.args([url, &COUNT.to_string(), &size.to_string()]))
+}
+
+#[test]
+fn node_uploads_all_at_once_however_they_wait() {
+    check(|url| {
+        let mut command = Command::new("node");
+        command.arg(source("parallel.js"));
+        run(command, url, SIZE)
+    });
+}
+
+/// With larger bodies, it stops by itself: only one of its requests reads at a time, so the others do
+/// not notice that they may send on.
+const SIZE_OF_HTTPX: usize = 60_000;
+
+#[test]
+fn httpx_uploads_all_at_once_however_they_wait() {
+    check(|url| {
+        let mut command = Command::new(python_with(&["httpx[http2]==0.28.1"]));
+        command.arg(source("parallel.py"));
+        run(command, url, SIZE_OF_HTTPX)
+    });
+}
+
+#[test]
+fn go_uploads_all_at_once_however_they_wait() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join("parallel-go");
+    let mut build = Command::new("go");
+    build.env("GOCACHE", folder.join("go"));
+    build.args(["build", "-o"]).arg(&program);
+    let output = build.arg(source("parallel.go")).output().expect("go");
+    assert!(output.status.success(), "{output:?}");
+    check(|url| run(Command::new(&program), url, SIZE));
+}
+
+#[test]
+fn curl_uploads_all_at_once_however_they_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = super::programs::body(folder.path(), SIZE);
+    check(|url| {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--insecure", "--http2", "--max-time", "60"]);
+        command.args(["--parallel", "--output", "/dev/null", "--header", "Expect:"]);
+        command.args([
+            "--write-out",
+            "%{http_code} %{http_version} %{num_connects}\n",
+        ]);
+        command.arg("--data-binary");
+        command.arg(format!("@{}", body.display()));
+        command.arg(format!("{url}?[1-{COUNT}]"));
+        let mut told = lines(&mut command);
+        told.sort();
+        // One of them has made the connection of all.
+        let (last, others) = told.split_last().expect("lines");
+        assert_eq!(last, "200 2 1");
+        assert!(others.iter().all(|it| it == "200 2 0"), "{others:?}");
+        vec!["200".to_owned(); told.len()]
+    });
+}
+
+#[test]
+fn chromium_uploads_all_at_once_however_they_wait() {
+    check(|url| {
+        let browser = Browser::start(&["--ignore-certificate-errors"]);
+        // A page of the gateway's own, so that all others find its connection.
+        browser.go(&format!("{url}/none"));
+        browser.run(&format!(
+            "const body = 'x'.repeat({SIZE});
+             const upload = () => fetch('/upload', {{ method: 'POST', body }})
+               .then((answer) => answer.status, (error) => error.message);
+             Promise.all(Array.from({{ length: {COUNT} }}, upload))
+               .then((all) => {{ window.told = all; }});"
+        ));
+        browser.wait_for("all are uploaded", "return window.told !== undefined;");
+        // The browser lists what it has fetched some time after the answer.
+        let all_are_h2 = format!(
+            "const all = performance.getEntriesByType('resource');
+             const uploads = all.filter((it) => it.name.endsWith('/upload'));
+             return uploads.length === {COUNT}
+               && uploads.every((it) => it.nextHopProtocol === 'h2');"
+        );
+        browser.wait_for("all were of HTTP/2", &all_are_h2);
+        let told = browser.run("return window.told");
+        let told = told.as_array().expect("a list");
+        told.iter().map(ToString::to_string).collect()
+    });
+}

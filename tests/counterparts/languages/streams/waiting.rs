@@ -1,0 +1,206 @@
+//! Uploads that wait for their turn beside others of the same connection.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use crate::programs::python::python_with;
+use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
+use crate::support::process::Process;
+use crate::support::secure::gateway;
+use crate::support::{Gateway, Origin, alone, eventually};
+
+const SIZE: usize = 2_000_000;
+const COUNT: usize = 8;
+
+/// An origin that answers an upload with its length.
+fn lengths() -> Origin {
+    Origin::answering(|exchange| {
+        let length = exchange.body()?.len();
+        exchange.reply(length.to_string().as_bytes())
+    })
+}
+
+fn file(origin: &Origin, of_origin: &str, of_limit: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{of_origin}\n\
+         [zones.z]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\", burst = 100{of_limit} }}]\n",
+        origin.address
+    )
+}
+
+/// node uploads all at once over one connection, to a gateway where few may run.
+fn check_parallel(of_origin: &str, of_limit: &str) {
+    let origin = lengths();
+    // A body that waits is not late.
+    let gateway = gateway("body_timeout = \"5s\"", &file(&origin, of_origin, of_limit));
+    let mut node = Command::new("node");
+    node.arg(Path::new(
+        "tests/counterparts/languages/streams/parallel.js",
+    ));
+    node.arg(format!("https://{}/", gateway.address()));
+    let output = node.args([COUNT.to_string(), SIZE.to_string()]).output();
+    let told = String::from_utf8(output.expect("node").stdout).expect("text");
+    assert_eq!(told, "200\n".repeat(COUNT), "{of_origin} {of_limit}");
+}
+
+#[test]
+fn parallel_uploads_complete_however_few_a_gate_lets_run() {
+    for most in [1, 2, 4] {
+        check_parallel(
+            &format!("max_in_flight = {most}\nqueue_timeout = \"60s\""),
+            "",
+        );
+    }
+}
+
+#[test]
+fn parallel_uploads_complete_however_few_of_a_key_may_run() {
+    for most in [1, 4] {
+        check_parallel("", &format!(", in_flight = {most}"));
+    }
+}
+
+/// Bytes of a head for `POST` or `GET`.
+fn request(method: &str, path: &str) -> [(String, String); 4] {
+    let pairs = [
+        (":method", method),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "a.test"),
+    ];
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// A gateway where `/slow` waits two seconds for its second turn, and the others for none.
+fn slow(origin: &Origin) -> Gateway {
+    Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n\
+         [zones.z]\nkey = \"all\"\nrate = \"30r/m\"\n\
+         [[routes]]\npath = \"/slow\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\", burst = 9 }}]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ))
+}
+
+#[test]
+fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection() {
+    const FRAMES: usize = 3000;
+    let origin = lengths();
+    let gateway = slow(&origin);
+    let mut client = Frames::connect(gateway.address());
+    let uploads = |stream| head(stream, 0, &request("POST", "/slow"));
+    client
+        .send(head(1, END_STREAM, &request("GET", "/slow")))
+        .expect("sent");
+    assert_eq!(client.outcome(1), Outcome::Status(200));
+    client.send(uploads(3)).expect("sent");
+    // All of it fits into the window of a body that waits.
+    let piece = |flags| frame(DATA, flags, 3, [b'x'; 20]);
+    client.send(piece(0).repeat(FRAMES)).expect("sent");
+    client
+        .send(head(5, END_STREAM, &request("GET", "/")))
+        .expect("sent");
+    assert_eq!(client.outcome(5), Outcome::Status(200));
+    assert_eq!(gateway.zone("drip_zone_queue_depth"), 1, "the upload waits");
+    client.send(piece(END_STREAM)).expect("sent");
+    assert_eq!(client.outcome(3), Outcome::Status(200));
+    let length = (20 * (FRAMES + 1)).to_string();
+    assert_eq!(client.body(3), Ok(length.into_bytes()));
+}
+
+#[test]
+fn only_the_stream_ends_that_sends_more_than_it_was_told() {
+    const FLOW_CONTROL_ERROR: u32 = 3;
+    let origin = lengths();
+    let gateway = slow(&origin);
+    let mut client = Frames::connect(gateway.address());
+    client
+        .send(head(1, END_STREAM, &request("GET", "/slow")))
+        .expect("sent");
+    assert_eq!(client.outcome(1), Outcome::Status(200));
+    client
+        .send(head(3, 0, &request("POST", "/slow")))
+        .expect("sent");
+    client
+        .send(frame(DATA, 0, 3, [b'x'; 10_000]).repeat(6))
+        .expect("sent");
+    client
+        .send(head(5, END_STREAM, &request("GET", "/")))
+        .expect("sent");
+    assert_eq!(client.outcome(5), Outcome::Status(200));
+    client.send(frame(DATA, 0, 3, [b'x'; 5_536])).expect("sent");
+    assert_eq!(client.outcome(3), Outcome::Reset(FLOW_CONTROL_ERROR));
+    eventually("its place in the queue is free", || {
+        gateway.zone("drip_zone_queue_depth") == 0
+    });
+    client
+        .send(head(7, END_STREAM, &request("GET", "/")))
+        .expect("sent");
+    assert_eq!(client.outcome(7), Outcome::Status(200));
+}
+
+#[test]
+fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
+    const MB: u64 = 1 << 20;
+    const CONNECTIONS: usize = 100;
+    const STREAMS: u32 = 8;
+    let _alone = alone();
+    let origin = lengths();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n\
+         [zones.z]\nkey = \"all\"\nrate = \"1r/m\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\", burst = 10000 }}]\n",
+        origin.address
+    ));
+    let process = Process::of(gateway.id());
+    let before = process.memory();
+    let clients: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut client = Frames::connect(gateway.address());
+            for stream in (0..STREAMS).map(|nth| 2 * nth + 1) {
+                client
+                    .send(head(stream, 0, &request("POST", "/")))
+                    .expect("sent");
+                let piece = frame(DATA, 0, stream, [b'x'; 15_000]);
+                client.send(piece.repeat(4)).expect("sent");
+            }
+            client
+        })
+        .collect();
+    eventually("their bodies are here", || {
+        process.memory() > before + 40 * MB
+    });
+    drop(clients);
+    eventually("the memory is given back", || {
+        process.memory() < before + 16 * MB
+    });
+}
+
+#[test]
+fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
+    let origin = lengths();
+    let text = file(&origin, "max_in_flight = 1\nqueue_timeout = \"60s\"", "");
+    let gateway = gateway("", &text);
+    let python = python_with(&["httpx[http2]==0.28.1"]);
+    let url = format!("https://{}/", gateway.address());
+    // Two at once: one of them waits for the other.
+    let upload = || {
+        let mut command = Command::new(&python);
+        command
+            .arg(Path::new("tests/counterparts/languages/streams/pieces.py"))
+            .args([&url, "20000"]);
+        let output = command.output().expect("python");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    thread::scope(|scope| {
+        let both = [scope.spawn(upload), scope.spawn(upload)];
+        for told in both {
+            assert_eq!(told.join().expect("no panic"), "200 200 1000000\n");
+        }
+    });
+}

@@ -1,0 +1,343 @@
+//! No file descriptors left.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::load::abuse::crowd::One;
+use crate::load::abuse::long_until;
+use crate::load::abuse::open_gateway;
+use crate::support::launch::launch;
+use crate::support::others::Others;
+use crate::support::process::Process;
+use crate::support::{
+    Client, Gateway, Metrics, Origin, Site, drip, eventually, now, one_origin, quarter_alone,
+};
+
+/// How many more descriptors the gateway may open.
+const MORE: usize = 24;
+
+fn limit_descriptors(gateway: &Gateway, most: usize) {
+    let id = i32::try_from(gateway.id()).ok().and_then(Pid::from_raw);
+    let most = u64::try_from(most).ok();
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    prlimit(id, Resource::Nofile, limit).expect("a lower limit");
+}
+
+#[test]
+fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
+    let process = Process::of(gateway.id());
+    // Its connection, and the one to the origin, exist before the others take the rest.
+    let others = Others::on_one_connection(&gateway);
+    let most = process.descriptors() + MORE;
+    limit_descriptors(&gateway, most);
+
+    let crowd: Vec<_> = (0..200)
+        .map(|nth| One::connect(gateway.address(), nth))
+        .collect();
+    // Descriptor numbers have no gaps except for those just closed: one or two may be missing.
+    eventually("the descriptors are used up", || {
+        process.descriptors() + 2 >= most
+    });
+    // Long enough to try again once or twice.
+    thread::sleep(Duration::from_millis(500));
+    let load = process.load();
+    assert!(load < 0.3, "{load:.2} of a core without descriptors");
+    others.check();
+
+    drop(crowd);
+    let back = now();
+    let mut newcomer = Client::ask(gateway.address(), "/?key=new");
+    assert_eq!(newcomer.answer().status, 200);
+    assert!(
+        back.elapsed() < Duration::from_secs(5),
+        "served again after {:?}",
+        back.elapsed()
+    );
+    let others = Others::start(&gateway);
+    long_until("the admin port answers again", || {
+        gateway
+            .admin("/readyz")
+            .is_some_and(|answer| answer.status == 200)
+    });
+    others.check();
+    let log = gateway.log();
+    assert!(log.lines().count() < 100, "a flood of log lines:\n{log}");
+}
+
+#[test]
+fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
+    let process = Process::of(gateway.id());
+    let mut client = Client::connect(gateway.address());
+    eventually("the connection is taken", || {
+        client.get("/?key=a");
+        client.answer().status == 200
+    });
+    let mut crowd: Vec<_> = (0..30)
+        .map(|nth| One::connect(gateway.address(), nth))
+        .collect();
+    long_until("they are taken", || {
+        for one in &mut crowd {
+            one.send(b"");
+        }
+        process.descriptors() >= 30
+    });
+    thread::sleep(Duration::from_millis(100));
+    // From now on no descriptor is left for a new connection to the origin; all share one kept connection.
+    limit_descriptors(&gateway, process.descriptors());
+    for one in &mut crowd {
+        assert!(one.send(b"GET /?key=b HTTP/1.1\r\nHost: a\r\n\r\n") > 0);
+    }
+    long_until("each is answered", || {
+        crowd.iter_mut().all(|one| {
+            one.take(1 << 20);
+            one.status().is_some()
+        })
+    });
+    for one in &crowd {
+        assert!(
+            one.status() == Some(200),
+            "{:?}",
+            String::from_utf8_lossy(&one.got)
+        );
+    }
+    drop(crowd);
+    eventually("it is served again", || {
+        client.get("/?key=a");
+        client.answer().status == 200
+    });
+    eventually("nothing is in flight", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
+    });
+}
+
+#[test]
+fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_origin(
+        origin.address,
+        "workers = 1",
+        "connect_timeout = \"300ms\"\nmax_in_flight = 50\n\
+         health = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]",
+    ));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();
+    let metrics_of = |admin: &mut Client| {
+        admin.get("/metrics");
+        Metrics(admin.answer().text())
+    };
+    // Connected before there is no descriptor left for it.
+    let mut admin = Client::connect(gateway.site.admin);
+    let connected = |metrics: &Metrics| metrics.count("drip_connections", &[]) == 6;
+    eventually("they are connected", || connected(&metrics_of(&mut admin)));
+    let headline = |admin: &mut Client| {
+        admin.get("/api/headline");
+        admin.answer().text()
+    };
+    eventually("seconds are measured", || {
+        headline(&mut admin).contains("\"idle\"")
+    });
+    // All lower numbers are in use, so no other one is given, also not for health checks.
+    limit_descriptors(&gateway, 10);
+    for client in &mut clients {
+        client.get("/");
+    }
+    for client in &mut clients {
+        let answer = client.answer();
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        assert!(answer.field("retry-after").is_some());
+    }
+    let server = format!("http://{}", origin.address);
+    let metrics = metrics_of(&mut admin);
+    let waits = |kind| metrics.count("drip_descriptor_waits_total", &[("for", kind)]);
+    assert_eq!((waits("origin"), waits("in_vain")), (6, 6));
+    for outcome in ["unreachable", "timeout", "broken"] {
+        let labels = [
+            ("origin", "app"),
+            ("server", &*server),
+            ("outcome", outcome),
+        ];
+        assert_eq!(metrics.count("drip_origin_requests_total", &labels), 0);
+    }
+    for reason in ["trouble", "slow", "retry_after"] {
+        let labels = [("origin", "app"), ("reason", reason)];
+        assert_eq!(metrics.count("drip_origin_backoffs_total", &labels), 0);
+    }
+    let labels = [("origin", "app"), ("server", &*server)];
+    assert_eq!(metrics.value("drip_origin_healthy", &labels), Some(1.0));
+    eventually("it is told", || {
+        headline(&mut admin).contains("no_descriptors")
+    });
+    let told = headline(&mut admin);
+    assert!(!told.contains("origin_failing"), "{told}");
+    assert!(!gateway.log().contains("taken out"), "{}", gateway.log());
+}
+
+#[test]
+fn check_warns_of_max_connections_that_do_not_fit() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let rest = one_origin(origin.address, "", "");
+    let check = || {
+        let mut program = drip();
+        program.arg("check").arg(site.file());
+        let mut command = launch(&program, "nofile=256");
+        let output = command.output().expect("it runs");
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("text")
+    };
+    site.write(&format!("max_connections = 5000\n{rest}"));
+    let told = check();
+    for part in [
+        "warning",
+        "a limit of 256 file descriptors",
+        "clients are connected at once",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    site.write(&format!("max_connections = 50\n{rest}"));
+    assert_eq!(check(), "");
+    // Who leaves the default as it is has no need of as many.
+    site.write(&rest);
+    assert_eq!(check(), "");
+}
+
+/// The command that runs the gateway of `site` under a limit: see [`launch`].
+fn under(limit: &str, site: &Site) -> Command {
+    let mut program = drip();
+    program.arg("-c").arg(site.file());
+    launch(&program, limit)
+}
+
+/// A gateway without zones, under a limit.
+fn started_under(limit: &str, origin: &Origin) -> Gateway {
+    let site = Site::new();
+    site.write(&one_origin(origin.address, "workers = 2", ""));
+    let command = under(limit, &site);
+    let gateway = Gateway::run_as(site, command);
+    gateway.wait_until_ready();
+    gateway
+}
+
+#[test]
+fn no_more_clients_are_taken_than_can_be_served_and_the_start_says_how_many() {
+    const CLIENTS: usize = 400;
+    const REQUESTS: usize = 10;
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let gateway = started_under("nofile=256", &origin);
+    let line = gateway.wait_for_line("fewer clients than max_connections");
+    for part in [
+        " WARN ",
+        " clients=",
+        " max_connections=25000",
+        " limit=256",
+        " needed=",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+    let ask = &|nth: usize| {
+        let mut client = Client::connect(gateway.address());
+        let statuses = (0..REQUESTS).map(|_| {
+            client.get(&format!("/?client={nth}"));
+            client.answer().status
+        });
+        statuses.filter(|status| *status == 200).count()
+    };
+    let served: usize = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|nth| scope.spawn(move || ask(nth)))
+            .collect();
+        clients
+            .into_iter()
+            .map(|it| it.join().expect("answers"))
+            .sum()
+    });
+    assert_eq!(served, CLIENTS * REQUESTS);
+    let log = gateway.log();
+    assert!(!log.contains("cannot be accepted"), "{log}");
+}
+
+#[test]
+fn the_limit_of_the_process_is_raised_to_what_it_may_be() {
+    let origin = Origin::start();
+    let gateway = started_under("soft_nofile=100", &origin);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", gateway.id())).expect("a process");
+    let files = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let mut values = files.expect("a limit").split_whitespace();
+    assert_eq!(values.next(), values.next());
+}
+
+#[test]
+fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed() {
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_origin(origin.address, "workers = 2", ""));
+    let mut needed = 0;
+    for limit in [8, 14, 24, 26, 34] {
+        let mut command = under(&format!("nofile={limit}"), &site);
+        let output = command.output().expect("it runs");
+        let told = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        let begin = format!(
+            "drip: the limit of file descriptors is {limit}, and the gateway needs at least "
+        );
+        let rest = told
+            .strip_prefix(&begin)
+            .unwrap_or_else(|| panic!("{told}"));
+        assert!(
+            rest.ends_with("raise the limit (LimitNOFILE= in systemd, ulimit -n)\n"),
+            "{told}"
+        );
+        let number = rest.split(' ').next().expect("a number");
+        needed = number.parse().expect("a number");
+    }
+    // As many are enough for some clients.
+    let gateway = started_under(&format!("nofile={needed}"), &origin);
+    let mut clients: Vec<_> = (0..2).map(|_| Client::connect(gateway.address())).collect();
+    for client in &mut clients {
+        client.get("/");
+        assert_eq!(client.answer().status, 200);
+    }
+    assert!(needed < 60u32, "{needed}");
+}
+
+#[test]
+fn an_admin_port_without_descriptors_is_told_once_with_the_remedy() {
+    const TOLD: &str = "the admin port cannot accept connections";
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "");
+    // All lower numbers are in use.
+    limit_descriptors(&gateway, 10);
+    let _waiting: Vec<_> = (0..3)
+        .map(|_| Client::connect(gateway.site.admin))
+        .collect();
+    let line = gateway.wait_for_line(TOLD);
+    for part in [" ERROR ", "LimitNOFILE=", "ulimit -n"] {
+        assert!(line.contains(part), "{line}");
+    }
+    // It tries again twice a second.
+    thread::sleep(Duration::from_secs(3));
+    let log = gateway.log();
+    assert!(!log.contains("Error accepting connection"), "{log}");
+    // Two if the minute ends meanwhile.
+    assert!(log.matches(TOLD).count() <= 2, "{log}");
+}

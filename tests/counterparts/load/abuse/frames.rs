@@ -1,0 +1,302 @@
+//! Floods of HTTP/2 frames, from a client that writes each frame itself.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use crate::load::abuse::{MB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::support::frames::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS,
+    WINDOW_UPDATE, frame,
+};
+use crate::support::others::Others;
+use crate::support::process::Process;
+use crate::support::{Gateway, Origin, half_alone, now};
+
+/// How long each flood lasts.
+const SPAN: Duration = Duration::from_secs(3);
+/// A gateway that takes nothing for so long has stopped reading.
+const STALL: Duration = Duration::from_millis(500);
+
+const CANCEL: u32 = 8;
+
+/// The fields of a request for a target of less than 127 bytes, without an index or Huffman's code.
+fn fields(method: u8, target: &str) -> Vec<u8> {
+    let mut fields = vec![method, 0x86];
+    for (index, value) in [(4, target), (1, "a.test")] {
+        fields.extend([index, u8::try_from(value.len()).expect("a short value")]);
+        fields.extend(value.as_bytes());
+    }
+    fields
+}
+
+fn get(target: &str) -> Vec<u8> {
+    fields(0x82, target)
+}
+
+fn post(target: &str) -> Vec<u8> {
+    fields(0x83, target)
+}
+
+/// The stream of the `nth` request.
+fn stream(nth: u32) -> u32 {
+    2 * nth + 1
+}
+
+/// How a flood ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The gateway closed the connection.
+    Closed,
+    /// The gateway read no more.
+    Stalled,
+    /// The gateway read all that came in time.
+    Read,
+}
+
+/// Whether the client reads what the gateway sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    All,
+    Nothing,
+}
+
+/// Connects without TLS, by prior knowledge, with these settings of the client.
+fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
+    let mut tcp = TcpStream::connect(gateway.address()).expect("a connection");
+    tcp.set_nodelay(true).expect("no delay");
+    tcp.set_write_timeout(Some(STALL)).expect("a timeout");
+    tcp.write_all(PREFACE).expect("sent");
+    tcp.write_all(&frame(SETTINGS, 0, 0, settings))
+        .expect("sent");
+    tcp
+}
+
+/// Sends `first`, and then what `next` makes of its count, for `SPAN`, or until nobody reads it.
+///
+/// Meanwhile others are served, and memory stays within `most` bytes more than before. In the end
+/// the gateway is as it was.
+fn flood(
+    reads: Reads,
+    most: u64,
+    settings: &[u8],
+    first: &[u8],
+    mut next: impl FnMut(u32) -> Vec<u8>,
+) -> End {
+    let machine = half_alone();
+    let origin = Origin::answering(|exchange| {
+        let body = vec![
+            b'x';
+            if exchange.target().contains("large") {
+                1 << 20
+            } else {
+                2
+            }
+        ];
+        exchange.reply(&body)
+    });
+    let gateway = open_gateway(&origin, "body_timeout = \"1s\"");
+    let process = Process::of(gateway.id());
+    let others = Others::start(&gateway);
+    let (descriptors, memory) = (process.descriptors(), process.memory());
+
+    let mut tcp = connect(&gateway, settings);
+    tcp.write_all(first).expect("sent");
+    if reads == Reads::All {
+        let mut answers = tcp.try_clone().expect("a descriptor");
+        thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while answers.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        });
+    }
+    let (began, mut peak, mut end, mut sent) = (now(), memory, End::Read, 0);
+    // What nobody reads fills the kernel's buffers first, which takes a while on a busy machine.
+    let most_time = match reads {
+        Reads::All => SPAN,
+        Reads::Nothing => 10 * SPAN,
+    };
+    for nth in 0.. {
+        if began.elapsed() > most_time {
+            break;
+        }
+        let frames = next(nth);
+        match tcp.write_all(&frames) {
+            Ok(()) => sent += frames.len(),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                end = End::Stalled;
+                break;
+            }
+            Err(_) => {
+                end = End::Closed;
+                break;
+            }
+        }
+        if nth % 16 == 0 {
+            peak = peak.max(process.memory());
+        }
+    }
+    if end != End::Read {
+        // The rest is waiting.
+        drop(machine);
+    }
+    while began.elapsed() < SPAN {
+        peak = peak.max(process.memory());
+        thread::sleep(Duration::from_millis(20));
+    }
+    let more = peak.saturating_sub(memory);
+    println!(
+        "{sent} bytes in {:?}: {end:?}, {more} bytes more",
+        began.elapsed()
+    );
+    assert!(more < most, "{more} bytes more");
+    others.check();
+    drop(tcp);
+    long_until("its connection is closed and its requests are gone", || {
+        process.descriptors() < descriptors + MORE_DESCRIPTORS
+            && gateway.zone("drip_zone_queue_depth") == 0
+    });
+    long_until("the gateway is idle again", || process.load() < 0.2);
+    end
+}
+
+/// So many frames in one write.
+fn many(count: u32, nth: u32, mut next: impl FnMut(u32) -> Vec<u8>) -> Vec<u8> {
+    (nth * count..(nth + 1) * count)
+        .flat_map(&mut next)
+        .collect()
+}
+
+#[test]
+fn requests_that_are_reset_at_once_cost_bounded_memory_and_leave_their_queues() {
+    flood(Reads::All, 16 * MB, &[], &[], |nth| {
+        many(64, nth, |nth| {
+            let request = frame(
+                HEADERS,
+                END_STREAM | END_HEADERS,
+                stream(nth),
+                get("/?key=flood"),
+            );
+            let reset = frame(RST_STREAM, 0, stream(nth), CANCEL.to_be_bytes());
+            [request, reset].concat()
+        })
+    });
+}
+
+#[test]
+fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
+    /// How many requests come between one and its reset: less than may run at once.
+    const BETWEEN: u32 = 100;
+    // Where the gateway reads many at once, some are reset before they are taken, as above.
+    flood(Reads::All, 16 * MB, &[], &[], |nth| {
+        // Time for the gateway to take them.
+        thread::sleep(Duration::from_millis(1));
+        many(4, nth, |nth| {
+            let head = get("/?key=flood");
+            let mut frames = frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), head);
+            if let Some(earlier) = nth.checked_sub(BETWEEN) {
+                frames.extend(frame(RST_STREAM, 0, stream(earlier), CANCEL.to_be_bytes()));
+            }
+            frames
+        })
+    });
+}
+
+#[test]
+fn a_head_that_never_ends_closes_the_connection() {
+    let head = frame(HEADERS, END_STREAM, stream(0), get("/?key=flood"));
+    // A literal field of 1000 bytes.
+    let mut field = vec![0, 1, b'a', 127, 0xE9, 6];
+    field.extend([b'x'; 1000]);
+    let end = flood(Reads::All, 4 * MB, &[], &head, |_| {
+        frame(CONTINUATION, 0, stream(0), &field)
+    });
+    assert_eq!(end, End::Closed);
+}
+
+#[test]
+fn a_head_of_continuations_without_a_byte_closes_the_connection() {
+    let head = frame(HEADERS, END_STREAM, stream(0), get("/?key=flood"));
+    let end = flood(Reads::All, 4 * MB, &[], &head, |nth| {
+        many(256, nth, |_| frame(CONTINUATION, 0, stream(0), []))
+    });
+    assert_eq!(end, End::Closed);
+}
+
+#[test]
+fn settings_whose_acknowledgements_nobody_reads_are_read_no_more() {
+    let end = flood(Reads::Nothing, 4 * MB, &[], &[], |nth| {
+        // An initial window, another one each time.
+        let window = [&[0, 4][..], &(65_535 + nth).to_be_bytes()].concat();
+        many(256, 0, |_| frame(SETTINGS, 0, 0, &window))
+    });
+    assert_ne!(end, End::Read);
+}
+
+#[test]
+fn pings_whose_answers_nobody_reads_are_read_no_more() {
+    let end = flood(Reads::Nothing, 4 * MB, &[], &[], |nth| {
+        many(256, nth, |_| frame(PING, 0, 0, b"01234567"))
+    });
+    assert_ne!(end, End::Read);
+}
+
+#[test]
+fn pieces_of_a_body_without_a_byte_close_the_connection() {
+    let head = frame(HEADERS, END_HEADERS, stream(0), post("/?key=flood"));
+    let end = flood(Reads::All, 8 * MB, &[], &head, |nth| {
+        many(256, nth, |_| frame(DATA, 0, stream(0), []))
+    });
+    assert_eq!(end, End::Closed);
+}
+
+#[test]
+fn windows_that_grow_by_a_byte_cost_no_memory() {
+    flood(Reads::All, 4 * MB, &[], &[], |nth| {
+        many(256, nth, |_| {
+            frame(WINDOW_UPDATE, 0, 0, 1_u32.to_be_bytes())
+        })
+    });
+}
+
+#[test]
+fn large_answers_that_are_read_byte_by_byte_end_in_time_and_cost_bounded_memory() {
+    // The initial window of each stream is one byte.
+    let settings = [0, 4, 0, 0, 0, 1];
+    let requests = many(100, 0, |nth| {
+        let target = "/large?key=flood";
+        frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), get(target))
+    });
+    let end = flood(Reads::All, 48 * MB, &settings, &requests, |nth| {
+        thread::sleep(Duration::from_millis(10));
+        frame(WINDOW_UPDATE, 0, stream(nth % 100), 1_u32.to_be_bytes())
+    });
+    assert_eq!(end, End::Read);
+}
+
+#[test]
+fn what_the_library_warns_of_is_a_line_a_second() {
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "");
+    let mut tcp = connect(&gateway, &[]);
+    // An answer to a ping that nobody sent: h2 warns of each.
+    let ack = frame(PING, 1, 0, [1; 8]);
+    let began = now();
+    for _ in 0..5000 {
+        tcp.write_all(&ack).expect("sent");
+    }
+    // A ping is answered after all before it.
+    tcp.write_all(&frame(PING, 0, 0, [2; 8])).expect("sent");
+    let mut got: Vec<u8> = Vec::new();
+    while !got.windows(8).any(|bytes| bytes == [2; 8]) {
+        let mut piece = [0; 1024];
+        let count = tcp.read(&mut piece).expect("an answer");
+        assert!(count > 0, "closed");
+        got.extend(&piece[..count]);
+    }
+    gateway.wait_for_line("library=h2");
+    let seconds = began.elapsed().as_secs();
+    let log = gateway.log();
+    let lines = log.lines().filter(|line| line.contains("PING")).count();
+    assert!(lines as u64 <= seconds + 2, "{lines} lines in {seconds} s");
+}

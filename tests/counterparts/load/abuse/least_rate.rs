@@ -1,0 +1,222 @@
+//! `min_body_rate`: bodies that move byte by byte, in both directions, and what it does not end.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use crate::load::abuse::crowd::{One, watch};
+use crate::load::abuse::{long_until, open_gateway};
+use crate::support::frames::{
+    DATA, END_HEADERS, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head,
+    settings, window_update,
+};
+use crate::support::others::Others;
+use crate::support::{Client, Exchange, Gateway, Origin, now, quarter_alone};
+
+/// A byte now and then, and pieces that are worth more than the whole span.
+const FLOOR: &str = "body_timeout = \"3s\"\nmin_body_rate = \"1KB/3s\"";
+const A_BYTE: Duration = Duration::from_millis(100);
+const PIECE: usize = 4096;
+const PIECES: usize = 20;
+const EVERY: Duration = Duration::from_millis(250);
+/// No client is cut off before the span is over.
+const EARLIEST: Duration = Duration::from_millis(2900);
+
+/// An origin that answers with the length of the request's body.
+fn counting() -> Origin {
+    Origin::answering(|exchange| {
+        let length = exchange.body()?.len();
+        exchange.reply(length.to_string().as_bytes())
+    })
+}
+
+#[test]
+fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_not() {
+    let _alone = quarter_alone();
+    let origin = counting();
+    let gateway = open_gateway(&origin, FLOOR);
+    let others = Others::start(&gateway);
+    let steady = thread::spawn({
+        let to = gateway.address();
+        move || {
+            let mut client = Client::connect(to);
+            let length = PIECE * PIECES;
+            let head =
+                format!("POST /?key=a HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+            client.send(head.as_bytes());
+            for _ in 0..PIECES {
+                thread::sleep(EVERY);
+                client.send(&[b'x'; PIECE]);
+            }
+            client.answer()
+        }
+    });
+    let began = now();
+    let mut crowd: Vec<_> = (0..100)
+        .map(|nth| {
+            let framing = if nth % 2 == 0 {
+                "Content-Length: 100000"
+            } else {
+                "Transfer-Encoding: chunked"
+            };
+            let head = format!("POST /?key=slow HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n");
+            let mut one = One::connect(gateway.address(), nth);
+            assert_eq!(one.send(head.as_bytes()), head.len());
+            one
+        })
+        .collect();
+    long_until("all are cut off", || {
+        for (nth, one) in crowd.iter_mut().enumerate() {
+            if one.ended.is_none() {
+                one.send(if nth % 2 == 0 { b"x" } else { b"1\r\nx\r\n" });
+            }
+        }
+        watch(&mut crowd, A_BYTE) == 0
+    });
+    for (nth, one) in crowd.iter().enumerate() {
+        assert_eq!(one.status(), Some(408), "connection {nth}");
+        let took = one.ended.expect("it ended") - began;
+        assert!(took > EARLIEST, "connection {nth}: {took:?}");
+    }
+    let answer = steady.join().expect("no panic");
+    let length = (PIECE * PIECES).to_string();
+    assert_eq!((answer.status, answer.text()), (200, length));
+    others.check();
+}
+
+fn asking(stream: u32, flags: u8, method: &str, path: &str) -> Vec<u8> {
+    let fields = [
+        (":method", method),
+        (":scheme", "http"),
+        (":authority", "a"),
+        (":path", path),
+    ];
+    head(stream, END_HEADERS | flags, &fields)
+}
+
+#[test]
+fn over_http_2_only_the_stream_that_comes_by_the_byte_is_cut_off() {
+    let origin = counting();
+    let gateway = open_gateway(&origin, FLOOR);
+    let mut client = Frames::connect(gateway.address());
+    let began = now();
+    client.send(asking(1, 0, "POST", "/")).expect("it reads");
+    client.send(asking(3, 0, "POST", "/")).expect("it reads");
+    let mut sent = 0;
+    while began.elapsed() < EARLIEST * 5 / 2 {
+        client.send(frame(DATA, 0, 1, b"x")).expect("it reads");
+        client
+            .send(frame(DATA, 0, 3, [b'x'; 500]))
+            .expect("it reads");
+        sent += 500;
+        thread::sleep(A_BYTE);
+    }
+    client
+        .send(frame(DATA, END_STREAM, 3, []))
+        .expect("it reads");
+    assert_eq!(client.outcome(1), Outcome::Status(408));
+    assert_eq!(client.outcome(3), Outcome::Status(200));
+    assert_eq!(client.body(3), Ok(sent.to_string().into_bytes()));
+}
+
+/// Frames of a response whose client lets so many bytes through at a time, until it is over.
+///
+/// Returns the number of bytes, and how it ended if it is not complete.
+fn read_by(client: &mut Frames, count: u32, most: usize) -> (usize, Option<Outcome>) {
+    let mut got = 0;
+    while got < most {
+        client.send(window_update(1, count)).expect("it reads");
+        loop {
+            let next = client.next().expect("a frame");
+            if next.stream != 1 {
+                continue;
+            }
+            match next.kind {
+                DATA => {
+                    got += next.payload.len();
+                    break;
+                }
+                RST_STREAM => return (got, Some(Outcome::Reset(2))),
+                _ => {}
+            }
+        }
+        thread::sleep(A_BYTE);
+    }
+    (got, None)
+}
+
+/// A client over HTTP/2 that has asked for 64 KB, and lets nothing through yet.
+fn reader(gateway: &Gateway) -> Frames {
+    let mut client = Frames::connect(gateway.address());
+    let closed = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+    client.send(closed).expect("it reads");
+    client
+        .send(asking(1, END_STREAM, "GET", "/"))
+        .expect("it reads");
+    client
+}
+
+fn large() -> Origin {
+    Origin::answering(|exchange| exchange.reply(&vec![b'x'; 128 << 10]))
+}
+
+#[test]
+fn who_reads_by_the_byte_is_cut_off() {
+    let origin = large();
+    let gateway = open_gateway(&origin, FLOOR);
+    let (got, outcome) = read_by(&mut reader(&gateway), 1, 4096);
+    assert!(matches!(outcome, Some(Outcome::Reset(_))), "{got} bytes");
+}
+
+/// A piece of 16 KB takes longer than `body_timeout`, and bytes move all the time.
+#[test]
+fn who_reads_slowly_at_the_rate_is_not_cut_off() {
+    let origin = large();
+    let gateway = open_gateway(&origin, FLOOR);
+    assert_eq!(read_by(&mut reader(&gateway), 300, 30_000), (30_000, None));
+}
+
+/// A floor that no byte by byte traffic keeps.
+const STRICT: &str = "body_timeout = \"100ms\"\nmin_body_rate = \"1MB/100ms\"";
+
+#[test]
+fn the_time_in_which_the_origin_takes_nothing_is_not_the_clients() {
+    let origin = Origin::answering(|exchange| {
+        // The kernel's buffers fill, and the client has to wait.
+        thread::sleep(Duration::from_secs(6));
+        let length = exchange.body()?.len();
+        exchange.reply(length.to_string().as_bytes())
+    });
+    let gateway = open_gateway(&origin, "body_timeout = \"3s\"\nmin_body_rate = \"1MB/3s\"");
+    let mut client = Client::connect(gateway.address());
+    let mut sender = client.sender();
+    let sending = thread::spawn(move || {
+        let head = b"POST /?key=a HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n";
+        sender.write_all(head)?;
+        sender.write_all(&vec![b'x'; 30_000_000])
+    });
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.text().as_str()), (200, "30000000"));
+    sending.join().expect("no panic").expect("all is taken");
+}
+
+#[test]
+fn an_origin_that_has_little_to_say_is_not_the_clients_fault() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")?;
+        for _ in 0..10 {
+            exchange.send(b"data: x\n\n")?;
+            thread::sleep(EVERY);
+        }
+        Exchange::close()
+    });
+    let gateway = open_gateway(&origin, STRICT);
+    let answer = Client::ask(gateway.address(), "/?key=a").answer();
+    assert_eq!(answer.text(), "data: x\n\n".repeat(10));
+    let mut client = Frames::connect(gateway.address());
+    client
+        .send(asking(1, END_STREAM, "GET", "/"))
+        .expect("it reads");
+    assert_eq!(client.outcome(1), Outcome::Status(200));
+    assert_eq!(client.body(1), Ok(b"data: x\n\n".repeat(10)));
+}

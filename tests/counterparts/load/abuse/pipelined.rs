@@ -1,0 +1,113 @@
+//! Thousands of requests on one connection, behind one that waits.
+
+use crate::load::abuse::crowd::One;
+use crate::load::abuse::{MB, MORE_DESCRIPTORS, long_until};
+use crate::support::others::Others;
+use crate::support::process::Process;
+use crate::support::{Client, Gateway, Origin, SOON, eventually, half_alone, now, one_zone};
+
+const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// A gateway where the first request of the crowd passes and all others wait; requests without `crowd` are not limited.
+fn gateway(origin: &Origin) -> Gateway {
+    let zone = one_zone(origin, "1r/h", "burst = 2").replace("$arg_key", "$arg_crowd");
+    let gateway = Gateway::start(&format!("workers = 2\n{zone}"));
+    let mut first = Client::ask(gateway.address(), "/?crowd=a");
+    assert_eq!(first.answer().status, 200);
+    gateway
+}
+
+/// Sends this many requests, as far as they are taken, and ends the connection with `end`.
+fn check_flood(requests: usize, end: impl FnOnce(One)) {
+    let _alone = half_alone();
+    let origin = Origin::start();
+    let gateway = gateway(&origin);
+    let process = Process::of(gateway.id());
+    let (memory, descriptors) = (process.memory(), process.descriptors());
+    let others = Others::start(&gateway);
+    let mut one = One::connect(gateway.address(), 0);
+    let flood = REQUEST.repeat(requests);
+    let (mut sent, deadline) = (0, now() + SOON / 2);
+    // What the gateway does not read stays with the kernel, or here.
+    while sent < flood.len() && now() < deadline {
+        sent += one.send(&flood[sent..]);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    gateway.wait_for_depth(1);
+    let load = process.load();
+    assert!(load < 0.3, "{load:.2} of a core while the first waits");
+    let grown = process.memory().saturating_sub(memory);
+    assert!(grown < 8 * MB, "{grown} bytes for those behind the first");
+    assert_eq!(
+        gateway.zone("drip_zone_queue_depth"),
+        1,
+        "one connection, one place"
+    );
+    others.check();
+
+    let left = now();
+    end(one);
+    gateway.wait_for_depth(0);
+    assert!(left.elapsed() < SOON);
+    eventually("the connection is closed", || {
+        process.descriptors() <= descriptors + MORE_DESCRIPTORS
+    });
+    assert_eq!(origin.moments("crowd").len(), 1, "nobody asks for them now");
+    // Both places are free: two more wait, and only the third is rejected.
+    let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?crowd=a"));
+    gateway.wait_for_depth(2);
+    let mut third = Client::ask(gateway.address(), "/?crowd=a");
+    assert_eq!(third.answer().status, 429);
+    drop(waiting);
+    gateway.wait_for_depth(0);
+}
+
+#[test]
+fn ten_thousand_requests_behind_one_that_waits_cost_nothing_and_a_reset_frees_its_place() {
+    check_flood(10_000, One::reset);
+}
+
+#[test]
+fn a_thousand_requests_behind_one_that_waits_cost_nothing_and_closing_frees_its_place() {
+    check_flood(1000, drop);
+}
+
+#[test]
+fn ten_thousand_requests_on_one_connection_are_answered_in_order_while_others_are_served() {
+    const COUNT: usize = 10_000;
+    let _alone = half_alone();
+    let origin = Origin::answering(|exchange| {
+        let target = exchange.target().to_owned();
+        exchange.reply(target.as_bytes())
+    });
+    let gateway = gateway(&origin);
+    let process = Process::of(gateway.id());
+    let memory = process.memory();
+    let others = Others::start(&gateway);
+    let mut one = One::connect(gateway.address(), 0);
+    let mut flood = Vec::new();
+    for nth in 0..COUNT {
+        flood.extend_from_slice(format!("GET /{nth}! HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+    }
+    let (mut sent, mut most) = (0, 0);
+    let last = format!("/{}!", COUNT - 1);
+    let took = long_until("the last answer is there", || {
+        sent += one.send(&flood[sent..]);
+        one.take(usize::MAX);
+        most = most.max(process.memory());
+        one.got.ends_with(last.as_bytes())
+    });
+    println!("{COUNT} in {took:?}");
+    others.check();
+    assert!(most < memory + 8 * MB, "{} bytes more", most - memory);
+    let text = String::from_utf8_lossy(&one.got);
+    let mut rest = &*text;
+    for nth in 0..COUNT {
+        let body = format!("\r\n\r\n/{nth}!");
+        let Some(at) = rest.find(&body) else {
+            panic!("no answer to request {nth} after the ones before");
+        };
+        assert!(!rest[..at].contains('!'), "another's answer before {nth}");
+        rest = &rest[at + body.len()..];
+    }
+}

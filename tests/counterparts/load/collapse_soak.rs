@@ -1,0 +1,218 @@
+//! Clients that come and leave at random, before an origin that answers at random, while the file changes.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::collapse::{file_with, request};
+use crate::support::rng::Rng;
+use crate::support::{Client, Exchange, Gateway, Origin, eventually, half_alone, now};
+
+const CLIENTS: u64 = 24;
+const PAGES: u64 = 5;
+const SPAN: Duration = Duration::from_secs(12);
+/// The longest `keep` and `stale` of the files together.
+const OLDEST: Duration = Duration::from_secs(2);
+/// Between the moments at which the origin and the client look at the clock; a busy machine pauses.
+const SLACK: Duration = Duration::from_secs(3);
+
+/// What the origin has sent: when the answer of each number was complete.
+#[derive(Default)]
+struct Sent {
+    next: AtomicU64,
+    complete: Mutex<Vec<(u64, Instant)>>,
+}
+
+/// Answers with the target and a number, in one of many ways.
+fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()> {
+    let number = sent.next.fetch_add(1, Ordering::SeqCst);
+    let mut rng = Rng::of(seed, number);
+    thread::sleep(Duration::from_millis(rng.within(0, 40)));
+    let page = exchange.target().to_owned();
+    let mut body = format!("{page} {number} ").into_bytes();
+    let filler = rng.pick(&[0_usize, 10, 5000, 60_000, 300_000]);
+    body.resize(body.len() + filler, b'.');
+    let control = rng.pick(&[
+        "",
+        "",
+        "",
+        "Cache-Control: private\r\n",
+        "Cache-Control: max-age=1\r\n",
+        "ETag: \"e\"\r\n",
+    ]);
+    let kind = rng.within(0, 100);
+    let is_head = exchange.head.first_line.starts_with("HEAD");
+    match kind {
+        0..12 => {
+            exchange.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\n")?;
+            if !is_head {
+                exchange.send(b"busy")?;
+            }
+        }
+        12..18 => return Exchange::close(),
+        18..24 if !is_head => {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                body.len() + 1
+            );
+            exchange.send(head.as_bytes())?;
+            exchange.send(&body)?;
+            return Exchange::close();
+        }
+        _ => {
+            let chunked = kind.is_multiple_of(2) && !is_head;
+            let framing = if chunked {
+                "Transfer-Encoding: chunked".to_owned()
+            } else {
+                format!("Content-Length: {}", body.len())
+            };
+            let head = format!("HTTP/1.1 200 OK\r\n{control}{framing}\r\n\r\n");
+            // It is complete once its last byte is on the way; so this is not later.
+            let all = match (is_head, chunked) {
+                (true, _) => head.into_bytes(),
+                (false, false) => [head.as_bytes(), &body].concat(),
+                (false, true) => {
+                    let size = format!("{:x}\r\n", body.len());
+                    [head.as_bytes(), size.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat()
+                }
+            };
+            exchange.send(&all)?;
+        }
+    }
+    let mut complete = sent.complete.lock().expect("no panic");
+    complete.push((number, now()));
+    Ok(())
+}
+
+/// One client, until it is told to stop. How many answers it has checked.
+fn ask(to: SocketAddr, nth: u64, seed: u64, sent: &Sent, stop: &AtomicBool) -> u64 {
+    let mut rng = Rng::of(seed, 10_000 + nth);
+    let mut checked = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let page = format!("/page/{}", rng.within(0, PAGES));
+        let method = if rng.percent(12) { "HEAD" } else { "GET" };
+        let fields = rng.pick(&[
+            "",
+            "",
+            "",
+            "",
+            "Range: bytes=0-3\r\n",
+            "If-None-Match: \"e\"\r\n",
+            "Cookie: a=b\r\n",
+            "Cache-Control: no-store\r\n",
+        ]);
+        let mut client = Client::connect(to);
+        let asked = now();
+        client.send(request(method, &page, fields).as_bytes());
+        if rng.percent(20) {
+            thread::sleep(Duration::from_millis(rng.within(0, 60)));
+            if rng.percent(50) {
+                // It leaves in the middle of the answer.
+                let _some = client.sender().read(&mut [0; 100]);
+            }
+            continue;
+        }
+        if method == "HEAD" {
+            // One that fails at the origin may have no answer but a failure's.
+            let head = client.head();
+            let is_known = |status| head.first_line.contains(status);
+            assert!(
+                [" 200 ", " 304 ", " 502 ", " 503 "]
+                    .into_iter()
+                    .any(is_known),
+                "{head:?}"
+            );
+            continue;
+        }
+        if rng.percent(10) {
+            thread::sleep(Duration::from_millis(rng.within(0, 300)));
+        }
+        // A leader's answer may break off.
+        let Ok(answer) = client.try_answer() else {
+            continue;
+        };
+        match answer.status {
+            200 => {
+                let text = answer.text();
+                let mut words = text.split(' ');
+                assert_eq!(words.next(), Some(&*page), "an answer to another request");
+                let number: u64 = words
+                    .next()
+                    .and_then(|it| it.parse().ok())
+                    .expect("a number");
+                let complete = sent.complete.lock().expect("no panic");
+                let found = complete.iter().rev().find(|(it, _)| *it == number);
+                // One that is not there yet has been completed just now.
+                if let Some((_, at)) = found {
+                    let age = asked.saturating_duration_since(*at);
+                    assert!(age <= OLDEST + SLACK, "an answer of {age:?} before");
+                }
+                checked += 1;
+            }
+            206 => assert_eq!(answer.text(), "/pag"),
+            304 => assert_eq!(fields, "If-None-Match: \"e\"\r\n"),
+            502 | 503 => {}
+            status => panic!("{status}"),
+        }
+    }
+    checked
+}
+
+#[test]
+fn any_clients_and_any_origin_get_one_answer_each_and_leave_nothing_behind() {
+    let _half = half_alone();
+    let seed = std::env::var("DRIP_SEED")
+        .ok()
+        .and_then(|it| it.parse().ok());
+    let seed: u64 = seed.unwrap_or(33);
+    let sent = Arc::<Sent>::default();
+    let of_origin = Arc::clone(&sent);
+    let origin = Origin::answering(move |exchange| answer(exchange, &of_origin, seed));
+    let gate = "max_in_flight = 4\nrate = \"400r/s\"\nqueue = 100\nresponse_timeout = \"5s\"";
+    let text = |collapse: &str| {
+        let size = "shared_answers = \"300KB\"\n";
+        format!("{size}{}", file_with(origin.address, gate, "", collapse))
+    };
+    let gateway = Gateway::start(&text("keep = \"200ms\"\nstale = \"1s\""));
+    let (at, stop) = (gateway.address(), AtomicBool::new(false));
+    let checked: u64 = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|nth| {
+                let (sent, stop) = (&sent, &stop);
+                scope.spawn(move || ask(at, nth, seed, sent, stop))
+            })
+            .collect();
+        let (until, mut rng) = (now() + SPAN, Rng::of(seed, 77));
+        while now() < until {
+            thread::sleep(Duration::from_millis(rng.within(200, 900)));
+            let next = rng.pick(&[
+                "",
+                "keep = \"500ms\"",
+                "keep = \"100ms\"\nstale = \"1500ms\"",
+                "stale = \"1s\"\nmax_size = \"20KB\"",
+                "vary = []",
+            ]);
+            gateway.site.write(&text(next));
+            gateway.signal(Signal::HUP);
+        }
+        stop.store(true, Ordering::SeqCst);
+        let clients = clients.into_iter().map(thread::ScopedJoinHandle::join);
+        clients.map(|it| it.expect("each answer is right")).sum()
+    });
+    assert!(checked > 500, "{checked}");
+    eventually("nobody waits, and no place is taken", || {
+        let metrics = gateway.metrics();
+        let count = |name| metrics.count(name, &[]);
+        count("drip_shared_waiting") == 0
+            && count("drip_origin_in_flight") == 0
+            && count("drip_origin_queue_depth") == 0
+    });
+    let kept = gateway.metrics().count("drip_shared_answers_bytes", &[]);
+    assert!(kept <= 300_000, "{kept}");
+    assert!(!gateway.log().contains("panic"), "{}", gateway.log());
+}

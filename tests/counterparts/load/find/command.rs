@@ -1,0 +1,82 @@
+//! What the command says of a gateway that is restarted, and of times.
+
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{FILE, SECOND, body, command, ended, experiment, rate};
+use crate::support::operator::{post, send};
+use crate::support::{Gateway, Origin, Site, eventually, now, one_origin};
+
+/// JSON at the begin of a text, and the rest of it.
+pub fn json_before(text: &str) -> (Value, &str) {
+    let mut all = serde_json::Deserializer::from_str(text).into_iter();
+    let first = all.next().and_then(Result::ok);
+    (first.expect("JSON"), &text[all.byte_offset()..])
+}
+
+#[test]
+fn after_a_restart_an_old_command_leaves_the_experiment_of_another_one_alone() {
+    let origin = Origin::start();
+    let file = one_origin(origin.address, "", FILE);
+    let gateway = Gateway::start(&file);
+    let child = command(&gateway, &["--json"]);
+    eventually("it has begun", || rate(&gateway) == "50r/s");
+    let old = experiment(&gateway)["id"].clone();
+    // Stopped, so that it asks only once the other experiment runs.
+    signal(&child, Signal::STOP);
+    let mut site = Site::new();
+    (site.address, site.admin) = (gateway.site.address, gateway.site.admin);
+    site.write(&file);
+    drop(gateway);
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let renewal = json!({ "id": old }).to_string();
+    let none = send(&gateway, "PUT", "/api/find/app", &renewal);
+    let says = "the gateway was restarted";
+    assert!(none.status == 404 && none.text().contains(says), "{none:?}");
+    let (status, other) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(status, 200, "{other}");
+    assert_ne!(other["id"], old);
+    for method in ["PUT", "DELETE"] {
+        let refused = send(&gateway, method, "/api/find/app", &renewal);
+        assert_eq!(refused.status, 409, "{method}: {refused:?}");
+    }
+    let began = now();
+    signal(&child, Signal::CONT);
+    let (is_found, text) = ended(child);
+    assert!(began.elapsed() < 10 * SECOND, "{:?}", began.elapsed());
+    let (known, text) = json_before(&text);
+    assert_eq!(known["id"], old);
+    let says = "the gateway no longer has this experiment: ";
+    assert!(!is_found && text.contains(says), "{text}");
+    let running = experiment(&gateway);
+    assert_eq!(
+        (&running["id"], &running["state"]),
+        (&other["id"], &json!("running"))
+    );
+}
+
+#[test]
+fn a_time_until_tomorrow_is_told_in_full() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
+    // Always tomorrow's.
+    let midnight = ["--until", "00:00"];
+    for more in [&["--dry-run"][..], &["--step", "10%", "--json"]] {
+        let child = command(&gateway, &[&midnight, more].concat());
+        if !more.contains(&"--dry-run") {
+            eventually("it has begun", || rate(&gateway) == "50r/s");
+            signal(&child, Signal::INT);
+        }
+        let (_, text) = ended(child);
+        assert!(text.contains("drip find: waits until 2"), "{text}");
+        assert!(text.contains(" 00:00 at most\n"), "{text}");
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("an id"), signal).expect("it runs");
+}

@@ -1,0 +1,43 @@
+//! Answers that a page of the route replaces are answers of the origin all the same.
+
+use std::fs;
+use std::thread;
+
+use serde_json::json;
+
+use super::{SECOND, body, experiment};
+use crate::support::operator::post;
+use crate::support::{Gateway, MS, Origin, Site, fetch, now, one_origin};
+
+/// None of them is a whole one without an error, which nobody would know of abandoned ones.
+#[test]
+fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\n")?;
+        thread::sleep(5 * MS);
+        exchange.send(b"busy")
+    });
+    let site = Site::new();
+    fs::write(site.folder().join("down.html"), "down").expect("a file");
+    let file = one_origin(origin.address, "", "rate = \"40r/s\"");
+    let pages = "pages = { \"5xx\" = \"down.html\" }\norigin_pages = true\n";
+    site.write(&(file + pages));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let wanted = body("").replace("p95<200ms, errors<5%", "p95 whole<200ms");
+    let (status, told) = post(&gateway, "/api/find", &wanted);
+    assert_eq!(status, 200, "{told}");
+    let began = now();
+    while experiment(&gateway)["state"] == "running" {
+        let answer = fetch(gateway.address(), "/");
+        assert_eq!((answer.status, &*answer.body), (503, &b"down"[..]));
+        assert!(began.elapsed() < 14 * SECOND, "nothing is known of them");
+    }
+    let outcome = &experiment(&gateway)["outcomes"][0];
+    let reason = outcome["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("does not hold at the lowest level"),
+        "{outcome}"
+    );
+    assert_eq!(experiment(&gateway)["steps"][0]["verdict"], json!("broke"));
+}

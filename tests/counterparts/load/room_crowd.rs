@@ -1,0 +1,212 @@
+//! A crowd before a few places.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::process::Process;
+use crate::support::visitor::{SECRET, Visitor, full_shop, number, shop, visitors};
+use crate::support::{Client, Gateway, Origin, alone, eventually, now};
+
+/// What all visitors have seen.
+#[derive(Default)]
+struct Seen {
+    /// The highest number that was let in.
+    highest: AtomicU64,
+    entered: AtomicI64,
+    polls: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// A visitor of the crowd, which keeps no connection.
+struct Waiting {
+    ticket: String,
+    number: u64,
+}
+
+/// A connection that some visitors share, one after the other.
+struct Door<'s> {
+    client: Client,
+    seen: &'s Seen,
+    /// When each asks again, and its index.
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
+    waiting: Vec<Waiting>,
+}
+
+impl<'s> Door<'s> {
+    fn new(to: SocketAddr, seen: &'s Seen) -> Self {
+        Self {
+            client: Client::connect(to),
+            seen,
+            due: BinaryHeap::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Lets so many visitors come, and each ask as it is told to until it is inside.
+    fn pass(mut self, count: u16) {
+        for index in 0..usize::from(count) {
+            let mut visitor = Waiting {
+                ticket: String::new(),
+                number: 0,
+            };
+            if let Some(after) = self.ask(&mut visitor) {
+                self.due.push(Reverse((now() + after, index)));
+            }
+            self.waiting.push(visitor);
+        }
+        while let Some(Reverse((at, index))) = self.due.pop() {
+            thread::sleep(at.saturating_duration_since(now()));
+            let none = Waiting {
+                ticket: String::new(),
+                number: 0,
+            };
+            let mut visitor = std::mem::replace(&mut self.waiting[index], none);
+            if let Some(after) = self.ask(&mut visitor) {
+                self.due.push(Reverse((now() + after, index)));
+            }
+            self.waiting[index] = visitor;
+        }
+    }
+
+    /// Asks once. Returns when to ask again; `None`: it is inside.
+    fn ask(&mut self, visitor: &mut Waiting) -> Option<Duration> {
+        let field = match &*visitor.ticket {
+            "" => String::new(),
+            ticket => format!("Drip-Ticket: {ticket}\r\n"),
+        };
+        let highest = self.seen.highest.load(Ordering::SeqCst);
+        let answer = self.exchange(&field);
+        self.seen.polls.fetch_add(1, Ordering::Relaxed);
+        if let Some(session) = answer.field("drip-session") {
+            let number = number(session);
+            assert_eq!(answer.status, 200);
+            assert!([0, number].contains(&visitor.number), "it drew again");
+            self.seen.highest.fetch_max(number, Ordering::SeqCst);
+            self.seen.entered.fetch_add(1, Ordering::SeqCst);
+            // It goes on at once.
+            let again = self.exchange(&format!("Drip-Session: {session}\r\n"));
+            assert_eq!((again.status, again.field("drip-session")), (200, None));
+            return None;
+        }
+        assert_eq!(answer.status, 429, "{answer:?}");
+        let ticket = answer
+            .field("drip-ticket")
+            .expect("a ticket, as it kept to Retry-After");
+        let number = number(ticket);
+        assert!(
+            [0, number].contains(&visitor.number),
+            "it drew again, though it asked in time"
+        );
+        // Somebody behind it was inside before it asked.
+        assert!(
+            visitor.number == 0 || number > highest,
+            "{number} waits, and {highest} is inside"
+        );
+        ticket.clone_into(&mut visitor.ticket);
+        visitor.number = number;
+        Some(Duration::from_secs(answer.number("retry-after")))
+    }
+
+    fn exchange(&mut self, fields: &str) -> crate::support::Answer {
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        self.client.send(request.as_bytes());
+        self.client.answer()
+    }
+}
+
+#[test]
+fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_are_places() {
+    const VISITORS: u16 = 20_000;
+    const DOORS: u16 = 40;
+    const PLACES: i64 = 500;
+    let _alone = alone();
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = {PLACES}\nidle = \"2s\"\nclaim = \"10s\"");
+    let gateway = Gateway::start(&shop(origin.address, &room));
+    let at = gateway.address();
+    let (seen, began) = (Seen::default(), now());
+    let most = thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut most = 0;
+            while !seen.is_over.load(Ordering::SeqCst) {
+                let metrics = gateway.metrics();
+                let count = |place| metrics.count("drip_room_visitors", &[("where", place)]);
+                let taken = count("inside") + count("called");
+                assert!(taken <= PLACES, "{taken} places are taken");
+                most = most.max(taken);
+                thread::sleep(Duration::from_millis(100));
+            }
+            most
+        });
+        let doors: Vec<_> = (0..DOORS)
+            .map(|_| scope.spawn(|| Door::new(at, &seen).pass(VISITORS / DOORS)))
+            .collect();
+        let passed: Vec<_> = doors
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect();
+        seen.is_over.store(true, Ordering::SeqCst);
+        for door in passed {
+            door.expect("no visitor was treated wrongly");
+        }
+        watching.join().expect("never more than there are places")
+    });
+    println!(
+        "{:?}, {} requests, at most {most} inside",
+        began.elapsed(),
+        seen.polls.into_inner()
+    );
+    assert_eq!(seen.entered.into_inner(), i64::from(VISITORS));
+    assert_eq!(most, PLACES, "all places were used");
+    let metrics = gateway.metrics();
+    let events = |event| metrics.count("drip_room_visitors_total", &[("event", event)]);
+    assert_eq!(events("came") + events("walked_in"), i64::from(VISITORS));
+    assert_eq!(
+        (events("lost"), events("drew") + events("walked_in")),
+        (0, i64::from(VISITORS))
+    );
+    eventually("all have left", || visitors(&gateway, "inside") == 0);
+}
+
+#[test]
+fn a_million_visitors_who_wait_cost_less_than_ten_megabytes() {
+    const CONNECTIONS: u16 = 8;
+    const AT_ONCE: u16 = 250;
+    const EACH: u16 = 500;
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, ""));
+    let at = gateway.address();
+    Visitor::walk_in(at);
+    let process = Process::of(gateway.id());
+    let before = process.memory();
+    let began = now();
+    thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(move || {
+                let mut client = Client::connect(at);
+                let mut sender: TcpStream = client.sender();
+                let requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(AT_ONCE.into());
+                for _ in 0..EACH {
+                    sender.write_all(requests.as_bytes()).expect("it reads");
+                    for _ in 0..AT_ONCE {
+                        assert_eq!(client.answer().status, 429);
+                    }
+                }
+            });
+        }
+    });
+    let grown = process.memory().saturating_sub(before);
+    let waiting: i64 = [CONNECTIONS, AT_ONCE, EACH].map(i64::from).iter().product();
+    println!(
+        "{waiting} wait after {:?}: {grown} bytes more",
+        began.elapsed()
+    );
+    assert_eq!(visitors(&gateway, "waiting"), waiting);
+    assert!(grown < 10 << 20, "{grown} bytes");
+}

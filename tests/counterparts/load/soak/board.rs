@@ -1,0 +1,373 @@
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::load::soak::terms::{GateTerms, History, ROUTES, Reload, Terms};
+use crate::support::now;
+
+/// The shortest halt of the machine that is recorded.
+pub const WORTH_TELLING: Duration = Duration::from_millis(100);
+
+/// A fault that lasts for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Trouble {
+    /// Refuses connections, after breaking the open ones.
+    Down,
+    /// Breaks connections before, in the head of, or in the body of an answer.
+    Reset,
+    /// Closes connections that are idle for a moment.
+    CloseIdle,
+    /// Answers late, and in small pieces.
+    Slow,
+    /// Leaves requests unanswered.
+    Stall,
+    /// Sends an invalid response, or more than the response.
+    Garbage,
+    /// Ends responses by closing the connection.
+    Close,
+    /// Answers 503, with or without Retry-After.
+    Shed,
+    /// The machine keeps a runnable thread waiting. It excuses a timeout only, but may explain other failures.
+    Halt,
+}
+
+/// The result of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// A complete and right answer with this status.
+    Answered(u16),
+    /// An origin answered 503, complete and right.
+    Shed,
+    /// The origin broke its answer off, and so did the gateway.
+    CutByOrigin,
+    LeftWaiting,
+    LeftMidAnswer,
+    /// Pipelined behind an answer with which the connection ended.
+    BehindTheEnd,
+}
+
+impl Fate {
+    /// The status that the client got; `None` if it had left before.
+    pub fn status(self) -> Option<u16> {
+        match self {
+            Self::Answered(status) => Some(status),
+            Self::Shed => Some(503),
+            Self::CutByOrigin => Some(200),
+            Self::LeftWaiting | Self::LeftMidAnswer | Self::BehindTheEnd => None,
+        }
+    }
+}
+
+/// The end of a request.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub id: String,
+    /// Index of its route in [`ROUTES`].
+    pub route: usize,
+    pub sent: Instant,
+    pub at: Instant,
+    pub fate: Fate,
+}
+
+/// A time during which one origin has one trouble.
+#[derive(Debug)]
+struct Spell {
+    trouble: Trouble,
+    place: usize,
+    began: Instant,
+    ended: Option<Instant>,
+}
+
+/// Something that should not have happened.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub what: String,
+    /// When the request it is about was sent, if there is one.
+    pub since: Instant,
+    pub at: Instant,
+}
+
+/// The state shared by all threads of the soak.
+#[derive(Debug, Default)]
+pub struct Board {
+    troubles: Mutex<Vec<Spell>>,
+    /// How many responses origins have begun, and which of them are unfinished.
+    begun: AtomicU64,
+    unfinished: Mutex<HashSet<u64>>,
+    /// What origins did recently, with which request.
+    deeds: Mutex<VecDeque<(Instant, String, String)>>,
+    /// How often origins saw each POST.
+    posts: Mutex<HashMap<String, u32>>,
+    ends: Mutex<Vec<End>>,
+    history: Mutex<History>,
+    failures: Mutex<Vec<Failure>>,
+}
+
+/// A failed thread is reported by itself.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Board {
+    pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
+        locked(&self.troubles).push(Spell {
+            trouble,
+            place,
+            began: now(),
+            ended: None,
+        });
+    }
+
+    /// Records that one thread was kept waiting for this long.
+    pub fn halted_for(&self, span: Duration) {
+        let ended = now();
+        locked(&self.troubles).push(Spell {
+            trouble: Trouble::Halt,
+            place: 0,
+            began: ended.checked_sub(span).unwrap_or(ended),
+            ended: Some(ended),
+        });
+    }
+
+    pub fn trouble_ends(&self, trouble: Trouble, place: usize) {
+        let mut troubles = locked(&self.troubles);
+        for spell in troubles
+            .iter_mut()
+            .filter(|spell| (spell.trouble, spell.place) == (trouble, place))
+        {
+            spell.ended.get_or_insert(now());
+        }
+    }
+
+    /// Whether any of these faults was active at any time between two moments.
+    fn any_of(&self, wanted: &[Trouble], from: Instant, to: Instant) -> bool {
+        let was_active =
+            |spell: &Spell| spell.began <= to && spell.ended.is_none_or(|end| end >= from);
+        locked(&self.troubles)
+            .iter()
+            .any(|spell| wanted.contains(&spell.trouble) && was_active(spell))
+    }
+
+    /// Whether servers may have been out between two moments.
+    pub fn servers_out(&self, from: Instant, to: Instant) -> bool {
+        use Trouble::{CloseIdle, Down, Garbage, Reset, Stall};
+        /// `fail_timeout` in the file, and as long again for requests in flight.
+        const OUT: Duration = Duration::from_secs(2);
+        let before = from.checked_sub(OUT).unwrap_or(from);
+        self.any_of(&[Down, Reset, Garbage, Stall, CloseIdle], before, to)
+    }
+
+    /// Whether an origin may have kept the gateway waiting for longer than `response_timeout` between two moments.
+    ///
+    /// It runs on the same machine, so it is late when the machine halts.
+    pub fn may_time_out(&self, from: Instant, to: Instant) -> bool {
+        /// A third of `response_timeout`; a slow origin takes nearly another third.
+        const LONG: Duration = Duration::from_millis(500);
+        let halted = |spell: &Spell| {
+            let end = spell.ended.unwrap_or(to).min(to);
+            end.saturating_duration_since(spell.began.max(from))
+        };
+        let troubles = locked(&self.troubles);
+        let halts = troubles
+            .iter()
+            .filter(|spell| spell.trouble == Trouble::Halt);
+        let long = halts.map(halted).sum::<Duration>() >= LONG;
+        drop(troubles);
+        long || self.any_of(&[Trouble::Stall], from, to)
+    }
+
+    pub fn saved(&self, terms: &Terms) {
+        locked(&self.history).saved(terms);
+    }
+
+    pub fn reloads(&self, reloads: Vec<Reload>) {
+        locked(&self.history).reloads(reloads);
+    }
+
+    /// The gates of the origin of `ROUTES[route]` that may have been in force between two moments.
+    pub fn gates(&self, route: usize, from: Instant, to: Instant) -> Vec<GateTerms> {
+        locked(&self.history)
+            .gates(route, from, to)
+            .cloned()
+            .collect()
+    }
+
+    /// The faults from a few seconds before a request was sent, each with when it began and ended, counted
+    /// from then.
+    fn troubles_around(&self, sent: Instant) -> String {
+        const BEFORE: Duration = Duration::from_secs(3);
+        let from = sent.checked_sub(BEFORE).unwrap_or(sent);
+        let troubles = locked(&self.troubles);
+        let lately = troubles
+            .iter()
+            .filter(|spell| spell.ended.is_none_or(|end| end >= from));
+        let lines = lately.map(|spell| {
+            let Spell { trouble, place, .. } = spell;
+            let began = offset(spell.began, sent);
+            let ended = spell
+                .ended
+                .map_or("now".to_owned(), |end| offset(end, sent));
+            format!("{trouble:?} at {place} from {began} to {ended}")
+        });
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The number of a response that an origin begins. A repeated request has several responses, and the abandoned one
+    /// may begin, and be broken off, after the other was complete.
+    pub fn answer_begins(&self) -> u64 {
+        let nth = self.begun.fetch_add(1, Ordering::Relaxed);
+        locked(&self.unfinished).insert(nth);
+        nth
+    }
+
+    pub fn answer_ends(&self, nth: u64) {
+        locked(&self.unfinished).remove(&nth);
+    }
+
+    /// Whether the origin has sent the whole response; the gateway may have forwarded its end before the origin
+    /// recorded it.
+    pub fn is_whole(&self, nth: u64) -> bool {
+        let deadline = now() + Duration::from_secs(2);
+        while self.was_cut(nth) {
+            if now() > deadline {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// Whether the origin did not send the end of the response.
+    pub fn was_cut(&self, nth: u64) -> bool {
+        locked(&self.unfinished).contains(&nth)
+    }
+
+    pub fn saw_post(&self, id: &str) {
+        let mut posts = locked(&self.posts);
+        let times = posts.entry(id.to_owned()).or_default();
+        *times += 1;
+        let times = *times;
+        drop(posts);
+        if times > 1 {
+            self.fail(format!("the origins saw the POST {id} {times} times"));
+        }
+    }
+
+    pub fn has_seen_post(&self, id: &str) -> bool {
+        locked(&self.posts).contains_key(id)
+    }
+
+    pub fn ended(&self, end: End) {
+        locked(&self.ends).push(end);
+    }
+
+    pub fn fail(&self, what: String) {
+        self.failed_since(now(), what);
+    }
+
+    /// An origin did this with a request.
+    pub fn did(&self, id: &str, what: String) {
+        /// Longer than any request takes.
+        const LATELY: Duration = Duration::from_secs(20);
+        let mut deeds = locked(&self.deeds);
+        while deeds.front().is_some_and(|(at, ..)| at.elapsed() > LATELY) {
+            deeds.pop_front();
+        }
+        deeds.push_back((now(), id.to_owned(), what));
+    }
+
+    /// What origins did with a request, each with when, counted from when it was sent.
+    fn deeds_with(&self, id: &str, sent: Instant) -> String {
+        let deeds = locked(&self.deeds);
+        let with_it = deeds.iter().filter(|(_, which, _)| which == id);
+        let told = with_it.map(|(at, _, what)| format!("{what} at {}", offset(*at, sent)));
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Records that the request `id`, sent then, had a result that should not happen.
+    pub fn failed_with(&self, id: &str, sent: Instant, mut what: String) {
+        what += "\n    origins: ";
+        what += &self.deeds_with(id, sent);
+        self.failed_since(sent, what);
+    }
+
+    fn failed_since(&self, sent: Instant, mut what: String) {
+        what += "\n    troubles: ";
+        what += &self.troubles_around(sent);
+        let failure = Failure {
+            what,
+            since: sent,
+            at: now(),
+        };
+        locked(&self.failures).push(failure);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !locked(&self.failures).is_empty()
+    }
+
+    /// The first failures, each with what `log` has for that time, and the number of failures.
+    pub fn failures(&self, log: impl Fn(&Failure) -> Vec<String>) -> Option<String> {
+        let failures = locked(&self.failures);
+        let tell = |failure: &Failure| {
+            let lines = log(failure).join("\n    ");
+            format!("{}\n    {lines}", failure.what)
+        };
+        let first: Vec<String> = failures.iter().take(20).map(tell).collect();
+        (!first.is_empty())
+            .then(|| format!("{} failures:\n  {}", failures.len(), first.join("\n  ")))
+    }
+
+    pub fn fates(&self) -> BTreeMap<Fate, i64> {
+        let mut fates = BTreeMap::new();
+        for end in locked(&self.ends).iter() {
+            *fates.entry(end.fate).or_default() += 1;
+        }
+        fates
+    }
+
+    pub fn ends(&self) -> Vec<End> {
+        locked(&self.ends).clone()
+    }
+
+    /// Whether the gateway may answer so now, to a request of `ROUTES[route]` that was sent at `sent`.
+    pub fn allows(&self, status: u16, route: usize, is_post: bool, sent: Instant) -> bool {
+        use Trouble::{CloseIdle, Down, Garbage, Reset};
+        let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
+        match status {
+            200 => true,
+            // The first route has a limit.
+            status if status == ROUTES[route].reject_status => {
+                let gates = self.gates(route, sent, now());
+                route == 0 || gates.iter().any(GateTerms::may_refuse)
+            }
+            // A POST that was sent as the origin closed its connection must not be sent again.
+            502 if is_post && had(&[CloseIdle]) => true,
+            502 => had(&[Down, Reset, Garbage]),
+            503 => {
+                let gates = self.gates(route, sent, now());
+                gates.iter().any(GateTerms::exists) || self.servers_out(sent, now())
+            }
+            // Judged at the end: a halt of the machine is known only when it is over.
+            504 => true,
+            _ => false,
+        }
+    }
+
+    /// Whether an origin may have answered 503 to a request that was sent at `sent`.
+    pub fn may_shed(&self, sent: Instant) -> bool {
+        self.any_of(&[Trouble::Shed], sent, now())
+    }
+}
+
+/// A time, counted from another one.
+fn offset(moment: Instant, from: Instant) -> String {
+    let before = from.saturating_duration_since(moment);
+    if before.is_zero() {
+        format!("+{:.3} s", moment.duration_since(from).as_secs_f64())
+    } else {
+        format!("-{:.3} s", before.as_secs_f64())
+    }
+}

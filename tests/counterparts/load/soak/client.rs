@@ -1,0 +1,356 @@
+use std::io::{BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::set_socket_linger;
+
+use crate::load::soak::board::{Board, End, Fate};
+use crate::load::soak::content::{Checksum, Request, pattern, write_body};
+use crate::load::soak::terms::ROUTES;
+use crate::support::now;
+use crate::support::rng::Rng;
+use crate::support::wire::Head;
+
+/// Longer than any request may take: the longest queue, `queue_timeout`, `response_timeout` twice, a slow body.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+const KEYS: u64 = 6;
+
+/// One of many clients, which sends one request after another until it is told to stop.
+pub struct Client {
+    nth: u64,
+    sent: u64,
+    to: SocketAddr,
+    rng: Rng,
+    board: Arc<Board>,
+    /// Its current connection, and the bytes read from it so far.
+    story: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Method {
+    Get,
+    Head,
+    Post,
+}
+
+#[derive(Debug)]
+struct Sent {
+    method: Method,
+    /// Index of its route.
+    route: usize,
+    request: Request,
+    at: Instant,
+}
+
+/// What comes after a response on the same connection.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    GoesOn,
+    Ends,
+}
+
+impl Client {
+    pub fn new(nth: u64, seed: u64, to: SocketAddr, board: Arc<Board>) -> Self {
+        let rng = Rng::of(seed, 1000 + nth);
+        Self {
+            nth,
+            sent: 0,
+            to,
+            rng,
+            board,
+            story: Vec::new(),
+        }
+    }
+
+    /// `began` is the common start that all clients time their bursts from.
+    pub fn run(mut self, began: Instant, stop: &AtomicBool) {
+        const BEAT: u128 = 700;
+        while !stop.load(Ordering::SeqCst) {
+            if self.rng.percent(25) {
+                let left = BEAT - began.elapsed().as_millis() % BEAT;
+                thread::sleep(Duration::from_millis(
+                    u64::try_from(left).expect("less than a beat"),
+                ));
+            } else {
+                self.pause(150);
+            }
+            match self.rng.within(0, 100) {
+                0..30 => self.one_shot(),
+                30..65 => self.keep_alive(),
+                65..80 => self.pipeline(),
+                80..92 => self.leave_waiting(),
+                _ => self.leave_mid_answer(),
+            }
+        }
+    }
+
+    fn pause(&mut self, most: u64) {
+        thread::sleep(Duration::from_millis(self.rng.within(0, most)));
+    }
+
+    /// A new connection, used in this `way`.
+    fn connect(&mut self, way: &str) -> BufReader<TcpStream> {
+        let stream = TcpStream::connect(self.to).expect("the gateway takes connections");
+        let port = stream.local_addr().expect("a socket").port();
+        self.story = vec![format!("{way} from port {port}")];
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        BufReader::new(stream)
+    }
+
+    /// A new request, appended to `to`.
+    fn compose(&mut self, to: &mut Vec<u8>, fields: &str) -> Sent {
+        self.sent += 1;
+        let (nth, number) = (self.nth, self.sent);
+        let size = self.rng.pick(&[0, 1, 10, 900, 900, 20_000, 200_000]);
+        let request = Request {
+            id: format!("c{nth}n{number}"),
+            size,
+        };
+        let method = match self.rng.within(0, 100) {
+            0..55 => Method::Get,
+            55..65 => Method::Head,
+            _ => Method::Post,
+        };
+        let route = usize::from(self.rng.percent(30));
+        let target = request.target(ROUTES[route].path, self.rng.within(0, KEYS));
+        let name = match method {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Post => "POST",
+        };
+        write!(to, "{name} {target} HTTP/1.1\r\nHost: soak\r\n{fields}").expect("memory");
+        if method == Method::Post {
+            write_body(to, &request, self.rng.percent(50)).expect("memory");
+        } else {
+            to.extend_from_slice(b"\r\n");
+        }
+        let at = now();
+        Sent {
+            method,
+            route,
+            request,
+            at,
+        }
+    }
+
+    fn ended(&self, sent: &Sent, fate: Fate) {
+        self.board.ended(End {
+            id: sent.request.id.clone(),
+            route: sent.route,
+            sent: sent.at,
+            at: now(),
+            fate,
+        });
+    }
+
+    /// Sends; the gateway may answer and close before it has read everything.
+    fn send(on: &BufReader<TcpStream>, bytes: &[u8]) {
+        let mut stream = on.get_ref();
+        let _what_the_answer_will_tell = stream.write_all(bytes);
+    }
+
+    fn one_shot(&mut self) {
+        let mut bytes = Vec::new();
+        let sent = self.compose(&mut bytes, "Connection: close\r\n");
+        let mut on = self.connect("one shot");
+        Self::send(&on, &bytes);
+        if self.take_answer(&mut on, &sent) == Then::Ends {
+            let mut rest = Vec::new();
+            // A reset is an end as well.
+            let _end = on.read_to_end(&mut rest);
+            if !rest.is_empty() {
+                let text = String::from_utf8_lossy(&rest[..rest.len().min(200)]).into_owned();
+                self.fail(&sent, &format!("{text:?} follows the answer"));
+            }
+        } else {
+            self.fail(&sent, "the answer does not say that the connection closes");
+        }
+    }
+
+    fn keep_alive(&mut self) {
+        let mut on = self.connect("kept alive");
+        for _ in 0..self.rng.within(2, 12) {
+            let mut bytes = Vec::new();
+            let sent = self.compose(&mut bytes, "");
+            Self::send(&on, &bytes);
+            if self.take_answer(&mut on, &sent) == Then::Ends {
+                return;
+            }
+            self.pause(80);
+        }
+    }
+
+    /// All at once; the answers must come in order.
+    fn pipeline(&mut self) {
+        let mut bytes = Vec::new();
+        let count = self.rng.within(2, 8);
+        let all: Vec<Sent> = (0..count).map(|_| self.compose(&mut bytes, "")).collect();
+        let mut on = self.connect("pipelined");
+        let writer = on.get_ref().try_clone().expect("a second handle");
+        // The gateway need not read on before it has answered, nor answer before this client reads.
+        let writing = thread::spawn(move || {
+            let mut writer = writer;
+            let _what_the_answers_will_tell = writer.write_all(&bytes);
+        });
+        let mut all = all.iter();
+        for sent in all.by_ref() {
+            if self.take_answer(&mut on, sent) == Then::Ends {
+                break;
+            }
+        }
+        for sent in all {
+            self.ended(sent, Fate::BehindTheEnd);
+        }
+        // The writer may still be writing if an early response closed the connection.
+        let _closed = on.get_ref().shutdown(Shutdown::Both);
+        writing.join().expect("no panic");
+    }
+
+    fn leave_waiting(&mut self) {
+        let mut bytes = Vec::new();
+        let sent = self.compose(&mut bytes, "");
+        let on = self.connect("to leave while waiting");
+        Self::send(&on, &bytes);
+        self.pause(300);
+        self.leave(&on);
+        self.ended(&sent, Fate::LeftWaiting);
+    }
+
+    fn leave_mid_answer(&mut self) {
+        let mut bytes = Vec::new();
+        let sent = self.compose(&mut bytes, "");
+        let mut on = self.connect("to leave mid-answer");
+        Self::send(&on, &bytes);
+        let mut some = [0; 40];
+        let what = match on.read(&mut some) {
+            Ok(0) => "closed without an answer".to_owned(),
+            Err(error) => format!("no answer: {error}"),
+            Ok(_) => {
+                self.leave(&on);
+                self.ended(&sent, Fate::LeftMidAnswer);
+                return;
+            }
+        };
+        self.fail(&sent, &what);
+    }
+
+    fn leave(&mut self, on: &BufReader<TcpStream>) {
+        if self.rng.percent(50) {
+            // Dropped, it resets.
+            set_socket_linger(on.get_ref(), Some(Duration::ZERO)).expect("a socket");
+        }
+    }
+
+    /// Reads a response and judges it.
+    fn take_answer(&mut self, on: &mut BufReader<TcpStream>, sent: &Sent) -> Then {
+        let began = now();
+        let head = match Head::read(on) {
+            Ok(Some(head)) => head,
+            Ok(None) => return self.fail(sent, "closed without an answer"),
+            Err(error) => return self.fail(sent, &format!("no answer: {error}")),
+        };
+        let status = head.first_line.split(' ').nth(1);
+        let Some(status) = status.and_then(|status| status.parse().ok()) else {
+            return self.fail(sent, &format!("this is no answer: {head:?}"));
+        };
+        let outcome = format!("{} got {status}", sent.request.id);
+        self.story.push(outcome);
+        let mut body = Vec::new();
+        if sent.method != Method::Head {
+            if !head.is_chunked() && head.length().is_none() {
+                return self.fail(sent, &format!("an answer without framing: {head:?}"));
+            }
+            if let Err(error) = head.pass_body(on, |piece| body.extend_from_slice(piece)) {
+                if nth(&head).is_some_and(|nth| self.board.was_cut(nth)) {
+                    self.ended(sent, Fate::CutByOrigin);
+                } else {
+                    let got = body.len();
+                    self.fail(sent, &format!("cut after {got} bytes: {error}: {head:?}"));
+                }
+                return Then::Ends;
+            }
+        }
+        if began.elapsed() > DEADLINE {
+            self.fail(sent, &format!("it took {:?}", began.elapsed()));
+        }
+        match self.judge(sent, status, &head, &body) {
+            Err(what) => _ = self.fail(sent, &what),
+            Ok(fate) => self.ended(sent, fate),
+        }
+        let closes = head.field("connection") == Some("close");
+        if closes { Then::Ends } else { Then::GoesOn }
+    }
+
+    fn judge(&self, sent: &Sent, status: u16, head: &Head, body: &[u8]) -> Result<Fate, String> {
+        let is_post = sent.method == Method::Post;
+        let id = &sent.request.id;
+        if status == 503 && head.field("x-id") == Some(id) && self.board.may_shed(sent.at) {
+            return Ok(Fate::Shed);
+        }
+        if !self.board.allows(status, sent.route, is_post, sent.at) {
+            return Err(format!("{status}, and nothing was wrong"));
+        }
+        if status != 200 {
+            let is_rejected = status == 503 || status == ROUTES[sent.route].reject_status;
+            if is_rejected && head.field("retry-after").is_none() {
+                return Err(format!("no Retry-After: {head:?}"));
+            }
+            if head.field("x-id").is_some() {
+                return Err(format!("an origin's answer: {head:?}"));
+            }
+            return Ok(Fate::Answered(status));
+        }
+        if head.field("x-id") != Some(id) {
+            return Err(format!("it got another's answer: {head:?}"));
+        }
+        if !nth(head).is_some_and(|nth| self.board.is_whole(nth)) {
+            return Err("a whole answer, and the origin had not sent all of it".to_owned());
+        }
+        let right = match sent.method {
+            Method::Head => Vec::new(),
+            Method::Get => pattern(id, sent.request.size),
+            Method::Post => {
+                if !self.board.has_seen_post(id) {
+                    return Err("answered, and no origin has seen it".to_owned());
+                }
+                let mut checksum = Checksum::default();
+                checksum.add(&pattern(id, sent.request.size));
+                checksum.echo(id)
+            }
+        };
+        if body == right {
+            Ok(Fate::Answered(status))
+        } else {
+            Err(format!(
+                "a wrong body of {} bytes, not {}",
+                body.len(),
+                right.len()
+            ))
+        }
+    }
+
+    fn fail(&self, sent: &Sent, what: &str) -> Then {
+        let Sent {
+            method,
+            request,
+            at,
+            ..
+        } = sent;
+        let (id, size, took) = (&request.id, request.size, at.elapsed());
+        let story = self.story.join(", ");
+        let what = format!("{method:?} {id} of {size} bytes, after {took:?}: {what} ({story})");
+        self.board.failed_with(id, *at, what);
+        Then::Ends
+    }
+}
+
+/// The number of an origin's response, if it has one.
+fn nth(head: &Head) -> Option<u64> {
+    head.field("x-nth")?.parse().ok()
+}

@@ -1,0 +1,238 @@
+//! A soak: many clients, origins that fail in every way, and a file that changes all the time, all at once.
+//!
+//! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
+//! the faults at that time, or saw the response break off because an origin had broken it off, or left by itself, or had
+//! pipelined it after a response with which the connection ended. No POST reaches the origins twice, and no client gets
+//! another's response. What a gate rejects fits the terms of the file at that time. At the end no request waits, nothing is
+//! in flight, no gate has kept a place, the gateway's counters and its access log match the clients', memory and
+//! descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
+//!
+//! It takes a minute. For longer, or the same faults and requests once more:
+//!
+//! ```text
+//! DRIP_SOAK_SECONDS=3600 DRIP_SOAK_SEED=42 cargo test --test counterparts soak -- --nocapture
+//! ```
+
+mod board;
+mod books;
+mod client;
+mod content;
+mod file;
+mod origin;
+mod places;
+mod terms;
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::process::Process;
+use crate::support::rng::Rng;
+use crate::support::{Gateway, now};
+use board::{Board, Fate, Trouble, WORTH_TELLING};
+use client::Client;
+use origin::Origin;
+use terms::Terms;
+
+const SECONDS: u64 = 60;
+const ORIGINS: usize = 4;
+const CLIENTS: u64 = 24;
+/// How long there are no faults at the end.
+const CALM: Duration = Duration::from_secs(6);
+/// How long the gateway may take to notice the last event, on a busy machine.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// How long before and after a failed request the gateway's log is printed with it.
+const EARLIER: Duration = Duration::from_millis(300);
+const LATER: Duration = Duration::from_millis(100);
+const MAX_LINES: usize = 100;
+
+/// After the first half, memory grows by less than this, no matter how long the soak is.
+const MORE_MEMORY: u64 = 48 << 20;
+/// Descriptors that may be open at the end beyond those at the start.
+const MORE_DESCRIPTORS: usize = 8;
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name)
+        .ok()
+        .map(|value| value.parse().expect("a whole number"))
+}
+
+/// Written past the test harness, which captures output.
+fn tell(text: &str) {
+    let _nobody_listens = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Gives one origin after another a fault, chosen by `seed`, until it is told to stop.
+fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) -> Origin {
+    let mut rng = Rng::of(seed, u64::try_from(place).expect("few"));
+    while !stop.load(Ordering::SeqCst) {
+        let trouble = rng.pick(&[
+            Trouble::Down,
+            Trouble::Reset,
+            Trouble::CloseIdle,
+            Trouble::Slow,
+            Trouble::Stall,
+            Trouble::Garbage,
+            Trouble::Close,
+            Trouble::Shed,
+        ]);
+        for state in [None, Some(trouble)] {
+            origin.set(state);
+            let until = now() + Duration::from_millis(rng.within(300, 3000));
+            while now() < until && !stop.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    origin.set(None);
+    origin
+}
+
+/// Tells the board of each time that the machine stands still, until it is told to stop.
+fn watch(board: &Board, stop: &AtomicBool) {
+    const TICK: Duration = Duration::from_millis(10);
+    while !stop.load(Ordering::SeqCst) {
+        let before = now();
+        thread::sleep(TICK);
+        let halt = before.elapsed();
+        if halt > WORTH_TELLING {
+            board.halted_for(halt);
+        }
+    }
+}
+
+#[test]
+fn every_request_is_accounted_for_whatever_happens() {
+    let seconds = number("DRIP_SOAK_SECONDS").unwrap_or(SECONDS);
+    let seed = number("DRIP_SOAK_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
+    tell(&format!("\nsoak: {seconds} s, DRIP_SOAK_SEED={seed}\n"));
+    let board = Arc::<Board>::default();
+    let origins: Vec<Origin> = (0..ORIGINS)
+        .map(|place| Origin::start(place, seed, Arc::clone(&board)))
+        .collect();
+    let servers: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
+    let calm_terms = Terms::calm(&servers);
+    board.saved(&calm_terms);
+    let mut gateway = Gateway::start(&calm_terms.text());
+    let process = Process::of(gateway.id());
+    let descriptors = process.descriptors();
+    let (calm, end) = (AtomicBool::default(), AtomicBool::default());
+    let began = now();
+    let mut memory = [process.memory(), 0, 0];
+    let mut changes = 0;
+
+    let mut origins = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|nth| {
+                let client = Client::new(nth, seed, gateway.address(), Arc::clone(&board));
+                let end = &end;
+                scope.spawn(move || client.run(began, end))
+            })
+            .collect();
+        let troubled: Vec<_> = (0..)
+            .zip(origins)
+            .map(|(place, origin)| {
+                let calm = &calm;
+                scope.spawn(move || make_trouble(origin, place, seed, calm))
+            })
+            .collect();
+        scope.spawn(|| watch(&board, &end));
+        let rewriting = scope.spawn(|| file::rewrite(&gateway, &servers, seed, &board, &calm));
+        let whole = Duration::from_secs(seconds);
+        thread::sleep(whole / 2);
+        memory[1] = process.memory();
+        thread::sleep((whole / 2).saturating_sub(CALM));
+        calm.store(true, Ordering::SeqCst);
+        thread::sleep(CALM);
+        end.store(true, Ordering::SeqCst);
+        for client in clients {
+            if client.join().is_err() {
+                board.fail("a client failed".to_owned());
+            }
+        }
+        changes = rewriting.join().expect("the file is rewritten");
+        let origins = troubled.into_iter().map(thread::ScopedJoinHandle::join);
+        origins
+            .collect::<Result<Vec<_>, _>>()
+            .expect("the origins are there")
+    });
+
+    let at_gates = books::check(&gateway, &board);
+    places::check(&gateway, &board);
+    for origin in &mut origins {
+        origin.stop();
+    }
+    wait(&board, "descriptors are back to where they were", || {
+        process.descriptors() <= descriptors + MORE_DESCRIPTORS
+    });
+    let load = process.load();
+    if load > 0.2 {
+        board.fail(format!("with nothing to do it uses {load:.2} of a core"));
+    }
+    memory[2] = process.memory();
+    if memory[2] > memory[1] + MORE_MEMORY {
+        board.fail(format!("memory grows: {memory:?}"));
+    }
+    gateway.signal(Signal::TERM);
+    let status = gateway.wait(SETTLED);
+    if status.code() != Some(0) {
+        board.fail(format!("the gateway ended with {status}"));
+    }
+    let [_, _, megabytes] = memory.map(|bytes| bytes >> 20);
+    tell(&(at_gates.table() + &table(&board, changes, megabytes)));
+    let log = gateway.log_lines();
+    let failures = board.failures(|failure| {
+        let from = failure.since.checked_sub(EARLIER).unwrap_or(failure.since);
+        let near = from..=failure.at + LATER;
+        let lines = log.iter().filter(|(at, _)| near.contains(at));
+        lines
+            .map(|(_, line)| line.clone())
+            .take(MAX_LINES)
+            .collect()
+    });
+    assert!(
+        failures.is_none(),
+        "DRIP_SOAK_SEED={seed}: {}",
+        failures.unwrap_or_default()
+    );
+}
+
+fn wait(board: &Board, what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = now() + SETTLED;
+    while !is_so() {
+        if now() > deadline {
+            board.fail(format!("waited {SETTLED:?} in vain for this: {what}"));
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn table(board: &Board, changes: u32, megabytes: u64) -> String {
+    let fates = board.fates();
+    let line = |(fate, count): (&Fate, &i64)| {
+        let what = match fate {
+            Fate::Answered(status) => format!("answered {status}"),
+            Fate::Shed => "answered 503 by an origin".to_owned(),
+            Fate::CutByOrigin => "broken off by an origin".to_owned(),
+            Fate::LeftWaiting => "left while waiting".to_owned(),
+            Fate::LeftMidAnswer => "left mid-answer".to_owned(),
+            Fate::BehindTheEnd => "pipelined behind an end".to_owned(),
+        };
+        format!("{what:<30}{count:>8}\n")
+    };
+    let lines: String = fates.iter().map(line).collect();
+    let all: i64 = fates.values().sum();
+    format!(
+        "{lines}{:<30}{all:>8}\n{changes} changes of the file; {megabytes} MiB at the end\n",
+        "all requests"
+    )
+}

@@ -1,0 +1,166 @@
+//! Limits that decide, charge and report, but pass everything at once.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::programs::nginx::Nginx;
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, whole_lines};
+use crate::support::{file, start_drip, zone};
+
+/// The five cases of nginx's own test: the request, the response, and the limit status in nginx's words.
+const CASES: [(&str, u16, Option<&str>); 5] = [
+    ("/delay", 200, Some("PASSED")),
+    ("/delay", 200, Some("DELAYED_DRY_RUN")),
+    ("/reject", 200, Some("REJECTED_DRY_RUN")),
+    ("/reject/off", 503, Some("REJECTED")),
+    ("/", 200, None),
+];
+
+/// None of them may wait for the minute that its delay would be.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+#[test]
+fn nginx_answers_the_five_cases_so() {
+    let origin = Origin::start();
+    let tell = "add_header X-Status $limit_req_status always;";
+    let dry = format!("limit_req_dry_run on; {tell}");
+    let nginx = Nginx::start(
+        &origin,
+        "limit_req_zone $remote_addr zone=one:1m rate=1r/m;",
+        &[
+            ("/delay", &format!("{dry} limit_req zone=one burst=2;")),
+            ("/reject", &format!("{dry} limit_req zone=one;")),
+            ("/reject/off", &format!("{tell} limit_req zone=one;")),
+            ("/", &dry),
+        ],
+    );
+    for (target, status, limit_status) in CASES {
+        let answer = fetch(nginx.address, target);
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.field("x-status"), limit_status, "{target}");
+    }
+    let log = nginx.error_log();
+    assert!(log.contains("delaying request, dry run"), "{log}");
+    assert!(log.contains("limiting requests, dry run"), "{log}");
+}
+
+#[test]
+fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
+    let origin = Origin::start();
+    let zones =
+        zone("one", "$remote_addr", "1r/m") + "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    let gateway = start_drip(
+        &origin,
+        &zones,
+        &[
+            (
+                "/delay",
+                "limits = [{ zone = \"one\", burst = 2 }]\ndry_run = true",
+            ),
+            ("/reject", "limits = [{ zone = \"one\" }]\ndry_run = true"),
+            (
+                "/reject/off",
+                "limits = [{ zone = \"one\" }]\nreject_status = 503",
+            ),
+            ("/", "dry_run = true"),
+        ],
+    );
+    let log = gateway.site.folder().join("access.log");
+    let read = || whole_lines(&log);
+    for (sent, (target, status, _)) in (1..).zip(CASES) {
+        let began = now();
+        assert_eq!(fetch(gateway.address(), target).status, status, "{target}");
+        assert!(began.elapsed() < AT_ONCE, "nobody waits");
+        // A response is there before its line, which the next one could overtake.
+        eventually("it is logged", || read().lines().count() == sent);
+    }
+    for (line, (target, status, limit_status)) in read().lines().zip(CASES) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let wanted = limit_status.map(str::to_ascii_lowercase);
+        assert_eq!(line["target"], target, "{line}");
+        assert_eq!(line["status"], status, "{line}");
+        assert_eq!(line["limit_status"].as_str(), wanted.as_deref(), "{line}");
+        let queued = line["queue_seconds"].as_f64();
+        assert_eq!(queued.is_some(), limit_status.is_some(), "{line}");
+        assert!(queued.is_none_or(|queued| queued < 1.0), "{line}");
+    }
+    for status in ["passed", "delayed_dry_run", "rejected_dry_run", "rejected"] {
+        assert_eq!(counted(&gateway, "one", status), 1, "{status}");
+    }
+    for status in ["delayed", "cancelled", "rejected_elsewhere"] {
+        assert_eq!(counted(&gateway, "one", status), 0, "{status}");
+    }
+    assert_eq!(origin.arrivals().len(), 4);
+}
+
+#[test]
+fn in_a_dry_run_passes_and_delays_are_charged_and_rejects_are_not() {
+    let origin = Origin::start();
+    let zones = zone("one", "$arg_key", "1r/h");
+    let routes = [
+        (
+            "/dry",
+            "limits = [{ zone = \"one\", burst = 2 }]\ndry_run = true",
+        ),
+        (
+            "/wet",
+            "limits = [{ zone = \"one\", burst = 3, nodelay = true }]",
+        ),
+    ];
+    let gateway = Gateway::start(&file(&origin, &zones, &routes));
+    let mut client = Client::connect(gateway.address());
+    let mut remaining = |target| {
+        client.get(target);
+        let answer = client.answer();
+        (answer.status, answer.number("x-ratelimit-remaining"))
+    };
+    let dry: Vec<_> = (0..6).map(|_| remaining("/dry?key=a")).collect();
+    assert_eq!(
+        dry,
+        [(200, 2), (200, 1), (200, 0), (200, 0), (200, 0), (200, 0)]
+    );
+    assert_eq!(
+        remaining("/wet?key=a"),
+        (200, 0),
+        "three were charged, not six"
+    );
+    assert_eq!(remaining("/wet?key=a"), (429, 0));
+}
+
+#[test]
+fn a_dry_run_that_would_reject_in_one_zone_charges_none() {
+    let origin = Origin::start();
+    let zones = zone("one", "$arg_key", "1r/h") + &zone("two", "$arg_key", "1r/h");
+    let gateway = start_drip(
+        &origin,
+        &zones,
+        &[
+            (
+                "/dry",
+                "limits = [{ zone = \"one\" }, { zone = \"two\", burst = 5 }]\ndry_run = true",
+            ),
+            (
+                "/two",
+                "limits = [{ zone = \"two\", burst = 5, nodelay = true }]",
+            ),
+        ],
+    );
+    for _ in 0..4 {
+        assert_eq!(fetch(gateway.address(), "/dry?key=a").status, 200);
+    }
+    let answer = fetch(gateway.address(), "/two?key=a");
+    assert_eq!(
+        answer.number("x-ratelimit-remaining"),
+        4,
+        "one of four was charged"
+    );
+    assert_eq!(counted(&gateway, "one", "rejected_dry_run"), 3);
+    assert_eq!(counted(&gateway, "two", "rejected_elsewhere"), 3);
+    assert_eq!(counted(&gateway, "two", "passed"), 2);
+}
+
+fn counted(gateway: &Gateway, zone: &str, status: &str) -> i64 {
+    let labels = [("zone", zone), ("status", status)];
+    gateway.metrics().count("drip_zone_requests_total", &labels)
+}

@@ -1,0 +1,221 @@
+//! An nginx, and drip on what `drip import` makes of nginx's own file.
+
+use std::net::SocketAddr;
+
+use crate::programs::nginx::Nginx;
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, drip, eventually, fetch, quarter_alone,
+};
+
+const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\
+    limit_req_zone $arg_key zone=quick:1m rate=2r/s;\n\
+    limit_req_zone all zone=site:1m rate=2r/m;\n\
+    limit_req zone=slow burst=2 nodelay;";
+
+const LOCATIONS: [(&str, &str); 7] = [
+    ("/", ""),
+    (
+        "/own/",
+        "limit_req zone=quick burst=2; limit_req_status 429;",
+    ),
+    (
+        "/own/deeper/",
+        "limit_req zone=slow burst=5 delay=5; limit_req_status 418;",
+    ),
+    ("= /one", "limit_req zone=slow;"),
+    ("^~ /dry/", "limit_req_dry_run on;"),
+    (
+        "/both/",
+        "limit_req zone=slow burst=3 nodelay; limit_req zone=site burst=1 delay=9;",
+    ),
+    ("/status/", "limit_req_status 420;"),
+];
+
+/// The path, the key, and how many requests at once.
+const ASKED: [(&str, &str, usize); 10] = [
+    ("/a", "1", 5),
+    ("/own/a", "2", 6),
+    ("/owner", "3", 5),
+    ("/own/deeper/x", "4", 8),
+    ("/one", "5", 3),
+    ("/one/more", "6", 5),
+    ("/dry/x", "7", 6),
+    ("/both/x", "8", 5),
+    ("/status/x", "9", 5),
+    ("/a", "", 6),
+];
+
+/// drip on what `import` makes of nginx's file, at an address of its own.
+pub(super) fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
+    let output = drip()
+        .arg("import")
+        .arg(nginx.file())
+        .output()
+        .expect("drip runs");
+    assert!(output.status.success(), "{output:?}");
+    let settings = String::from_utf8(output.stdout).expect("text");
+    let (before, rest) = settings.split_once("listen = ").expect("an address");
+    assert!(before.ends_with("[server]\n"), "{settings}");
+    let (listen, rest) = rest.split_once('\n').expect("a line");
+    assert_eq!(listen, format!("[\"{}\"]", nginx.address));
+    Gateway::start(rest)
+}
+
+/// The statuses of requests that are sent at once, in order: the kernel decides which of several
+/// connections is read first.
+fn verdicts(address: SocketAddr, target: &str, times: usize) -> Vec<u16> {
+    let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        client.get(target);
+    }
+    let mut statuses: Vec<_> = clients
+        .iter_mut()
+        .map(|client| client.answer().status)
+        .collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+#[test]
+fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let nginx = Nginx::start(&origin, HTTP, &LOCATIONS);
+    let gateway = drip_on_the_file_of(&nginx);
+    for (path, key, times) in ASKED {
+        let statuses = [nginx.address, gateway.address()]
+            .map(|address| verdicts(address, &format!("{path}?key={key}"), times));
+        assert_eq!(statuses[0], statuses[1], "{path} {key}");
+        let limited = statuses[0].iter().any(|status| *status >= 400);
+        assert_eq!(
+            limited,
+            !path.starts_with("/dry") && !key.is_empty(),
+            "{path}: {statuses:?}"
+        );
+    }
+}
+
+#[test]
+fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
+    let held = HoldingOrigin::of("hold");
+    let origin = &held.origin;
+    let nginx = Nginx::start(
+        origin,
+        "limit_conn_zone $binary_remote_addr zone=addr:1m;",
+        &[
+            ("/", "limit_conn addr 3;"),
+            ("/many/", "limit_conn addr 5; limit_conn_status 429;"),
+        ],
+    );
+    let gateway = drip_on_the_file_of(&nginx);
+    let mut arrived = 0;
+    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
+        for (path, most, status) in [("/", 3, 503), ("/many/", 5, 429)] {
+            let targets: Vec<_> = (0..most).map(|n| format!("{path}hold-{who}-{n}")).collect();
+            let running = targets.iter().map(|target| {
+                let client = Client::ask(address, target);
+                arrived += 1;
+                origin.wait_for(arrived);
+                client
+            });
+            let mut running: Vec<_> = running.collect();
+            for _ in 0..2 {
+                assert_eq!(fetch(address, path).status, status, "{who} {path}");
+            }
+            assert_eq!(origin.arrivals().len(), arrived, "{who} {path}");
+            held.release(&targets[0]);
+            assert_eq!(running[0].answer().status, 200, "{who} {path}");
+            // The client has its answer a little before its place is free.
+            eventually("the next passes", || fetch(address, path).status == 200);
+            for (target, client) in targets.iter().zip(&mut running).skip(1) {
+                held.release(target);
+                assert_eq!(client.answer().status, 200, "{who} {path}");
+            }
+            eventually("none runs", || verdicts(address, path, 3) == [200; 3]);
+            arrived = origin.arrivals().len();
+        }
+    }
+}
+
+#[test]
+fn both_count_what_runs_once_a_request_has_been_delayed() {
+    let _alone = quarter_alone();
+    let held = HoldingOrigin::of("hold");
+    let origin = &held.origin;
+    let nginx = Nginx::start(
+        origin,
+        "limit_req_zone $binary_remote_addr zone=paced:1m rate=1r/s;
+        limit_conn_zone $binary_remote_addr zone=addr:1m;",
+        &[("/", "limit_req zone=paced burst=5; limit_conn addr 1;")],
+    );
+    let gateway = drip_on_the_file_of(&nginx);
+    let waits = |who: &str| {
+        if who == "nginx" {
+            return nginx.error_log().contains("delaying request");
+        }
+        let paced = [("zone", "paced")];
+        gateway.metrics().count("drip_zone_queue_depth", &paced) == 1
+    };
+    for (nth, (who, address)) in [("nginx", nginx.address), ("drip", gateway.address())]
+        .into_iter()
+        .enumerate()
+    {
+        let mut running = Client::ask(address, &format!("/hold-{who}"));
+        origin.wait_for(2 * nth + 1);
+        let mut delayed = Client::ask(address, "/");
+        eventually("it is delayed", || waits(who));
+        held.release(&format!("/hold-{who}"));
+        let statuses = [running.answer().status, delayed.answer().status];
+        assert_eq!(statuses, [200; 2], "{who}");
+    }
+}
+
+const TIERS: &str = r#"
+    map $arg_key $gold { default ""; alice $arg_key; bob $arg_key; }
+    map $arg_key $free { default $arg_key; alice ""; bob ""; }
+"#;
+
+const CHAINED: &str = r#"
+    map $arg_key $tier { default free; alice gold; bob gold; }
+    map $tier $gold { default ""; gold $arg_key; }
+    map $tier $free { default ""; free $arg_key; }
+"#;
+
+#[test]
+fn both_give_the_keys_of_each_tier_their_own_rate_and_burst() {
+    for maps in [TIERS, CHAINED] {
+        let origin = Origin::start();
+        let http = format!(
+            "{maps}
+            limit_req_zone $gold zone=gold:1m rate=2r/m;
+            limit_req_zone $free zone=free:1m rate=1r/m;
+            limit_req_status 429;
+            limit_req zone=gold burst=5 nodelay;
+            limit_req zone=free burst=1 nodelay;"
+        );
+        let few = "limit_req zone=gold burst=5 nodelay; limit_req zone=free burst=3 nodelay;";
+        let nginx = Nginx::start(&origin, &http, &[("/", ""), ("/few", few)]);
+        let gateway = drip_on_the_file_of(&nginx);
+        for (path, key, passed) in [
+            ("/", "alice", 6),
+            ("/few", "alice", 0),
+            ("/", "carol", 2),
+            ("/few", "carol", 2),
+            ("/few", "dave", 4),
+            ("/few", "bob", 6),
+            ("/", "", 8),
+        ] {
+            let expected = [vec![200; passed], vec![429; 8 - passed]].concat();
+            for address in [nginx.address, gateway.address()] {
+                let statuses = verdicts(address, &format!("{path}?key={key}"), 8);
+                assert_eq!(statuses, expected, "{address} {path} {key} {maps}");
+            }
+        }
+        // The difference that a note tells of.
+        let passed = [nginx.address, gateway.address()].map(|address| {
+            let statuses = verdicts(address, "/?key=BOB", 8);
+            statuses.iter().filter(|status| **status == 200).count()
+        });
+        assert_eq!(passed, [6, 2], "{maps}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Limits of Ingress objects: drip on what `drip import` makes of them, beside an nginx with the directives that the
+//! template of ingress-nginx writes for them.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use crate::programs::nginx::Nginx;
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, drip, eventually, now, quarter_alone,
+};
+
+const INGRESSES: &str = r#"
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: shop
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-rpm: "1"
+spec:
+  rules:
+    - host: a.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+    - host: b.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: reports
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-rps: "4"
+    nginx.ingress.kubernetes.io/limit-rpm: "3"
+    nginx.ingress.kubernetes.io/limit-burst-multiplier: "2"
+spec:
+  rules:
+    - host: a.test
+      http: {paths: [{path: /reports, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+    - host: c.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: partners
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-rpm: "1"
+    nginx.ingress.kubernetes.io/limit-whitelist: "127.0.0.0/8"
+spec:
+  rules:
+    - host: d.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: seconds
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-rps: "1"
+spec:
+  rules:
+    - host: f.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: few
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/limit-connections: "2"
+spec:
+  rules:
+    - host: e.test
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}
+"#;
+
+/// As nginx.tmpl and buildRateLimitZones write them.
+const HTTP: &str = r#"
+limit_req_status 503;
+limit_conn_status 503;
+geo $remote_addr $allowlist_shop { default 0; }
+map $allowlist_shop $limit_shop { 0 $binary_remote_addr; 1 ""; }
+geo $remote_addr $allowlist_reports { default 0; }
+map $allowlist_reports $limit_reports { 0 $binary_remote_addr; 1 ""; }
+geo $remote_addr $allowlist_partners { default 0; 127.0.0.0/8 1; }
+map $allowlist_partners $limit_partners { 0 $binary_remote_addr; 1 ""; }
+geo $remote_addr $allowlist_seconds { default 0; }
+map $allowlist_seconds $limit_seconds { 0 $binary_remote_addr; 1 ""; }
+geo $remote_addr $allowlist_few { default 0; }
+map $allowlist_few $limit_few { 0 $binary_remote_addr; 1 ""; }
+limit_conn_zone $limit_few zone=default_few_conn:5m;
+limit_req_zone $limit_partners zone=default_partners_rpm:5m rate=1r/m;
+limit_req_zone $limit_reports zone=default_reports_rpm:5m rate=3r/m;
+limit_req_zone $limit_reports zone=default_reports_rps:5m rate=4r/s;
+limit_req_zone $limit_seconds zone=default_seconds_rps:5m rate=1r/s;
+limit_req_zone $limit_shop zone=default_shop_rpm:5m rate=1r/m;
+"#;
+
+/// As buildRateLimit writes them.
+const SHOP: &str = "limit_req zone=default_shop_rpm burst=5 nodelay;";
+const REPORTS: &str = "limit_req zone=default_reports_rps burst=8 nodelay; \
+    limit_req zone=default_reports_rpm burst=6 nodelay;";
+const PARTNERS: &str = "limit_req zone=default_partners_rpm burst=5 nodelay;";
+const SECONDS: &str = "limit_req zone=default_seconds_rps burst=5 nodelay;";
+const FEW: &str = "limit_conn default_few_conn 2;";
+
+fn nginx(origin: &Origin) -> Nginx {
+    Nginx::with_servers(origin, |address| {
+        let pass = "proxy_pass http://origin;";
+        let servers = [
+            (
+                "a.test",
+                format!(
+                    "location / {{ {SHOP} {pass} }} location = /reports {{ {REPORTS} {pass} }} \
+                     location /reports/ {{ {REPORTS} {pass} }}"
+                ),
+            ),
+            ("b.test", format!("location / {{ {SHOP} {pass} }}")),
+            ("c.test", format!("location / {{ {REPORTS} {pass} }}")),
+            ("d.test", format!("location / {{ {PARTNERS} {pass} }}")),
+            ("f.test", format!("location / {{ {SECONDS} {pass} }}")),
+            ("e.test", format!("location / {{ {FEW} {pass} }}")),
+        ];
+        let servers = servers.map(|(name, locations)| {
+            format!("server {{ listen {address}; server_name {name}; {locations} }}\n")
+        });
+        format!("{HTTP}{}", servers.concat())
+    })
+}
+
+fn imported(origin: &Origin) -> Gateway {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ingress.yaml");
+    fs::write(&file, INGRESSES).expect("a file");
+    let output = drip().arg("import").arg(&file).output().expect("drip runs");
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let settings = String::from_utf8(output.stdout).expect("text");
+    let rest = settings.strip_prefix("[server]\nlisten = [\"0.0.0.0:8080\"]\n");
+    let rest = rest.unwrap_or_else(|| panic!("{settings}"));
+    let url = "http://app.default.svc.cluster.local:80";
+    assert!(rest.contains(url), "{rest}");
+    Gateway::start(&rest.replace(url, &format!("http://{}", origin.address)))
+}
+
+fn send(client: &mut Client, host: &str, target: &str) {
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+}
+
+/// The statuses of requests that are sent at once, in order.
+fn statuses(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
+    let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        send(client, host, target);
+    }
+    let statuses = clients.iter_mut().map(|client| client.answer().status);
+    let mut statuses: Vec<u16> = statuses.collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+/// The statuses of requests of which each waits for the answer to the one before.
+fn statuses_in_turn(address: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
+    let mut client = Client::connect(address);
+    let statuses = (0..times).map(|_| {
+        send(&mut client, host, target);
+        client.answer().status
+    });
+    statuses.collect()
+}
+
+#[test]
+fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let (nginx, gateway) = (nginx(&origin), imported(&origin));
+    // The host, the path, how many requests, and how many pass. No bucket leaks within 20 s.
+    for (host, target, times, passing) in [
+        ("a.test", "/", 10, 6),
+        // The same Ingress, and so the same bucket.
+        ("b.test", "/x", 3, 0),
+        ("a.test", "/reports", 5, 5),
+        // Of the two limits of this Ingress, the one by the minute lets through 1 and its burst of 6.
+        ("c.test", "/", 5, 2),
+        ("a.test", "/reports/x", 3, 0),
+        // No prefix by element: it is of the other Ingress, whose bucket is full.
+        ("a.test", "/reportsx", 2, 0),
+        ("d.test", "/", 20, 20),
+    ] {
+        let found = [nginx.address, gateway.address()]
+            .map(|address| statuses_in_turn(address, host, target, times));
+        assert_eq!(found[0], found[1], "{host}{target}");
+        let passed = found[0].iter().filter(|status| **status == 200).count();
+        assert_eq!(passed, passing, "{host}{target}: {:?}", found[0]);
+        assert!(found[0].iter().all(|status| [200, 503].contains(status)));
+    }
+}
+
+#[test]
+fn a_limit_by_the_second_lets_through_its_burst_and_what_leaks_meanwhile() {
+    let _alone = quarter_alone();
+    let origin = Origin::start();
+    let (nginx, gateway) = (nginx(&origin), imported(&origin));
+    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
+        let start = now();
+        let statuses = statuses_in_turn(address, "f.test", "/", 20);
+        let leaked = usize::try_from(start.elapsed().as_secs()).expect("seconds");
+        let passed = statuses.iter().filter(|status| **status == 200).count();
+        assert!((6..=6 + leaked).contains(&passed), "{who}: {statuses:?}");
+    }
+}
+
+#[test]
+fn limit_connections_bounds_what_runs_as_in_the_template() {
+    let held = HoldingOrigin::of("hold");
+    let (nginx, gateway) = (nginx(&held.origin), imported(&held.origin));
+    let mut arrived = 0;
+    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
+        let targets: Vec<_> = (0..2).map(|nth| format!("/hold-{who}-{nth}")).collect();
+        let mut running = Vec::new();
+        for target in &targets {
+            let mut client = Client::connect(address);
+            send(&mut client, "e.test", target);
+            arrived += 1;
+            held.origin.wait_for(arrived);
+            running.push(client);
+        }
+        assert_eq!(statuses(address, "e.test", "/", 2), [503, 503], "{who}");
+        for (target, client) in targets.iter().zip(&mut running) {
+            held.release(target);
+            assert_eq!(client.answer().status, 200, "{who}");
+        }
+        eventually("places are free", || {
+            statuses(address, "e.test", "/", 1) == [200]
+        });
+        arrived = held.origin.arrivals().len();
+    }
+}

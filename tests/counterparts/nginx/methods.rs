@@ -1,0 +1,97 @@
+//! Which methods and which spellings of a key nginx and drip take.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use crate::programs::nginx::Nginx;
+use crate::support::{Client, Gateway, Origin, one_origin};
+use crate::support::{file, zone};
+
+fn status(to: SocketAddr, line: &str, fields: &str) -> u16 {
+    let mut client = Client::connect(to);
+    client.send(
+        format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n").as_bytes(),
+    );
+    client.answer().status
+}
+
+#[test]
+fn a_method_in_small_letters_is_400_at_both() {
+    let origin = Origin::start();
+    let nginx = Nginx::start(&origin, "", &[("/", "")]);
+    let gateway = Gateway::start(&one_origin(origin.address, "", ""));
+    for method in ["post", "Post", "POSt", "gET", "head", "m-search"] {
+        let line = format!("{method} /");
+        let both = [nginx.address, gateway.address()].map(|to| status(to, &line, ""));
+        assert_eq!(both, [400, 400], "{method}");
+    }
+    for method in ["POST", "PROPFIND", "M-SEARCH", "RPC_IN_DATA"] {
+        let line = format!("{method} /");
+        let both = [nginx.address, gateway.address()].map(|to| status(to, &line, ""));
+        assert_eq!(both, [200, 200], "{method}");
+    }
+    // nginx takes no other signs, either. No server is known that reads one of them as another method.
+    let both = [nginx.address, gateway.address()].map(|to| status(to, "POST2 /", ""));
+    assert_eq!(both, [400, 200]);
+    assert_eq!(origin.arrivals().len(), 9);
+
+    let url = format!("http://{}/", gateway.address());
+    let curl = Command::new("curl")
+        .args(["--silent", "--http2-prior-knowledge", "--max-time", "20"])
+        .args([
+            "--request",
+            "post",
+            "--write-out",
+            "%{http_version} %{http_code}",
+        ])
+        .args(["--output", "/dev/null", &url])
+        .output()
+        .expect("curl");
+    assert_eq!(String::from_utf8_lossy(&curl.stdout), "2 400");
+    assert_eq!(origin.arrivals().len(), 9);
+}
+
+#[test]
+fn a_key_with_an_underscore_is_no_key_at_both_unless_both_allow_it() {
+    for (theirs, ours, expected) in [
+        ("", "", [200, 200]),
+        (
+            "underscores_in_headers on;",
+            "underscores_in_headers = true",
+            [200, 429],
+        ),
+    ] {
+        let origin = Origin::answering(|exchange| {
+            let told = ["x_api_key", "x-api-key"].map(|name| exchange.field(name).is_some());
+            exchange.reply(format!("{told:?}").as_bytes())
+        });
+        let http = format!(
+            "{theirs} limit_req_zone $http_x_api_key zone=z:1m rate=1r/m; limit_req_status 429;"
+        );
+        let nginx = Nginx::start(&origin, &http, &[("/", "limit_req zone=z;")]);
+        let limits = "limits = [{ zone = \"z\", burst = 0 }]";
+        let zones = zone("z", "$http_x_api_key", "1r/m");
+        let gateway = Gateway::start(&format!(
+            "{ours}\n{}",
+            file(&origin, &zones, &[("/", limits)])
+        ));
+        for to in [nginx.address, gateway.address()] {
+            let found = [0, 1].map(|_| {
+                let mut client = Client::connect(to);
+                client.send(
+                    b"GET / HTTP/1.1\r\nHost: a\r\nX_Api_Key: k\r\nConnection: close\r\n\r\n",
+                );
+                let answer = client.answer();
+                let passed = answer.text() == "[true, false]";
+                assert_eq!(
+                    passed,
+                    answer.status == 200 && !ours.is_empty(),
+                    "{}",
+                    answer.text()
+                );
+                answer.status
+            });
+            assert_eq!(found, expected, "{theirs}");
+        }
+    }
+}

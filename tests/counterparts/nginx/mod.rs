@@ -1,0 +1,27 @@
+//! Comparisons with a real nginx: the same requests to both, nginx's own tests, and what goes beyond nginx.
+
+mod access;
+mod access_log;
+mod balance;
+mod client_certificates;
+mod differential;
+mod dry_run;
+mod http2_downgrade;
+mod http2_origin;
+mod import;
+mod import_access;
+mod import_hosts;
+mod import_paths;
+mod import_routing;
+mod ingress;
+mod limit_conn;
+mod limit_req_suite;
+mod max_wait;
+mod methods;
+mod pages;
+mod proxies;
+mod ratelimit_headers;
+mod rewriting;
+mod selection;
+mod tls_origins;
+mod zones;

@@ -1,0 +1,8 @@
+//! The programs that tests of more than one group start.
+
+pub mod curl;
+pub mod haproxy;
+pub mod nginx;
+pub mod python;
+pub mod redis;
+pub mod varnish;

@@ -1,0 +1,162 @@
+use std::fmt::Write;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::support::{Origin, eventually, free_address};
+
+/// Debian installs it in a folder that is not in a plain user's PATH.
+const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
+
+/// A module that Debian has in a package of its own.
+const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
+
+/// A real nginx on a port of its own.
+#[derive(Debug)]
+pub struct Nginx {
+    pub address: SocketAddr,
+    folder: TempDir,
+    process: Child,
+}
+
+impl Nginx {
+    /// Starts nginx in front of `origin`, with `http` and the locations: each a path and its directives.
+    pub fn start(origin: &Origin, http: &str, locations: &[(&str, &str)]) -> Self {
+        Self::before(origin.address, http, locations)
+    }
+
+    /// The same in front of any listener on `origin`.
+    pub fn before(origin: SocketAddr, http: &str, locations: &[(&str, &str)]) -> Self {
+        let address = free_address();
+        let mut server = String::new();
+        for (path, text) in locations {
+            writeln!(
+                server,
+                "location {path} {{ {text} proxy_pass http://origin; }}"
+            )
+            .expect("a string takes it");
+        }
+        Self::run(address, &text(origin, address, http, &server))
+    }
+
+    /// Starts nginx in front of `origin` with servers of one's own: the text of their blocks, for the address that
+    /// they listen on.
+    pub fn with_servers(origin: &Origin, servers: impl FnOnce(SocketAddr) -> String) -> Self {
+        let address = free_address();
+        let text = format!("{}\n{}", http_begin(origin.address, ""), servers(address));
+        Self::run(address, &format!("{text}\n}}\n"))
+    }
+
+    /// Starts nginx with its module `stream` in front of `server`, to which it passes connections as they are, with
+    /// further directives.
+    pub fn relaying(server: SocketAddr, directives: &str) -> Self {
+        let address = free_address();
+        let text = format!(
+            "
+load_module {STREAM};
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log error.log info;
+events {{ worker_connections 4096; }}
+stream {{
+    server {{
+        listen {address};
+        proxy_pass {server};
+        {directives}
+    }}
+}}
+"
+        );
+        Self::run(address, &text)
+    }
+
+    fn run(address: SocketAddr, text: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("nginx.conf"), text).expect("a file");
+        let process = spawn(&folder);
+        let mut nginx = Self {
+            address,
+            folder,
+            process,
+        };
+        eventually("nginx is ready", || {
+            let ended = nginx.process.try_wait().expect("a child");
+            assert_eq!(ended, None, "nginx ended:\n{}", nginx.error_log());
+            TcpStream::connect(address).is_ok()
+        });
+        nginx
+    }
+
+    /// Its configuration file.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("nginx.conf")
+    }
+
+    pub fn error_log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
+
+fn spawn(folder: &TempDir) -> Child {
+    for program in PLACES {
+        let mut command = Command::new(program);
+        command
+            .arg("-p")
+            .arg(folder.path())
+            .arg("-c")
+            .arg(folder.path().join("nginx.conf"))
+            .arg("-e")
+            .arg(folder.path().join("error.log"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            spawned => return spawned.expect("nginx starts"),
+        }
+    }
+    panic!(
+        "these tests compare drip with nginx, which is not installed: tests/run.sh installs what the tests need"
+    );
+}
+
+fn text(origin: SocketAddr, address: SocketAddr, http: &str, server: &str) -> String {
+    let begin = http_begin(origin, http);
+    format!("{begin}\n    server {{\n        listen {address};\n        {server}\n    }}\n}}\n")
+}
+
+/// The file up to the servers.
+fn http_begin(origin: SocketAddr, http: &str) -> String {
+    format!(
+        r#"
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log error.log info;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream origin {{ server {origin}; keepalive 64; }}
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    {http}
+"#
+    )
+}

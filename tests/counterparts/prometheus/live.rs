@@ -1,0 +1,520 @@
+//! A gateway under load, scraped by Prometheus: what the dashboards and alerts show.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::programs::redis::Redis;
+use crate::prometheus::board::{self, items, labels_of_legend, text};
+use crate::prometheus::exposition::Exposition;
+use crate::prometheus::panels::{ask, has_number};
+use crate::prometheus::runbooks;
+use crate::prometheus::server::Prometheus;
+use crate::support::{Client, Gateway, Origin, eventually, now};
+
+/// How long the load has run when the panels are evaluated.
+const LOAD: Duration = Duration::from_secs(16);
+
+/// Panels and annotations that may be empty under this load although their metrics exist.
+///
+/// No zone has an override.
+const MAY_BE_EMPTY: [&str; 2] = ["\"Overrides in force\"", "\"Override in force\""];
+
+/// The zones of [`file`]. In the first there is everything that a panel can show.
+const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
+
+/// A route whose requests share answers.
+const COLLAPSES: &str = r#"
+[[routes]]
+path = "/news"
+origin = "news"
+
+[routes.collapse]
+keep = "100ms"
+"#;
+
+fn file(origins: [SocketAddr; 4], redis: &Redis, site_rate: &str) -> String {
+    let redis = redis.url();
+    let [app, spare, fragile, failing] = origins;
+    format!(
+        r#"
+[origins.app]
+servers = ["http://{app}", "http://{spare}"]
+
+[origins.fragile]
+servers = ["http://{fragile}"]
+health = {{ path = "/health", interval = "200ms", unhealthy_after = 2 }}
+
+[origins.failing]
+servers = ["http://{failing}"]
+
+[origins.gated]
+servers = ["http://{app}"]
+rate = "20r/s"
+store = "redis"
+max_in_flight = 10
+share = "clients"
+queue = 4
+classes = {{ interactive = 8, batch = 1 }}
+
+[origins.shop]
+servers = ["http://{app}"]
+
+[origins.shop.room]
+sessions = 50
+admit = "2r/s"
+idle = "2s"
+claim = "4s"
+secret = "0123456789abcdef"
+
+[origins.news]
+servers = ["http://{app}"]
+rate = "20r/s"
+
+[origins.together]
+servers = ["http://{app}"]
+rate = "20r/s"
+store = "redis"
+
+[zones.clients]
+key = "$arg_key"
+rate = "10r/s"
+max_keys = 3
+
+[zones.clients.plans.gold]
+keys = ["b"]
+weight = 2
+class = "batch"
+
+[zones.site]
+key = "$host"
+rate = "{site_rate}"
+
+[zones.strict]
+key = "$host"
+rate = "10r/s"
+
+[zones.dry]
+key = "$host"
+rate = "5r/s"
+
+[zones.shared]
+key = "$host"
+rate = "5r/s"
+store = "redis"
+
+[redis]
+url = "{redis}"
+timeout = "1s"
+
+[[routes]]
+path = "/shared"
+origin = "app"
+limits = [{{ zone = "shared", burst = 2 }}]
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "clients", burst = 4 }}]
+
+[[routes]]
+path = "/site"
+origin = "app"
+limits = [{{ zone = "site", burst = 50 }}]
+
+[[routes]]
+path = "/strict"
+origin = "app"
+limits = [{{ zone = "strict", burst = 20 }}]
+max_wait = "150ms"
+
+[[routes]]
+path = "/dry"
+origin = "app"
+limits = [{{ zone = "dry", burst = 1 }}]
+dry_run = true
+
+[[routes]]
+path = "/fragile"
+origin = "fragile"
+
+[[routes]]
+path = "/failing"
+origin = "failing"
+
+[[routes]]
+path = "/gated"
+origin = "gated"
+cost = {{ learn = "time", unit = "100ms", max = 64 }}
+
+[[routes]]
+path = "/shop"
+origin = "shop"
+
+[[routes]]
+path = "/together"
+origin = "together"
+
+{COLLAPSES}
+"#
+    )
+}
+
+/// Clients that send a new request after each response, until this is dropped.
+struct Crowd {
+    stop: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn new(to: SocketAddr, targets: &[(&'static str, usize)]) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let mut clients = Vec::new();
+        for &(target, count) in targets {
+            for _ in 0..count {
+                let stop = Arc::clone(&stop);
+                clients.push(thread::spawn(move || ask_on(to, target, &stop)));
+            }
+        }
+        Self { stop, clients }
+    }
+}
+
+fn ask_on(to: SocketAddr, target: &str, stop: &AtomicBool) {
+    let mut client = Client::connect(to);
+    while !stop.load(Ordering::Relaxed) {
+        client.get(target);
+        if client.answer().status != 200 {
+            thread::sleep(Duration::from_millis(200));
+        } else if ["/dry", "/fragile", "/news"].contains(&target) {
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.clients.drain(..) {
+            // A failed one has reported it.
+            let _ended = client.join();
+        }
+    }
+}
+
+fn sleep_until(moment: Instant) {
+    thread::sleep(moment.saturating_duration_since(now()));
+}
+
+#[test]
+fn panels_and_alerts_show_what_happens_to_a_gateway() {
+    let [app, spare, fragile] = [(); 3].map(|()| Origin::start());
+    let mut redis = Redis::start();
+    let failing = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
+    });
+    let origins = [app.address, spare.address, fragile.address, failing.address];
+    let gateway = Gateway::start(&file(origins, &redis, "20r/s"));
+    let mut prometheus = Prometheus::start(&gateway);
+    let began = now();
+    let crowd = Crowd::new(
+        gateway.address(),
+        &[
+            ("/?key=a", 7),
+            ("/?key=b", 6),
+            ("/site", 20),
+            ("/strict", 12),
+            ("/dry", 2),
+            ("/fragile", 1),
+            ("/failing", 1),
+            ("/shared", 1),
+            ("/together", 2),
+            ("/shop", 2),
+            ("/news", 3),
+            ("/gated?key=a", 6),
+            ("/gated?key=b", 2),
+        ],
+    );
+    let one_by_one = thread::spawn({
+        let to = gateway.address();
+        // More keys than the zone remembers.
+        move || {
+            for nth in 0..20 {
+                Client::ask(to, &format!("/?key=other-{nth}")).answer();
+            }
+        }
+    });
+
+    sleep_until(began + LOAD / 2);
+    gateway.site.write(&file(origins, &redis, "40r/s"));
+    gateway.wait_for_line("the changed file is in force");
+    sleep_until(began + LOAD);
+    one_by_one.join().expect("a crowd of keys");
+    // A client that leaves while it waits.
+    drop(Client::ask(gateway.address(), "/site"));
+    eventually("its status is counted", || {
+        gateway.metrics().0.contains("code=\"499\"")
+    });
+
+    names_are_known(&gateway, &prometheus);
+    for zone in ZONES {
+        panels_are_evaluated(&prometheus, zone);
+    }
+    variables_have_values(&prometheus);
+    a_reload_is_a_line_and_its_effect_follows(&prometheus);
+    each_alert_is_well(&prometheus);
+
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginDown",
+        "DripOriginServerDown",
+        "DripDown",
+        "DripStoreDown",
+        "DripStoreRefuses",
+        "DripGateAlone",
+        "DripRoomStuck",
+        "DripOriginBacksOff",
+        "DripOriginUnanswered",
+        "DripKeyFlood",
+        "DripFloodGuard",
+        "DripOverrideInForce",
+    ] {
+        assert_eq!(prometheus.state(alert), "inactive", "{alert}");
+    }
+    for alert in ["DripRejecting", "DripQueueNearBurst", "DripOriginErrors"] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
+    }
+    gateway.site.write("rate = ");
+    drop(fragile);
+    redis.kill();
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginDown",
+        "DripOriginServerDown",
+        "DripStoreDown",
+        "DripGateAlone",
+    ] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
+    }
+    annotations_are_whole(&prometheus);
+
+    gateway.site.write(&file(origins, &redis, "40r/s"));
+    let fragile = Origin::at(&origins[2].to_string(), |exchange| exchange.reply(b"ok"));
+    redis.restart();
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginServerDown",
+        "DripStoreDown",
+        "DripGateAlone",
+    ] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "inactive");
+    }
+    drop((crowd, gateway));
+    prometheus.wait("DripDown", |prometheus| {
+        prometheus.state("DripDown") == "firing"
+    });
+    drop((app, spare, fragile, failing));
+}
+
+/// Each metric, label and value of a label in a dashboard or a rule is one that the gateway has.
+fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
+    let exposition = Exposition::read(&gateway.metrics().0);
+    let mut problems = Vec::new();
+    let mut check = |place: &str, expression: &str| {
+        let found = exposition.problems(expression).into_iter();
+        problems.extend(found.map(|problem| format!("{place}: {problem}")));
+    };
+    for board in board::all() {
+        let variables = board.variables().into_iter().map(|(query, _)| query);
+        for query in board
+            .queries()
+            .into_iter()
+            .chain(board.annotations())
+            .chain(variables)
+        {
+            check(&query.place, &query.expression);
+        }
+    }
+    for rule in prometheus.rules() {
+        check(text(&rule, "name"), text(&rule, "query"));
+    }
+    for runbook in runbooks::all() {
+        for expression in &runbook.expressions {
+            check(&runbook.alert, expression);
+            let answer = prometheus.query(expression);
+            assert!(answer.is_ok(), "{}: {answer:?}", runbook.alert);
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Each expression of each panel is valid, and shows something where it should. The labels in its legend
+/// exist.
+fn panels_are_evaluated(prometheus: &Prometheus, zone: &str) {
+    let (mut problems, mut evaluated) = (Vec::new(), 0);
+    for board in board::all() {
+        for query in board.queries().into_iter().chain(board.annotations()) {
+            evaluated += 1;
+            let series = match ask(prometheus, &query, zone) {
+                Ok(series) => series,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            let mut may_be_empty = MAY_BE_EMPTY.iter();
+            let may_be_empty = may_be_empty.any(|panel| query.place.contains(panel));
+            if zone == ZONES[0] && !may_be_empty && !series.iter().any(has_number) {
+                problems.push(format!("{} is empty: {}", query.place, query.expression));
+            }
+            for label in labels_of_legend(&query.legend) {
+                if series
+                    .iter()
+                    .any(|series| series["metric"][label].as_str().is_none())
+                {
+                    problems.push(format!("{}: no label {label}", query.place));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(evaluated > 110, "only {evaluated}");
+}
+
+/// The variables of the dashboards offer the values that exist.
+fn variables_have_values(prometheus: &Prometheus) {
+    let mut found = Vec::new();
+    for board in board::all() {
+        for (query, label) in board.variables() {
+            let series = ask(prometheus, &query, "").expect("an answer");
+            let values: HashSet<_> = series
+                .iter()
+                .map(|series| text(&series["metric"], &label).to_owned())
+                .collect();
+            assert!(!values.is_empty(), "{}", query.place);
+            if label == "zone" {
+                found.extend(values);
+            }
+        }
+    }
+    found.sort();
+    let mut zones = ZONES;
+    zones.sort_unstable();
+    assert_eq!(found, zones);
+}
+
+/// The start and the retune are two lines, each at its time, and the achieved rate is the configured one before and
+/// after.
+fn a_reload_is_a_line_and_its_effect_follows(prometheus: &Prometheus) {
+    let boards = board::all();
+    let zone = boards
+        .iter()
+        .find(|board| board.uid() == "drip-zone")
+        .expect("the zone");
+    let annotations = zone.annotations();
+    let moments = ask(prometheus, &annotations[0], "").expect("an answer");
+    let values = items(&moments[0]["values"]).map(|sample| sample[1].as_str().expect("a moment"));
+    let mut lines: Vec<_> = values
+        .map(|value| value.parse::<f64>().expect("a number"))
+        .collect();
+    lines.dedup();
+    assert_eq!(lines.len(), 2, "start and retune: {lines:?}");
+    let apart = (lines[1] - lines[0]) / 1000.0;
+    assert!(
+        (6.0..30.0).contains(&apart),
+        "{apart} s apart, in milliseconds"
+    );
+    let wrong = ask(prometheus, &annotations[1], "").expect("an answer");
+    assert!(
+        items(&wrong[0]["values"]).all(|sample| sample[1] == "0"),
+        "no error yet"
+    );
+
+    let retuned = lines[1] / 1000.0;
+    for query in zone
+        .queries()
+        .iter()
+        .filter(|query| query.place.contains("configured and achieved"))
+    {
+        if !["achieved", "rate per key"].contains(&query.legend.as_str()) {
+            continue;
+        }
+        let series = ask(prometheus, query, "site").expect("an answer");
+        let samples: Vec<_> = items(&series[0]["values"])
+            .map(|sample| {
+                (
+                    sample[0].as_f64().expect("a time"),
+                    sample[1].as_str().expect("a value"),
+                )
+            })
+            .map(|(time, value)| (time, value.parse::<f64>().expect("a number")))
+            .collect();
+        let mean = |from: f64, to: f64| {
+            let within: Vec<_> = samples
+                .iter()
+                .filter(|(time, _)| (from..to).contains(time))
+                .collect();
+            #[allow(clippy::cast_precision_loss)]
+            let count = within.len() as f64;
+            within.iter().map(|(_, value)| value).sum::<f64>() / count
+        };
+        let (before, after) = (
+            mean(retuned - 1.5, retuned - 0.1),
+            mean(retuned + 7.0, retuned + 30.0),
+        );
+        assert!(
+            (before - 20.0).abs() < 4.0,
+            "{}: {before} before, of {samples:?}",
+            query.legend
+        );
+        assert!(
+            (after - 40.0).abs() < 6.0,
+            "{}: {after} after, of {samples:?}",
+            query.legend
+        );
+    }
+}
+
+/// Each rule is evaluated, and says what it is and how bad.
+fn each_alert_is_well(prometheus: &Prometheus) {
+    let rules = prometheus.rules();
+    assert!(rules.len() >= 18, "{}", rules.len());
+    for rule in &rules {
+        let name = text(rule, "name");
+        assert_eq!(rule["health"], "ok", "{name}: {}", rule["lastError"]);
+        let severity = text(&rule["labels"], "severity");
+        assert!(
+            ["info", "warning", "critical"].contains(&severity),
+            "{name}: {severity}"
+        );
+        for annotation in ["summary", "description"] {
+            assert!(!text(&rule["annotations"], annotation).is_empty(), "{name}");
+        }
+    }
+}
+
+/// The annotations of firing alerts have all their values.
+fn annotations_are_whole(prometheus: &Prometheus) {
+    let mut fired = HashSet::new();
+    for rule in prometheus.rules() {
+        for alert in items(&rule["alerts"]).filter(|alert| alert["state"] == "firing") {
+            let name = text(&rule, "name").to_owned();
+            for annotation in ["summary", "description", "dashboard_url"] {
+                let said = text(&alert["annotations"], annotation);
+                assert!(
+                    !said.contains("no value") && !said.contains("{{"),
+                    "{name}: {said}"
+                );
+                assert!(
+                    !said.contains("  ") && !said.contains("error expanding"),
+                    "{name}: {said}"
+                );
+            }
+            fired.insert(name);
+        }
+    }
+    assert!(fired.len() >= 4, "{fired:?}");
+}

@@ -1,0 +1,138 @@
+//! Clients that leave: before an origin answers, or before their turn, of which a replay knows nothing.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::scene::{SEEN_WITHIN, Wanted, begin, calm, file, text, told, wait};
+use super::traffic::{HastyClients, Load, Traffic};
+use crate::redis::day_or_night;
+use crate::support::operator::{json, post};
+use crate::support::{Client, Gateway, Origin, now, one_origin, one_zone};
+
+#[test]
+fn a_replay_says_that_it_does_not_know_the_clients_that_left() {
+    let origin = Origin::start();
+    // Those who wait for a second are at most 40, so none is rejected. If nobody left, there would be
+    // 30 more each second.
+    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
+    let traffic = Traffic::start(gateway.address());
+    traffic.add(Load::Hasty);
+    let ask = || {
+        let (status, told) = post(&gateway, "/api/zones/z/what-if", r#"{"rate": "10r/s"}"#);
+        assert_eq!(status, 200, "{told:#}");
+        told
+    };
+    let share = |told: &Value| told["now"]["share_rejected"].as_f64().expect("a number");
+    let told = wait(now(), SEEN_WITHIN, "rejections in the replay", ask, |it| {
+        share(it) >= 0.2
+    });
+    let happened = &told["happened"];
+    assert_eq!(happened["rejected"], 0, "{told:#}");
+    let differs = format!(
+        "In this span 0 % were rejected, not {:.0} %: {} clients left before their turn, which the replay does not know.",
+        share(&told) * 100.0,
+        happened["cancelled"]
+    );
+    assert_eq!(told["differs"], differs, "{told:#}");
+}
+
+/// A gateway before an origin with these settings, without limits in zones.
+fn before(origin: &Origin, settings: &str) -> Gateway {
+    Gateway::start(&one_origin(origin.address, "", settings))
+}
+
+#[test]
+fn an_outage_by_the_timeouts_of_clients_is_told_in_red() {
+    let origin = Origin::answering(|exchange| {
+        thread::sleep(Duration::from_secs(3));
+        exchange.reply(b"ok")
+    });
+    let gateway = before(&origin, "");
+    begin(&gateway);
+    let clients = HastyClients::start(gateway.address());
+    let wanted = Wanted {
+        cause: "leaving",
+        is_bad: true,
+        says: &["100 % of clients leave before app answers, after about "],
+        remedy: "Origin app is slower than its clients wait: find out what it waits for",
+    };
+    let headline = told(&gateway, &wanted);
+    assert_eq!(headline["about"], "app");
+    drop(clients);
+    calm(&gateway);
+}
+
+#[test]
+fn clients_that_leave_at_a_gate_are_told_with_what_binds() {
+    let origin = Origin::start();
+    let gateway = before(&origin, "rate = \"5r/s\"\nqueue_timeout = \"20s\"");
+    begin(&gateway);
+    let clients = HastyClients::start(gateway.address());
+    let wanted = Wanted {
+        cause: "leaving",
+        is_bad: true,
+        says: &[
+            " % leave the gate of app before their turn, after about ",
+            "Set `max_wait` = ",
+            " for its routes",
+        ],
+        remedy: "raise its `rate`, which is 5.0 a second",
+    };
+    let headline = told(&gateway, &wanted);
+    assert_eq!(headline["about"], "app");
+    check_that_the_origin_is_not_blamed_for_a_while(&gateway);
+    drop(clients);
+    calm(&gateway);
+}
+
+fn check_that_the_origin_is_not_blamed(gateway: &Gateway) {
+    let told = json(gateway, "/api/headline")["headline"].clone();
+    assert!(!text(&told).contains("before app answers"), "{told:#}");
+}
+
+/// The first in a queue is let through just before its client gives up, and leaves at the origin.
+fn check_that_the_origin_is_not_blamed_for_a_while(gateway: &Gateway) {
+    let began = now();
+    while began.elapsed() < Duration::from_secs(day_or_night(2, 6)) {
+        check_that_the_origin_is_not_blamed(gateway);
+        thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn who_is_let_through_just_before_giving_up_has_not_left_because_of_the_origin() {
+    let origin = Origin::answering(|exchange| {
+        thread::sleep(Duration::from_millis(20));
+        exchange.reply(b"ok")
+    });
+    let zone = "key = \"$remote_addr\"\nrate = \"5r/s\"";
+    let gateway = Gateway::start(&file(&origin, zone, "burst = 100"));
+    begin(&gateway);
+    let clients = HastyClients::start(gateway.address());
+    let wanted = Wanted {
+        cause: "leaving",
+        is_bad: true,
+        says: &[" % leave per_key before their turn, after about "],
+        remedy: "Set `max_wait` = ",
+    };
+    told(&gateway, &wanted);
+    check_that_the_origin_is_not_blamed_for_a_while(&gateway);
+    drop(clients);
+    calm(&gateway);
+}
+
+#[test]
+fn clients_that_end_their_uploads_have_not_left_because_of_the_origin() {
+    let origin = Origin::start();
+    let gateway = before(&origin, "");
+    begin(&gateway);
+    for _ in 0..day_or_night(15, 30) {
+        let mut client = Client::connect(gateway.address());
+        client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nbegin");
+        thread::sleep(Duration::from_millis(200));
+        drop(client);
+        check_that_the_origin_is_not_blamed(&gateway);
+    }
+}

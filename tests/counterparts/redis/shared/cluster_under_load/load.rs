@@ -1,0 +1,361 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::redis::day_or_night;
+use crate::redis::shared::cluster_under_load::nodes::Cluster;
+use crate::redis::shared::most_above;
+use crate::support::{Client, Done, Gateway, Origin, best_of_three, half_alone, now};
+
+/// Requests a second of each key.
+pub const RATE: f64 = 10.0;
+/// Keys of each route.
+const KEYS: usize = 8;
+/// Of the keys that do not wait.
+pub const BURST: f64 = 10.0;
+/// A busy machine delays a departure by up to so many intervals.
+const JITTER: f64 = 1.0;
+
+/// How long after the end of an outage the shared pace is back.
+pub const BACK_WITHIN: Duration = Duration::from_secs(2);
+
+/// What becomes of keys: they wait for their turns, they use bursts, or they get 503 while the store is out.
+pub const WAIT: &str = "/wait";
+pub const BURSTS: &str = "/bursts";
+pub const CLOSED: &str = "/closed";
+
+/// A cluster, two gateways that share a zone in it, and an origin.
+pub struct Scene {
+    pub cluster: Cluster,
+    pub gateways: [Gateway; 2],
+    origin: Origin,
+}
+
+/// What a test saw of it.
+pub struct Seen {
+    /// How many requests got which status, by route.
+    pub statuses: BTreeMap<&'static str, BTreeMap<u16, usize>>,
+    pub longest: Duration,
+    /// When the requests of each key arrived at the origin.
+    arrivals: BTreeMap<(&'static str, String), Vec<Instant>>,
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        let (cluster, origin) = (Cluster::start(), Origin::start());
+        let text = Self::text(&cluster, &origin);
+        let gateways = [Gateway::start(&text), Gateway::start(&text)];
+        Self {
+            cluster,
+            gateways,
+            origin,
+        }
+    }
+
+    fn text(cluster: &Cluster, origin: &Origin) -> String {
+        format!(
+            r#"
+workers = 1
+
+[origins.app]
+servers = ["http://{}"]
+
+[redis]
+url = "{}"
+timeout = "150ms"
+
+[zones.local]
+key = "$arg_key"
+rate = "{RATE}r/s"
+store = "redis"
+
+[zones.closed]
+key = "$arg_key"
+rate = "{RATE}r/s"
+store = "redis"
+on_store_failure = "closed"
+
+[[routes]]
+path = "{WAIT}"
+origin = "app"
+limits = [{{ zone = "local", burst = 4 }}]
+
+[[routes]]
+path = "{BURSTS}"
+origin = "app"
+limits = [{{ zone = "local", burst = {BURST}, nodelay = true }}]
+
+[[routes]]
+path = "{CLOSED}"
+origin = "app"
+limits = [{{ zone = "closed", burst = 4 }}]
+"#,
+            origin.address,
+            cluster.url()
+        )
+    }
+
+    /// A gateway on the same file as the others.
+    pub fn another_gateway(&self) -> Gateway {
+        Gateway::start(&Self::text(&self.cluster, &self.origin))
+    }
+
+    /// All keys, each with its route and its name in Redis.
+    pub fn keys() -> impl Iterator<Item = (&'static str, String, String)> {
+        let of_route = |route: &'static str, zone: &'static str| {
+            (0..KEYS).map(move |nth| {
+                let key = format!("{}{nth}", &route[1..]);
+                let name = format!("drip:{zone}:leaky_bucket.2:{key}");
+                (route, key, name)
+            })
+        };
+        of_route(WAIT, "local")
+            .chain(of_route(BURSTS, "local"))
+            .chain(of_route(CLOSED, "closed"))
+    }
+
+    /// Asks for each key at both gateways, one request after another, while `meanwhile` runs. Every request that is sent
+    /// must be answered.
+    pub fn under_load(&self, meanwhile: impl FnOnce()) -> Seen {
+        let stop = AtomicBool::default();
+        let seen = Mutex::new((BTreeMap::<_, BTreeMap<u16, usize>>::new(), Duration::ZERO));
+        let ask = |gateway: &Gateway, route: &'static str, key: &str| {
+            let mut client = Client::connect(gateway.address());
+            while !stop.load(Ordering::SeqCst) {
+                let began = now();
+                client.get(&format!("{route}?key={key}"));
+                let status = client.answer().status;
+                let took = began.elapsed();
+                let mut seen = seen.lock().expect("no panic");
+                *seen.0.entry(route).or_default().entry(status).or_default() += 1;
+                seen.1 = seen.1.max(took);
+                drop(seen);
+                if status != 200 {
+                    thread::sleep(Duration::from_millis(day_or_night(100, 25)));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for gateway in &self.gateways {
+                for (route, key, _) in Self::keys() {
+                    let ask = &ask;
+                    scope.spawn(move || ask(gateway, route, &key));
+                }
+            }
+            // Also if it fails: the clients must not ask forever.
+            let _done = Done(&stop);
+            meanwhile();
+        });
+        let (statuses, longest) = seen.into_inner().expect("no panic");
+        let mut arrivals = BTreeMap::<_, Vec<Instant>>::new();
+        let all = self.origin.arrivals();
+        for (route, key, _) in Self::keys() {
+            let target = format!("{route}?key={key}");
+            let of_key = all.iter().filter(|arrival| arrival.target == target);
+            arrivals.insert((route, key), of_key.map(|arrival| arrival.at).collect());
+        }
+        Seen {
+            statuses,
+            longest,
+            arrivals,
+        }
+    }
+
+    /// The limit and the pace before an outage, during it and [`BACK_WITHIN`] after it, and then.
+    pub fn check_outage(
+        &self,
+        seen: &Seen,
+        [before, during, after]: [(Instant, Instant); 3],
+    ) -> Result<(), String> {
+        for (nth, master) in ["0", "1", "2"].iter().enumerate() {
+            let share = |span| {
+                seen.share_of_rate(span, |route, key| {
+                    let name = Self::keys().find(|it| (it.0, it.1.as_str()) == (route, key));
+                    let name = name.expect("a key").2;
+                    route != CLOSED && self.cluster.slot_of(&name).1 == nth
+                })
+            };
+            let shares = [before, during, after].map(share);
+            let _nobody_listens = writeln!(
+                std::io::stderr(),
+                "  keys of master {master}: {shares:.2?} of their rate before, during, after"
+            );
+        }
+        seen.check_limit(before, 1.0, 1.0)?;
+        seen.check_pace(before, 0.05)?;
+        // Each gateway alone at the rate, and what the store forgot once more.
+        seen.check_limit(during, 2.0, 2.0)?;
+        seen.check_limit(after, 1.0, 1.0)?;
+        seen.check_pace(after, 0.05)?;
+        if !self.are_up() {
+            return Err("a gateway is still without the store".to_owned());
+        }
+        // It does not come and go while one node is out: each time requests would wait for its answer. Another node may
+        // hear of the new master later, and that is once more.
+        for gateway in &self.gateways {
+            let outages = gateway.log_lines().into_iter();
+            let outages =
+                outages.filter(|(at, line)| *at > before.1 && line.contains("the store is out"));
+            let outages = outages.count();
+            if !(1..=2).contains(&outages) {
+                return Err(format!("{outages} outages: {}", gateway.log()));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many operations of the gateways on the store had another result than `ok`.
+    pub fn failed_operations(&self) -> i64 {
+        let mut failed = 0;
+        for gateway in &self.gateways {
+            let metrics = gateway.metrics();
+            for zone in ["local", "closed"] {
+                for result in ["late", "unreachable", "refused", "skipped"] {
+                    let labels = [("zone", zone), ("result", result)];
+                    failed += metrics.count("drip_store_operations_total", &labels);
+                }
+            }
+        }
+        failed
+    }
+
+    pub fn are_up(&self) -> bool {
+        let up = |gateway: &Gateway| gateway.metrics().count("drip_store_up", &[]) == 1;
+        self.gateways.iter().all(up)
+    }
+}
+
+impl Seen {
+    pub fn tell(&self, what: &str) {
+        // Written past the test harness, which captures output.
+        let _nobody_listens = writeln!(
+            std::io::stderr(),
+            "cluster {what}: {:?}, longest {:?}",
+            self.statuses,
+            self.longest
+        );
+    }
+
+    /// All get a status of the contract, and none waits longer than its queue and the store's timeout.
+    pub fn check_answers(&self, may_close: bool) -> Result<(), String> {
+        for (route, statuses) in &self.statuses {
+            let allowed: BTreeSet<u16> = if may_close && *route == CLOSED {
+                [200, 429, 503].into()
+            } else {
+                [200, 429].into()
+            };
+            if statuses.keys().any(|status| !allowed.contains(status)) {
+                return Err(format!("{route} answered with {statuses:?}"));
+            }
+        }
+        // Two clients ask for a key: 200 ms in the queue, 150 ms for the store, and what a busy machine takes.
+        if self.longest > Duration::from_millis(1200) {
+            return Err(format!("one waited {:?}", self.longest));
+        }
+        Ok(())
+    }
+
+    /// In a span, no key of any route gets more at the origin than `gateways` times the rate and `bursts` times the burst.
+    pub fn check_limit(
+        &self,
+        (from, until): (Instant, Instant),
+        gateways: f64,
+        bursts: f64,
+    ) -> Result<(), String> {
+        for ((route, key), moments) in &self.arrivals {
+            let within = moments.iter().filter(|at| (from..until).contains(*at));
+            let within: Vec<Instant> = within.copied().collect();
+            let above = most_above(&within, RATE * gateways);
+            let burst = if *route == BURSTS { BURST } else { 0.0 };
+            let most = (1.0 + burst) * bursts + JITTER * gateways;
+            if above > most {
+                return Err(format!(
+                    "{route} {key}: {above:.1} above the rate, not {most}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The mean rate of the keys for which `is_one` is true, beside the rate: 1 if all have their full rate.
+    pub fn share_of_rate(
+        &self,
+        (from, until): (Instant, Instant),
+        is_one: impl Fn(&str, &str) -> bool,
+    ) -> f64 {
+        let (mut count, mut keys) = (0, 0);
+        for ((route, key), moments) in &self.arrivals {
+            if is_one(route, key) {
+                count += moments
+                    .iter()
+                    .filter(|at| (from..until).contains(*at))
+                    .count();
+                keys += 1;
+            }
+        }
+        let seconds = (until - from).as_secs_f64();
+        f64::from(u32::try_from(count).expect("few")) / (seconds * RATE * f64::from(keys))
+    }
+
+    /// Each route's keys together have their rate in a span, give or take `slack`.
+    pub fn check_pace(&self, span: (Instant, Instant), slack: f64) -> Result<(), String> {
+        for wanted in [WAIT, BURSTS, CLOSED] {
+            let share = self.share_of_rate(span, |route, _| route == wanted);
+            if (share - 1.0).abs() > slack {
+                return Err(format!("{wanted} had {share:.3} of its rate"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lets some time pass; returns when it began and ended.
+pub fn span(length: Duration) -> (Instant, Instant) {
+    let began = now();
+    thread::sleep(length);
+    (began, now())
+}
+
+/// Breaks the first master under load. Once its replica has taken over, mends it: it comes back as a replica.
+pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
+    best_of_three(|_| {
+        let scene = Scene::new();
+        let _machine = half_alone();
+        let cluster = &scene.cluster;
+        let mut spans = Vec::new();
+        let mut took = Duration::ZERO;
+        let seen = scene.under_load(|| {
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
+            let began = now();
+            break_it(cluster);
+            cluster.wait_for_takeover(0);
+            took = began.elapsed();
+            span(BACK_WITHIN);
+            spans.push((began, now()));
+            spans.push(span(Duration::from_millis(day_or_night(1200, 2000))));
+            if day_or_night(true, false) {
+                return;
+            }
+            mend(cluster);
+            cluster.wait_until("the old master is a replica", |cluster| {
+                !cluster.nodes[0].is_master() && cluster.is_whole()
+            });
+            spans.push(span(Duration::from_millis(1500)));
+        });
+        seen.tell(&format!(
+            "with a master {broken}, taken over after {took:?}"
+        ));
+        seen.check_answers(true)?;
+        scene.check_outage(&seen, spans[..3].try_into().expect("three spans"))?;
+        // By day it ends before the old master comes back.
+        let Some(mended) = spans.get(3) else {
+            return Ok(());
+        };
+        seen.check_limit(*mended, 1.0, 1.0)?;
+        seen.check_pace(*mended, 0.05)
+    });
+}

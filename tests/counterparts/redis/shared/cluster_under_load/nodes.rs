@@ -1,0 +1,243 @@
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use redis::{FromRedisValue, RedisResult};
+use tempfile::TempDir;
+
+use crate::programs::redis::Redis;
+use crate::redis::shared::relay::Relay;
+use crate::support::{eventually, free_address, now};
+
+/// The address that all clients come from that are not nodes.
+pub const GATEWAYS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How long a node may be silent before the others take it for dead.
+const NODE_TIMEOUT: Duration = Duration::from_millis(1500);
+/// Longest time for a replica to notice that its master is gone, to be elected, and for all to hear of it.
+const TAKEN_OVER: Duration = Duration::from_secs(15);
+const SLOTS: usize = 16_384;
+const MASTERS: usize = 3;
+
+/// Three masters, each with a replica. All that they hear, from gateways and from each other, comes through relays.
+pub struct Cluster {
+    pub nodes: Vec<Node>,
+}
+
+/// A real Redis of a cluster. What it sends comes from an address of its own, so that relays know it.
+pub struct Node {
+    pub redis: RefCell<Redis>,
+    address: SocketAddr,
+    clients: Relay,
+    bus: Relay,
+    source: IpAddr,
+    id: String,
+}
+
+impl Node {
+    fn start(nth: u8) -> Self {
+        let (address, bus_address) = (free_address(), free_address());
+        let (clients, bus) = (Relay::to(address), Relay::to(bus_address));
+        let source = IpAddr::from([127, 0, 0, 20 + nth]);
+        let timeout = NODE_TIMEOUT.as_millis().to_string();
+        let arguments = [
+            ("cluster-enabled", "yes"),
+            ("cluster-node-timeout", &timeout),
+            // A replica follows its master however long ago it heard from it: that is only in tests so.
+            ("cluster-replica-validity-factor", "0"),
+            ("repl-diskless-sync-delay", "0"),
+            ("cluster-port", &bus_address.port().to_string()),
+            ("cluster-announce-ip", "127.0.0.1"),
+            ("cluster-announce-port", &clients.address.port().to_string()),
+            ("cluster-announce-bus-port", &bus.address.port().to_string()),
+            ("bind-source-addr", &source.to_string()),
+        ];
+        let arguments: Vec<String> = arguments
+            .into_iter()
+            .flat_map(|(name, value)| [format!("--{name}"), value.to_owned()])
+            .collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let folder = TempDir::new().expect("a folder");
+        let mut node = Self {
+            redis: RefCell::new(Redis::in_folder(folder, address, &arguments)),
+            address,
+            clients,
+            bus,
+            source,
+            id: String::new(),
+        };
+        node.id = node.ask("CLUSTER MYID");
+        node
+    }
+
+    /// Sends it a command directly, past the relays.
+    pub fn ask<T: FromRedisValue>(&self, command: &str) -> T {
+        self.try_ask(command)
+            .unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    fn try_ask<T: FromRedisValue>(&self, command: &str) -> RedisResult<T> {
+        let client = redis::Client::open(format!("redis://{}", self.address))?;
+        let mut connection = client.get_connection()?;
+        let mut asked = redis::Cmd::new();
+        for word in command.split(' ') {
+            // A pair of quotes is the empty word.
+            asked.arg(word.trim_matches('"'));
+        }
+        asked.query(&mut connection)
+    }
+
+    /// How often it has answered with this error.
+    pub fn errors(&self, code: &str) -> usize {
+        let told: String = self.ask("INFO errorstats");
+        let line = told
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("errorstat_{code}:count=")));
+        line.map_or(0, |count| count.trim().parse().expect("a count"))
+    }
+
+    pub fn is_master(&self) -> bool {
+        let told: RedisResult<String> = self.try_ask("INFO replication");
+        told.is_ok_and(|told| told.contains("role:master"))
+    }
+
+    /// Whether it tells clients of a replica of each master.
+    pub fn tells_of_replicas(&self) -> bool {
+        let slots: Vec<Vec<redis::Value>> = self.ask("CLUSTER SLOTS");
+        // The first and the last slot, the master and a replica.
+        slots.iter().all(|range| range.len() == 4)
+    }
+
+    fn is_up(&self) -> bool {
+        let info: RedisResult<String> = self.try_ask("CLUSTER INFO");
+        info.is_ok_and(|info| info.contains("cluster_state:ok"))
+    }
+}
+
+impl Cluster {
+    /// Nodes 0 to 2 are the masters, each with a third of the slots; node `n + 3` is the replica of node `n`.
+    pub fn start() -> Self {
+        let nodes: Vec<Node> = (0..6).map(Node::start).collect();
+        for (nth, node) in nodes.iter().enumerate() {
+            node.ask::<()>(&format!("CLUSTER SET-CONFIG-EPOCH {}", nth + 1));
+            let (port, bus) = (node.clients.address.port(), node.bus.address.port());
+            let meet = format!("CLUSTER MEET 127.0.0.1 {port} {bus}");
+            nodes[0].ask::<()>(&meet);
+        }
+        for (nth, node) in nodes.iter().take(MASTERS).enumerate() {
+            let (first, end) = (nth * SLOTS / MASTERS, (nth + 1) * SLOTS / MASTERS);
+            node.ask::<()>(&format!("CLUSTER ADDSLOTSRANGE {first} {}", end - 1));
+        }
+        for (nth, replica) in nodes.iter().enumerate().skip(MASTERS) {
+            let follow = format!("CLUSTER REPLICATE {}", nodes[nth - MASTERS].id);
+            eventually("the replica knows its master", || {
+                replica.try_ask::<()>(&follow).is_ok()
+            });
+        }
+        let cluster = Self { nodes };
+        cluster.wait_until("each node has its place", |cluster| {
+            cluster.is_whole()
+                && cluster.nodes[MASTERS..]
+                    .iter()
+                    .all(|node| !node.is_master())
+        });
+        cluster
+    }
+
+    /// Its URL with all nodes.
+    pub fn url(&self) -> String {
+        let nodes: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| node.clients.address.to_string())
+            .collect();
+        format!("redis+cluster://{}", nodes.join(","))
+    }
+
+    /// Whether all nodes know each other, and each replica has what its master has.
+    pub fn is_whole(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            let table: RedisResult<String> = node.try_ask("CLUSTER NODES");
+            let table = table.unwrap_or_default();
+            let replication: RedisResult<String> = node.try_ask("INFO replication");
+            let replication = replication.unwrap_or_default();
+            node.is_up()
+                && table.lines().filter(|line| !line.contains("fail")).count() == 6
+                && table.matches("slave").count() == MASTERS
+                && !replication.contains("master_link_status:down")
+        })
+    }
+
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let deadline = now() + TAKEN_OVER;
+        while !is_so(self) {
+            assert!(now() < deadline, "waited {TAKEN_OVER:?} in vain: {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the replica of a master has taken its place, and the others have heard of it.
+    pub fn wait_for_takeover(&self, master: usize) {
+        let others = |nth: &usize| *nth != master;
+        self.wait_until("the replica has taken over", |cluster| {
+            cluster.nodes[master + MASTERS].is_master()
+                && (0..6).filter(others).all(|nth| cluster.nodes[nth].is_up())
+        });
+    }
+
+    /// Moves a slot with its keys as `redis-cli --cluster reshard` does. `half_way` is called when the keys have moved and
+    /// the nodes still call them there one by one.
+    pub fn move_slot(&self, slot: usize, from: usize, to: usize, half_way: impl FnOnce()) {
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        target.ask::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.id));
+        source.ask::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", target.id));
+        loop {
+            let keys: Vec<String> = source.ask(&format!("CLUSTER GETKEYSINSLOT {slot} 10"));
+            if keys.is_empty() {
+                break;
+            }
+            let port = target.address.port();
+            let keys = keys.join(" ");
+            source.ask::<()>(&format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 KEYS {keys}"));
+        }
+        half_way();
+        for node in [target, source] {
+            node.ask::<()>(&format!("CLUSTER SETSLOT {slot} NODE {}", target.id));
+        }
+    }
+
+    /// The slot of a key, and the master that had it at first.
+    pub fn slot_of(&self, key: &str) -> (usize, usize) {
+        // Each node knows it, and the first one may be dead.
+        let slot: usize = self.nodes[MASTERS].ask(&format!("CLUSTER KEYSLOT {key}"));
+        (slot, (slot * MASTERS + MASTERS - 1) / SLOTS)
+    }
+
+    /// Splits a node from these clients.
+    pub fn split_from_clients(&self, node: usize, clients: IpAddr) {
+        self.nodes[node].clients.split_from(clients);
+    }
+
+    /// Splits a node from all other nodes, in both directions; gateways still reach all of them.
+    pub fn split_from_nodes(&self, node: usize) {
+        let alone = &self.nodes[node];
+        for other in self.nodes.iter().filter(|other| other.id != alone.id) {
+            for (relay, source) in [(&other.bus, alone.source), (&alone.bus, other.source)] {
+                relay.split_from(source);
+            }
+            for (relay, source) in [
+                (&other.clients, alone.source),
+                (&alone.clients, other.source),
+            ] {
+                relay.split_from(source);
+            }
+        }
+    }
+
+    pub fn heal(&self) {
+        for node in &self.nodes {
+            node.clients.heal();
+            node.bus.heal();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use std::time::Duration;
+
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+use crate::redis::shared::steady_rate;
+use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter_alone};
+
+use super::{Crowd, busy, file, gauge, millis, pass, rate_of, shared, within};
+
+/// The file that was saved last decides for all, with requests waiting.
+#[test]
+fn a_new_rate_in_one_file_is_in_force_at_both() {
+    let _machine = quarter_alone();
+    best_of_three(|_| {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        let text = |rate: &str| file(&origin, &redis.url(), &shared(rate));
+        let (one, other) = (
+            Gateway::start(&text("50r/s")),
+            Gateway::start(&text("50r/s")),
+        );
+        let crowds = [
+            Crowd::of(&one, "/?key=a", 10),
+            Crowd::of(&other, "/?key=b", 10),
+        ];
+        let (before, after) = busy(&crowds, || {
+            pass(millis(300));
+            let before = pass(millis(day_or_night(700, 1000)));
+            one.site.write(&text("200r/s"));
+            one.wait_for_line("the changed file is in force");
+            pass(millis(200));
+            (before, pass(millis(day_or_night(700, 1500))))
+        });
+        for (span, rate) in [(before, 50.0), (after, 200.0)] {
+            let moments = within(&origin, "key=", span);
+            let found = day_or_night(steady_rate(&moments, rate), rate_of(&moments, span));
+            if (found / rate - 1.0).abs() > 0.03 {
+                return Err(format!("{found:.1}r/s, not {rate}r/s"));
+            }
+        }
+        let line = other.wait_for_line("another gateway that shares the origin has another rate");
+        assert!(
+            line.contains("own=50r/s") && line.contains("in_force=200r/s"),
+            "{line}"
+        );
+        other.site.write(&text("200r/s"));
+        other.wait_for_line("the changed file is in force");
+        Ok(())
+    });
+}
+
+/// Zones and gates of a worker use one connection.
+#[test]
+fn each_worker_has_one_connection_to_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let zone = "rate = \"100r/s\"\nstore = \"redis\"";
+    let text = file(&origin, &redis.url(), &shared("100r/s")).replace("rate = \"none\"", zone);
+    let gateway = Gateway::start(&(text + "limits = [{ zone = \"key\" }]\n"));
+    eventually("it shares", || {
+        gauge(&gateway, "drip_origin_shared") == Some(1.0)
+    });
+    for key in 0..20 {
+        let answer = Client::ask(gateway.address(), &format!("/?key={key}")).answer();
+        assert_eq!(answer.status, 200);
+    }
+    let count = "EVAL return(tonumber(string.match(redis.call([[INFO]],[[clients]]),[[connected_clients:(%d+)]]))) 0";
+    // Those of two workers, and that of who asks.
+    eventually("there is one for each worker", || redis.ask(count) == ":3");
+}
+
+/// `store` changes in the file while requests wait: none is lost, and the pace is kept.
+#[test]
+fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
+    let _machine = quarter_alone();
+    best_of_three(|_| {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        let own = file(&origin, &redis.url(), "rate = \"20r/s\"");
+        let gateway = Gateway::start(&own);
+        let ask = |nth: usize| Client::ask(gateway.address(), &format!("/{nth}?key=a"));
+        let mut clients: Vec<Client> = (0..30).map(ask).collect();
+        assert_eq!(gauge(&gateway, "drip_origin_shared"), None);
+        origin.wait_for(5);
+        let shared = file(&origin, &redis.url(), &shared("20r/s"));
+        gateway.site.write(&shared);
+        gateway.wait_for_line("the changed file is in force");
+        eventually("it shares", || {
+            gauge(&gateway, "drip_origin_shared") == Some(1.0)
+        });
+        origin.wait_for(18);
+        gateway.site.write(&own);
+        eventually("it shares no more", || {
+            gauge(&gateway, "drip_origin_shared").is_none()
+        });
+        for client in &mut clients {
+            assert_eq!(client.answer().status, 200);
+        }
+        let moments = origin.moments("key=a");
+        assert_eq!(moments.len(), 30);
+        let took = moments[29] - moments[0];
+        // 29 gaps of 50 ms. Each move takes at most a gap more, and never one less.
+        if !(millis(1430)..millis(2000)).contains(&took) {
+            return Err(format!("{took:?}"));
+        }
+        let pairs = moments.windows(2).map(|pair| pair[1] - pair[0]);
+        let closest = pairs.min().expect("some");
+        if closest < millis(35) {
+            return Err(format!("{closest:?} between two"));
+        }
+        Ok(())
+    });
+}
+
+/// A gate that is shared keeps its queues for itself, and shares its places.
+#[test]
+fn queues_are_each_gateways_own_and_places_are_not() {
+    let origin = Origin::answering(|exchange| {
+        std::thread::sleep(Duration::from_millis(day_or_night(400, 100)));
+        exchange.reply(b"late")
+    });
+    let redis = Redis::start();
+    let gate = shared("1000r/s") + "\nmax_in_flight = 4\nqueue = 8";
+    let text = file(&origin, &redis.url(), &gate);
+    let (one, other) = (Gateway::start(&text), Gateway::start(&text));
+    let crowds = [
+        Crowd::of(&one, "/?key=a", 8),
+        Crowd::of(&other, "/?key=b", 8),
+    ];
+    let span = busy(&crowds, || {
+        // At first it is found out who holds which places.
+        pass(millis(3000));
+        pass(millis(2000))
+    });
+    let found = ["key=a", "key=b"].map(|key| rate_of(&within(&origin, key, span), span));
+    let all = found[0] + found[1];
+    // Four at a time, each for a tenth of a second, and by day for four of them; a slot takes a round trip to Redis.
+    let (most, least, of_each) = day_or_night((12.0, 7.0, 3.0), (41.0, 28.0, 12.0));
+    assert!(all <= most && all > least, "{found:?}r/s");
+    assert!(found.into_iter().all(|it| it > of_each), "{found:?}r/s");
+}

@@ -1,0 +1,358 @@
+//! What is left of a limit while a gateway holds places of it ahead: nothing is lost, and nothing is given out twice.
+
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+use crate::redis::shared::file;
+use crate::support::{
+    Client, Exchange, Gateway, MS, Origin, SOON, best_of_three, eventually, fetch, half_alone, now,
+};
+
+/// The longest lease. Whatever is back sooner was given back for another reason.
+const LEASE: Duration = Duration::from_secs(1);
+/// How many requests pass: none is added for an hour. So few that they pass within a part of a lease, also while other tests
+/// run.
+fn all() -> usize {
+    day_or_night(80, 150)
+}
+
+/// A limit of [`all`] requests by three algorithms: the rate, and the limit of the route.
+fn limits() -> [(&'static str, &'static str, &'static str); 3] {
+    let (burst, window) = day_or_night(
+        (", burst = 79, nodelay = true", "80r/24h"),
+        (", burst = 149, nodelay = true", "150r/24h"),
+    );
+    [
+        ("leaky_bucket", "1r/h", burst),
+        ("fixed_window", window, ""),
+        ("sliding_window_counter", window, ""),
+    ]
+}
+
+/// One gateway takes places ahead, and the other one asks Redis each time.
+struct Pair {
+    origin: Origin,
+    redis: Redis,
+    with: Gateway,
+    without: Gateway,
+}
+
+/// The length of leases where nothing must be over before one is.
+fn short() -> Duration {
+    day_or_night(LEASE / 4, LEASE)
+}
+
+impl Pair {
+    fn new((algorithm, rate, limit): (&str, &str, &str), lease: Duration) -> Self {
+        Self::of(Origin::start(), rate, algorithm, limit, lease, |text| text)
+    }
+
+    fn of(
+        origin: Origin,
+        rate: &str,
+        algorithm: &str,
+        limit: &str,
+        lease: Duration,
+        change: impl Fn(String) -> String,
+    ) -> Self {
+        let redis = Redis::start();
+        let start = |lease: Duration| {
+            let millis = lease.as_millis();
+            let more = format!("algorithm = \"{algorithm}\"\nlease = \"{millis}ms\"");
+            Gateway::start(&change(file(&origin, &redis.url(), rate, &more, limit)))
+        };
+        let (with, without) = (start(lease), start(Duration::ZERO));
+        Self {
+            origin,
+            redis,
+            with,
+            without,
+        }
+    }
+}
+
+fn leased(gateway: &Gateway) -> i64 {
+    let labels = [("zone", "z"), ("result", "leased")];
+    gateway
+        .metrics()
+        .count("drip_store_operations_total", &labels)
+}
+
+/// Uses a key for more than two leases, until some requests have used places that were taken ahead, and the gateway has just
+/// taken others. Returns how many requests that took.
+fn use_until_places_are_held(gateway: &Gateway, target: &str, lease: Duration) -> usize {
+    let mut client = Client::connect(gateway.address());
+    let (began, mut count) = (now(), 0);
+    let at_first = leased(gateway);
+    loop {
+        let is_long = began.elapsed() > 2 * lease + 50 * MS;
+        let before = if is_long { leased(gateway) } else { 0 };
+        client.get(target);
+        assert!(
+            matches!(client.answer().status, 200 | 404),
+            "{count} passed"
+        );
+        count += 1;
+        // This one was decided in Redis, and so brought places for others.
+        if is_long && before > at_first + 10 && leased(gateway) == before {
+            return count;
+        }
+        thread::sleep(day_or_night(lease / 20, 25 * MS));
+    }
+}
+
+/// How many requests pass until one is refused.
+fn drain(gateway: &Gateway, target: &str) -> usize {
+    let mut client = Client::connect(gateway.address());
+    let mut count = 0;
+    loop {
+        client.get(target);
+        match client.answer().status {
+            200 => count += 1,
+            status => {
+                assert_eq!(status, 429);
+                return count;
+            }
+        }
+    }
+}
+
+/// How many requests pass until `all` have, or none has for long; more would pass too.
+fn drain_all(gateway: &Gateway, target: &str, all: usize) -> usize {
+    // The places that are left go back at the end of the lease, late on a busy machine.
+    let deadline = now() + 4 * SOON;
+    let mut count = drain(gateway, target);
+    while count < all && now() < deadline {
+        thread::sleep(50 * MS);
+        count += drain(gateway, target);
+    }
+    thread::sleep(short());
+    count + drain(gateway, target)
+}
+
+fn forget(gateway: &Gateway, key: &str) {
+    let mut api = Client::connect(gateway.site.admin);
+    let line = format!("DELETE /api/zones/z/keys/{key} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    api.send(line.as_bytes());
+    assert_eq!(api.answer().status, 200);
+}
+
+/// How many requests pass at both gateways if the lease of the first one ends by `end`, and the other one has the rest
+/// before the lease would have been over.
+fn passed_at_both(
+    limit: (&str, &str, &str),
+    end: impl FnOnce(&mut Gateway),
+) -> Result<usize, String> {
+    let mut pair = Pair::new(limit, LEASE);
+    let used = use_until_places_are_held(&pair.with, "/?key=a", LEASE);
+    let held_since = now();
+    end(&mut pair.with);
+    let left = drain(&pair.without, "/?key=a");
+    if held_since.elapsed() > LEASE {
+        return Err("the lease would have been over".to_owned());
+    }
+    Ok(used + left)
+}
+
+/// Those that are tried at once: each has less than a lease for what it does, so by day it is one.
+fn limits_at_once() -> Vec<(&'static str, &'static str, &'static str)> {
+    let few = day_or_night(1, 3);
+    limits().into_iter().take(few).collect()
+}
+
+fn stop(gateway: &mut Gateway) {
+    gateway.signal(Signal::TERM);
+    assert!(gateway.wait(5 * LEASE).success());
+}
+
+#[test]
+fn a_gateway_that_stops_gives_its_places_back() {
+    let _machine = half_alone();
+    best_of_three(|_| {
+        thread::scope(|scope| {
+            let (all, limits) = (all(), limits_at_once());
+            let stop = |limit| move || passed_at_both(limit, stop);
+            let stopped: Vec<_> = limits.iter().map(|it| scope.spawn(stop(*it))).collect();
+            let killed = scope.spawn(|| {
+                passed_at_both(self::limits()[1], |gateway| {
+                    gateway.signal(Signal::KILL);
+                })
+            });
+            for (stopped, (algorithm, ..)) in stopped.into_iter().zip(limits) {
+                let passed = stopped.join().expect("no panic")?;
+                if passed != all {
+                    return Err(format!("{algorithm}: {passed} of {all}"));
+                }
+            }
+            // There are places to give back: those of one that is killed are lost with the window.
+            let passed = killed.join().expect("no panic")?;
+            let (most, least) = day_or_night((30, 1), (60, 11));
+            if !(all - most..=all - least).contains(&passed) {
+                return Err(format!("killed: {passed} of {all}"));
+            }
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn a_zone_that_leaves_the_file_gives_its_places_back() {
+    let _machine = half_alone();
+    best_of_three(|_| {
+        thread::scope(|scope| {
+            let (all, limits) = (all(), limits_at_once());
+            let passed = limits.iter().map(|limit| {
+                let limit = *limit;
+                scope.spawn(move || {
+                    passed_at_both(limit, |gateway| {
+                        let text = std::fs::read_to_string(gateway.site.file()).expect("a file");
+                        let (before, rest) = text.split_once("[zones.z]").expect("a zone");
+                        let (_, routes) = rest.split_once("[[routes]]").expect("a route");
+                        let routes = routes
+                            .replace(&format!("limits = [{{ zone = \"z\"{} }}]", limit.2), "");
+                        let text = format!("{before}[[routes]]{routes}");
+                        std::fs::write(gateway.site.file(), text).expect("a file");
+                        gateway.wait_for_line("the changed file is in force");
+                        // The refunds travel together, within a millisecond or so.
+                        thread::sleep(50 * MS);
+                    })
+                })
+            });
+            let passed: Vec<_> = passed.collect();
+            for (passed, (algorithm, ..)) in passed.into_iter().zip(limits) {
+                let passed = passed.join().expect("no panic")?;
+                if passed != all {
+                    return Err(format!("{algorithm}: {passed} of {all}"));
+                }
+            }
+            Ok(())
+        })
+    });
+}
+
+/// The key begins anew, and neither what was held nor giving it back makes it more than that.
+#[test]
+fn a_key_that_is_forgotten_has_its_whole_limit_once() {
+    thread::scope(|scope| {
+        for limit in limits() {
+            scope.spawn(move || {
+                let pair = Pair::new(limit, short());
+                use_until_places_are_held(&pair.with, "/?key=a", short());
+                forget(&pair.with, "a");
+                eventually("it is forgotten", || pair.redis.ask("DBSIZE") == ":0");
+                assert_eq!(drain(&pair.with, "/?key=a"), all(), "{}", limit.0);
+                for _ in 0..2 {
+                    assert_eq!(drain(&pair.without, "/?key=a"), 0, "{}", limit.0);
+                    thread::sleep(short() + 100 * MS);
+                }
+            });
+        }
+    });
+}
+
+/// Answers say what they cost, and some are not charged at all. What is left in the end is exactly the rest.
+#[test]
+fn requests_by_places_that_were_held_are_billed_and_refunded() {
+    let says = |exchange: &mut Exchange| {
+        let (status, cost) = match exchange.target() {
+            target if target.contains("free") => ("404 Not Found", 1),
+            target if target.contains("dear") => ("200 OK", 3),
+            _ => ("200 OK", 1),
+        };
+        let head =
+            format!("HTTP/1.1 {status}\r\nX-Drip-Cost: {cost}\r\nContent-Length: 2\r\n\r\nok");
+        exchange.send(head.as_bytes())
+    };
+    let costs = "path = \"/\"\nrefund = [\"404\"]\n\
+                 cost = { response_header = \"x-drip-cost\", estimate = 1, max = 9 }\n";
+    let (all, burst, window) = day_or_night(
+        (400, ", burst = 399, nodelay = true", "400r/24h"),
+        (1000, ", burst = 999, nodelay = true", "1000r/24h"),
+    );
+    thread::scope(|scope| {
+        for (algorithm, rate, limit) in [
+            ("leaky_bucket", "1r/h", burst),
+            ("fixed_window", window, ""),
+            ("sliding_window_counter", window, ""),
+        ] {
+            scope.spawn(move || {
+                let pair = Pair::of(
+                    Origin::answering(says),
+                    rate,
+                    algorithm,
+                    limit,
+                    short(),
+                    |text| text.replacen("path = \"/\"\n", costs, 1),
+                );
+                let dear = use_until_places_are_held(&pair.with, "/dear?key=a", short());
+                let free = use_until_places_are_held(&pair.with, "/free?key=a", short());
+                let rest = all - 3 * dear;
+                let left = drain_all(&pair.without, "/?key=a", rest);
+                assert_eq!(left, rest, "{algorithm}: {dear} dear, {free} free");
+            });
+        }
+    });
+}
+
+/// Keys with a plan and keys without one have their own limits, and places are held of both.
+#[test]
+fn the_limit_of_a_plan_holds_with_places_that_were_held() {
+    thread::scope(|scope| {
+        for (algorithm, rate, limit, plan) in [
+            (
+                "leaky_bucket",
+                "1r/h",
+                ", burst = 149, nodelay = true",
+                "rate = \"2r/h\"\nburst = 449",
+            ),
+            ("fixed_window", "150r/24h", "", "rate = \"450r/24h\""),
+        ] {
+            scope.spawn(move || {
+                let plan = format!("[zones.z.plans.gold]\nkeys = [\"gold\"]\n{plan}\n\n[[routes]]");
+                let pair = Pair::of(Origin::start(), rate, algorithm, limit, short(), |text| {
+                    text.replacen("[[routes]]", &plan, 1)
+                });
+                let [gold, other] = ["/?key=gold", "/?key=other"];
+                thread::scope(|scope| {
+                    let used = [gold, other].map(|target| {
+                        (
+                            target,
+                            scope.spawn(|| use_until_places_are_held(&pair.with, target, short())),
+                        )
+                    });
+                    for ((target, used), all) in used.into_iter().zip([450, 150]) {
+                        let used = used.join().expect("no panic");
+                        let left = drain_all(&pair.without, target, all - used);
+                        assert_eq!(used + left, all, "{algorithm} {target}");
+                    }
+                });
+            });
+        }
+    });
+}
+
+/// Redis dies while places are held: they count for what they were charged, and the gateway goes on at the level that Redis
+/// told last.
+#[test]
+fn without_redis_what_was_held_is_not_let_through_twice() {
+    thread::scope(|scope| {
+        for limit in limits() {
+            scope.spawn(move || {
+                let mut pair = Pair::new(limit, short());
+                let used = use_until_places_are_held(&pair.with, "/?key=a", short());
+                pair.redis.kill();
+                let left = drain(&pair.with, "/?key=a");
+                let passed = used + left;
+                // What was held and lapses meanwhile may be lost.
+                let least = all() - day_or_night(30, 60);
+                assert!((least..=all()).contains(&passed), "{}: {passed}", limit.0);
+                assert_eq!(pair.origin.moments("key=a").len(), passed);
+                assert_eq!(fetch(pair.with.address(), "/?key=a").status, 429);
+            });
+        }
+    });
+}

@@ -1,0 +1,134 @@
+//! Waiting requests while their key is forgotten, Redis changes or the rate changes.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+use crate::redis::shared::file;
+use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, gaps};
+
+const UP: &str = "drip_store_up";
+
+/// Five wait at one gateway, none has passed before: there is nothing to forget, and new requests queue after them.
+#[test]
+fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
+    let (rate, narrowest) = day_or_night(("5r/s", 140 * MS), ("2r/s", 350 * MS));
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gateway = Gateway::start(&file(&origin, &redis.url(), rate, "", ", burst = 50"));
+    let ask = |who: usize| Client::ask(gateway.address(), &format!("/?key=a&who={who}"));
+    let mut clients: Vec<Client> = (0..6).map(ask).collect();
+    eventually("most wait", || gateway.zone("drip_zone_queue_depth") >= 3);
+    let mut api = Client::connect(gateway.site.admin);
+    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert_eq!(api.answer().status, 200);
+    clients.extend((6..9).map(ask));
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    let gaps = gaps(&origin.moments("key=a"));
+    let narrow = gaps.iter().filter(|gap| **gap < narrowest);
+    assert!(narrow.count() <= 1, "{rate}: {gaps:?}");
+}
+
+/// If no request waits, everything is forgotten.
+#[test]
+fn a_key_that_is_forgotten_is_so_in_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let limit = ", burst = 1, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
+    let statuses = || [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    assert_eq!(statuses(), [200, 200, 429]);
+    let mut api = Client::connect(gateway.site.admin);
+    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert_eq!(api.answer().status, 200);
+    eventually("it is forgotten", || {
+        redis.ask("EXISTS drip:z:leaky_bucket.2:a") == ":0"
+    });
+    assert_eq!(statuses(), [200, 200, 429]);
+}
+
+/// The timeout is changed while Redis is down: Redis does not count as back.
+#[test]
+fn a_store_with_other_settings_is_not_back_for_that() {
+    let (origin, mut redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis.url(), "5r/s", "", ", burst = 5");
+    let gateway = Gateway::start(&text);
+    let up = || gateway.metrics().count(UP, &[]);
+    fetch(gateway.address(), "/?key=a");
+    assert_eq!(up(), 1);
+    redis.kill();
+    eventually("it is out", || {
+        fetch(gateway.address(), "/?key=a");
+        up() == 0
+    });
+    gateway.site.write(&text.replace("\"2s\"", "\"1900ms\""));
+    gateway.wait_for_line("the changed file is in force");
+    fetch(gateway.address(), "/?key=a");
+    thread::sleep(Duration::from_millis(700));
+    assert_eq!(up(), 0);
+    assert!(
+        !gateway.log().contains("the store is back"),
+        "{}",
+        gateway.log()
+    );
+    redis.restart();
+    gateway.wait_for_line("the store is back");
+    assert_eq!(up(), 1);
+}
+
+#[test]
+fn what_redis_refuses_is_told_once_and_is_no_outage() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", "", ", burst = 5"));
+    assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket.2:a x"), ":1");
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    }
+    let line = gateway.wait_for_line("refused a request's key");
+    assert!(line.contains("WRONGTYPE"), "{line}");
+    assert_eq!(gateway.log().matches("refused a request's key").count(), 1);
+    assert_eq!(gateway.metrics().count(UP, &[]), 1);
+}
+
+/// Gateways of two versions with one Redis: neither reads what the other has written.
+#[test]
+fn states_of_the_version_before_are_left_alone() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    // A bucket that is full for an hour, as version 1 of the form had it.
+    let old = "9|0|4102444800000000|4102444800000009|-|3600000000000;1000;3600000000;1;1r/h|0|0";
+    assert_eq!(
+        redis.ask(&format!("SET drip:z:leaky_bucket:a {old}")),
+        "+OK"
+    );
+    let limit = ", burst = 1, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
+    let statuses = [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    assert_eq!(statuses, [200, 200, 429]);
+    assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
+    assert_eq!(
+        redis.ask("STRLEN drip:z:leaky_bucket:a"),
+        format!(":{}", old.len())
+    );
+    assert!(!gateway.log().contains("refused"), "{}", gateway.log());
+}
+
+/// Many keys are in use without waiting requests: a new rate costs no round trip for each of them.
+#[test]
+fn a_retune_of_thousands_of_keys_does_not_flood_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = |rate: &str| file(&origin, &redis.url(), rate, "", ", burst = 5");
+    let gateway = Gateway::start(&text("10r/s"));
+    let mut client = Client::connect(gateway.address());
+    let ok = |gateway: &Gateway| gateway.zone("drip_store_operations_total");
+    let keys = 500;
+    for key in 0..keys {
+        client.get(&format!("/?key={key}"));
+        assert_eq!(client.answer().status, 200);
+    }
+    let before = ok(&gateway);
+    gateway.site.write(&text("20r/s"));
+    gateway.wait_for_line("the changed file is in force");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(ok(&gateway), before);
+}

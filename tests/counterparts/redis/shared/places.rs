@@ -1,0 +1,258 @@
+//! Origins whose places gateways share: never more requests at once than `max_in_flight`, whatever happens to Redis or a
+//! gateway.
+
+mod failures;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+use crate::support::{
+    Client, Done, Gateway, Origin, best_of_three, eventually, fetch, now, quarter_alone,
+};
+
+/// A file whose origin has these places in Redis.
+pub fn file(origin: SocketAddr, url: &str, gate: &str) -> String {
+    format!(
+        r#"
+workers = 2
+
+[origins.app]
+servers = ["http://{origin}"]
+store = "redis"
+queue_timeout = "60s"
+{gate}
+
+[redis]
+url = "{url}"
+timeout = "200ms"
+
+[[routes]]
+path = "/"
+origin = "app"
+"#
+    )
+}
+
+/// An origin that counts what is there at once. A request for `/60` takes 60 ms.
+pub struct Counting {
+    pub origin: Origin,
+    pub counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+pub struct Counts {
+    here: AtomicUsize,
+    pub most: AtomicUsize,
+    all: AtomicUsize,
+}
+
+impl Counting {
+    pub fn start() -> Self {
+        let counts = Arc::<Counts>::default();
+        let its = Arc::clone(&counts);
+        let origin = Origin::answering(move |exchange| {
+            let here = its.here.fetch_add(1, Ordering::SeqCst) + 1;
+            its.most.fetch_max(here, Ordering::SeqCst);
+            its.all.fetch_add(1, Ordering::SeqCst);
+            let millis = exchange
+                .target()
+                .trim_matches(|c: char| !c.is_ascii_digit());
+            let millis = millis.parse().expect("how many milliseconds it takes");
+            thread::sleep(Duration::from_millis(millis));
+            // Before the answer, or its place would be taken again in between.
+            its.here.fetch_sub(1, Ordering::SeqCst);
+            exchange.reply(b"done")
+        });
+        Self { origin, counts }
+    }
+
+    pub fn file(&self, redis: &Redis, gate: &str) -> String {
+        file(self.origin.address, &redis.url(), gate)
+    }
+
+    /// The most at once so far.
+    pub fn most(&self) -> usize {
+        self.counts.most.load(Ordering::SeqCst)
+    }
+
+    pub fn here(&self) -> usize {
+        self.counts.here.load(Ordering::SeqCst)
+    }
+
+    pub fn all(&self) -> usize {
+        self.counts.all.load(Ordering::SeqCst)
+    }
+
+    /// The mean of what is here over a span, while it is looked at each millisecond.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean(&self, span: Duration) -> f64 {
+        let (began, mut sum, mut looks) = (now(), 0, 0_u32);
+        while began.elapsed() < span {
+            sum += self.here();
+            looks += 1;
+            thread::sleep(Duration::from_millis(1));
+        }
+        sum as f64 / f64::from(looks)
+    }
+}
+
+/// Keeps so many clients busy at each gateway while `meanwhile` runs. Clients of a gateway that dies end, and `refused`
+/// statuses are no error.
+pub fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::default();
+    let ask = |address: SocketAddr| {
+        let Ok(mut client) = Client::try_connect(address) else {
+            return;
+        };
+        while !stop.load(Ordering::SeqCst) {
+            match client.try_get(target) {
+                Ok(200 | 503) => {}
+                Ok(status) => panic!("{status}"),
+                Err(_) => return,
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for (gateway, clients) in crowds {
+            for _ in 0..*clients {
+                let (address, ask) = (gateway.address(), &ask);
+                scope.spawn(move || ask(address));
+            }
+        }
+        let _done = Done(&stop);
+        meanwhile()
+    })
+}
+
+/// A count of `places` in `/api/origins`; `None` if there is none.
+pub fn told(gateway: &Gateway, count: &str) -> Option<u64> {
+    let answer = gateway.admin("/api/origins")?;
+    let origins: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    origins["origins"][0]["places"][count].as_u64()
+}
+
+pub fn pass(millis: u64) {
+    thread::sleep(Duration::from_millis(millis));
+}
+
+/// Three gateways with different loads: never more than there are, and nearly all of them used.
+#[test]
+fn three_gateways_have_no_more_at_the_origin_than_its_places_and_use_them_all() {
+    let _machine = quarter_alone();
+    best_of_three(|_| {
+        let (app, redis) = (Counting::start(), Redis::start());
+        let text = app.file(&redis, "max_in_flight = 12");
+        let gateways = [0; 3].map(|_| Gateway::start(&text));
+        let [one, two, three] = &gateways;
+        let target = day_or_night("/500", "/50");
+        let used = busy(&[(one, 12), (two, 6), (three, 6)], target, || {
+            eventually("all places are used", || app.here() == 12);
+            pass(500);
+            app.mean(Duration::from_millis(day_or_night(1500, 3000)))
+        });
+        assert!(app.most() <= 12, "{} at once", app.most());
+        if used < 0.95 * 12.0 {
+            return Err(format!("only {used:.2} of 12 places were used"));
+        }
+        for gateway in &gateways {
+            assert_eq!(told(gateway, "of"), Some(12));
+            assert_eq!(told(gateway, "gateways"), Some(3));
+            assert_eq!(told(gateway, "withheld"), Some(0));
+        }
+        let metrics = one.metrics();
+        let places = |state| {
+            let labels = [("origin", "app"), ("state", state)];
+            metrics
+                .value("drip_origin_places", &labels)
+                .expect("a gauge")
+        };
+        let all: f64 = ["used", "idle", "withheld", "free"]
+            .into_iter()
+            .map(places)
+            .sum();
+        assert!((all - 12.0).abs() < 0.1, "{all} in all");
+        Ok(())
+    });
+}
+
+/// An idle gateway has places at hand, and a busy one does not ask for each request.
+#[test]
+fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
+    let _machine = quarter_alone();
+    let (app, redis) = (Counting::start(), Redis::start());
+    let text = app.file(&redis, "max_in_flight = 40");
+    let gateway = Gateway::start(&text);
+    eventually("it holds some", || told(&gateway, "held") == Some(2));
+    let calls = || {
+        let labels = [("origin", "app"), ("result", "ok")];
+        let name = "drip_store_operations_total";
+        gateway.metrics().value(name, &labels).expect("a counter")
+    };
+    let before = (calls(), now());
+    let asked = 200;
+    for _ in 0..asked {
+        assert_eq!(fetch(gateway.address(), "/0").status, 200);
+    }
+    let (more, took) = (calls() - before.0, before.1.elapsed());
+    println!("{asked} lone requests, {more} calls in {took:?}");
+    // It looks 5 times a second whether others want what it does not use.
+    assert!(
+        more <= took.as_secs_f64() * 5.0 + 3.0,
+        "{more} calls in {took:?}"
+    );
+    let before = (calls(), app.all(), now());
+    busy(&[(&gateway, 30)], "/10", || pass(day_or_night(700, 2000)));
+    let (more, requests, took) = (calls() - before.0, app.all() - before.1, before.2.elapsed());
+    println!("{requests} requests of 30 clients, {more} calls in {took:?}");
+    assert!(more < took.as_secs_f64() * 50.0, "{more} calls in {took:?}");
+    assert!(requests > day_or_night(150, 1000), "{requests} requests");
+}
+
+/// The file that was saved last decides for all; less places than are used start nothing until enough have ended.
+#[test]
+fn a_new_maximum_in_one_file_is_in_force_at_all() {
+    let (app, redis) = (Counting::start(), Redis::start());
+    let text = app.file(&redis, "max_in_flight = 12");
+    let (one, other) = (Gateway::start(&text), Gateway::start(&text));
+    busy(&[(&one, 10), (&other, 10)], "/50", || {
+        eventually("all are used", || app.here() == 12);
+        one.site.write(&app.file(&redis, "max_in_flight = 4"));
+        one.wait_for_line("the changed file is in force");
+        eventually("both know", || {
+            [&one, &other].iter().all(|it| told(it, "of") == Some(4))
+        });
+        pass(300);
+        app.counts.most.store(0, Ordering::SeqCst);
+        pass(day_or_night(700, 1500));
+        assert!((1..=4).contains(&app.most()), "{} at once", app.most());
+    });
+}
+
+/// A gateway that stops gives all back, and the one that takes its place has them at once.
+#[test]
+fn a_restart_under_load_withholds_nothing() {
+    let (app, redis) = (Counting::start(), Redis::start());
+    let text = app.file(&redis, "max_in_flight = 6");
+    let one = Gateway::start(&text);
+    for _ in 0..day_or_night(1, 2) {
+        let mut other = Gateway::start(&text);
+        busy(&[(&one, 5), (&other, 5)], "/40", || {
+            eventually("both share", || told(&one, "gateways") == Some(2));
+            eventually("all are used", || app.here() == 6);
+            other.signal(Signal::TERM);
+            eventually("the one that stays has all", || {
+                told(&one, "gateways") == Some(1) && told(&one, "withheld") == Some(0)
+            });
+            eventually("and uses what its clients want", || app.here() == 5);
+        });
+        assert!(other.wait(Duration::from_secs(20)).success());
+    }
+    assert!(app.most() <= 6, "{} at once", app.most());
+}

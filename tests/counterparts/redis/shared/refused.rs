@@ -1,0 +1,345 @@
+//! A Redis that answers, and refuses what gateways ask for: what they do, and what they say.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::programs::redis::Redis;
+use crate::support::operator::{ask as operator_ask, json};
+use crate::support::{Gateway, Origin, eventually, fetch};
+
+const ALLOW: &str = "allow EVAL, EVALSHA and the commands of the scripts in Redis";
+const DELETE: &str = "delete it in Redis, or set another redis.prefix";
+
+/// What makes a Redis refuse scripts, what it says then, what helps, and what undoes it.
+struct Refusal {
+    arguments: &'static [&'static str],
+    by: &'static str,
+    says: &'static str,
+    remedy: &'static str,
+    undo: Option<&'static str>,
+}
+
+const REFUSALS: [Refusal; 4] = [
+    Refusal {
+        arguments: &[
+            "--rename-command",
+            "EVAL",
+            "other",
+            "--rename-command",
+            "EVALSHA",
+            "another",
+        ],
+        by: "PING",
+        says: "unknown command",
+        remedy: ALLOW,
+        undo: None,
+    },
+    Refusal {
+        arguments: &[],
+        by: "ACL SETUSER default -eval -evalsha",
+        says: "no permissions to run the 'eval",
+        remedy: ALLOW,
+        undo: Some("ACL SETUSER default +@all"),
+    },
+    Refusal {
+        arguments: &[],
+        by: "ACL SETUSER default -get -mget -hget",
+        says: "can't run this command",
+        remedy: ALLOW,
+        undo: Some("ACL SETUSER default +@all"),
+    },
+    // The write by which a gateway tries whether Redis is back is refused, too.
+    Refusal {
+        arguments: &[],
+        by: "ACL SETUSER default -set -hset",
+        says: "can't run this command",
+        remedy: ALLOW,
+        undo: Some("ACL SETUSER default +@all"),
+    },
+];
+
+fn file(origin: &Origin, redis: &Redis, gate: &str, zone: &str) -> String {
+    format!(
+        "workers = 2\n[origins.app]\nservers = [\"http://{}\"]\n{gate}\n\
+         [redis]\nurl = \"{}\"\ntimeout = \"2s\"\n\
+         [zones.z]\nkey = \"$arg_key\"\n{zone}\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n",
+        origin.address,
+        redis.url()
+    )
+}
+
+fn headline(gateway: &Gateway) -> Value {
+    // It is asked for again and again.
+    thread::sleep(Duration::from_millis(20));
+    json(gateway, "/api/headline")["headline"].clone()
+}
+
+fn check_said(headline: &Value, refusal: &Refusal) {
+    let (evidence, remedy) = (&headline["evidence"], &headline["remedy"]);
+    let said = |text: &Value, part: &str| text.as_str().is_some_and(|it| it.contains(part));
+    assert!(said(evidence, refusal.says), "{headline}");
+    // It begins with a capital.
+    assert!(said(remedy, &refusal.remedy[1..]), "{headline}");
+}
+
+/// That nothing in the log takes the refusal for an outage, also after some tries.
+fn check_no_outage(gateway: &Gateway) {
+    thread::sleep(Duration::from_millis(1200));
+    let log = gateway.log();
+    for wrong in ["does not answer", "the store is out", "the store is back"] {
+        assert!(!log.contains(wrong), "{log}");
+    }
+    assert_eq!(log.matches("the store refused ").count(), 1, "{log}");
+    assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+}
+
+#[test]
+fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
+    let taken = Refusal {
+        arguments: &[],
+        by: "LPUSH drip:gate:app.2 taken",
+        says: "WRONGTYPE",
+        remedy: DELETE,
+        undo: Some("DEL drip:gate:app.2"),
+    };
+    let check = |refusal: &Refusal| {
+        let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
+        redis.ask(refusal.by);
+        let gate = "rate = \"50r/s\"\nstore = \"redis\"";
+        let gateway = Gateway::start(&file(&origin, &redis, gate, "rate = \"1000r/s\""));
+        let line = gateway.wait_for_line("goes on alone with 1/10 of it;");
+        for part in [refusal.says, refusal.remedy, "the store refuses the claims"] {
+            assert!(line.contains(part), "{line}");
+        }
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        eventually("the headline says so", || {
+            headline(&gateway)["cause"] == "gate_alone"
+        });
+        let told = headline(&gateway);
+        assert_eq!(
+            told["title"],
+            "The gate of app goes on alone with 1/10 of its rate: Redis refused its claims"
+        );
+        check_said(&told, refusal);
+        let sharing = &json(&gateway, "/api/origins")["origins"][0]["gate"]["sharing"];
+        assert_eq!(sharing["alone"], true, "{sharing}");
+        let reason = sharing["reason"].as_str().expect("a reason");
+        assert!(reason.contains(refusal.says), "{sharing}");
+        check_no_outage(&gateway);
+        if let Some(undo) = refusal.undo {
+            redis.ask(undo);
+            gateway.wait_for_line("the gateways share the rate again");
+            eventually("the headline is another", || {
+                headline(&gateway)["cause"] != "gate_alone"
+            });
+        }
+    };
+    super::all_at_once(REFUSALS.iter().chain([&taken]), check);
+}
+
+/// Something else has the key, as the rest of what the origin shares works.
+#[test]
+fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
+    const SHARED: &str = "max_in_flight = 6\nstore = \"redis\"";
+    let cases = [
+        (
+            &["drip:places:app.1"][..],
+            "\ngateways = 3",
+            "The gate of app goes on alone with 1/3 of its places: Redis refused to lend it any",
+        ),
+        (
+            &["drip:places:app.1"],
+            "\non_store_failure = \"closed\"",
+            "The gate of app starts nothing: Redis refused to lend it places",
+        ),
+        (
+            &["drip:backoff:app.1"],
+            "\n[origins.app.backoff]\nslow = \"1s\"",
+            "The gate of app backs off alone: Redis refused to tell what other gateways have learned",
+        ),
+        // What starts nothing is worse than a part of the rate.
+        (
+            &["drip:places:app.1", "drip:gate:app.2"],
+            "\non_store_failure = \"closed\"\nrate = \"50r/s\"",
+            "The gate of app starts nothing: Redis refused to lend it places",
+        ),
+    ];
+    let check = |(keys, more, title): (&[&str], &str, &str)| {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        for key in keys {
+            redis.ask(&format!("LPUSH {key} taken"));
+        }
+        let gate = format!("{SHARED}{more}");
+        let gateway = Gateway::start(&file(&origin, &redis, &gate, "rate = \"1000r/s\""));
+        eventually("the headline says so", || {
+            headline(&gateway)["title"] == title
+        });
+        let told = headline(&gateway);
+        assert_eq!(told["cause"], "gate_alone");
+        let said = |field: &str, part: &str| {
+            assert!(
+                told[field].as_str().is_some_and(|it| it.contains(part)),
+                "{told}"
+            );
+        };
+        said("evidence", "WRONGTYPE");
+        said("remedy", &DELETE[1..]);
+        assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+        redis.ask(&format!("DEL {}", keys.join(" ")));
+        eventually("the headline is another", || {
+            headline(&gateway)["cause"] != "gate_alone"
+        });
+    };
+    super::all_at_once(cases, check);
+}
+
+#[test]
+fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
+    let check = |refusal: &Refusal| {
+        let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
+        redis.ask(refusal.by);
+        let zone = "rate = \"1000r/s\"\nstore = \"redis\"";
+        let gateway = Gateway::start(&file(&origin, &redis, "", zone));
+        let ask = || {
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        };
+        eventually("the headline says so", || {
+            ask();
+            headline(&gateway)["cause"] == "store_refuses"
+        });
+        let told = headline(&gateway);
+        assert_eq!(told["title"], "Redis refuses all requests of z");
+        check_said(&told, refusal);
+        let line = gateway.wait_for_line("the store refused a request's key");
+        assert!(line.contains(refusal.remedy), "{line}");
+        check_no_outage(&gateway);
+        if let Some(undo) = refusal.undo {
+            redis.ask(undo);
+            eventually("the headline is another", || {
+                ask();
+                headline(&gateway)["cause"] != "store_refuses"
+            });
+        }
+    };
+    super::all_at_once(&REFUSALS, check);
+}
+
+/// Redis names the arguments of a command that it does not know.
+#[test]
+fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
+    let check = |(mask, is_shown): (&str, bool)| {
+        let renamed = ["--rename-command", "EVALSHA", "another"];
+        let (origin, redis) = (Origin::start(), Redis::with(&renamed));
+        let zone = format!("rate = \"1000r/s\"\nstore = \"redis\"{mask}");
+        let gateway = Gateway::start(&file(&origin, &redis, "", &zone));
+        eventually("the headline says so", || {
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!(fetch(gateway.address(), "/?key=sk_live").status, 200);
+            headline(&gateway)["cause"] == "store_refuses"
+        });
+        let line = gateway.wait_for_line("the store refused a request's key");
+        for text in [line, headline(&gateway).to_string()] {
+            assert_eq!(text.contains("sk_live"), is_shown, "{text}");
+        }
+    };
+    super::all_at_once([("", true), ("\nmask_keys = true", false)], check);
+}
+
+/// One outage has one line, and lasts from its first moment.
+#[test]
+fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gate = "rate = \"50r/s\"\nstore = \"redis\"";
+    let gateway = Gateway::start(&file(&origin, &redis, gate, "rate = \"1000r/s\""));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    redis.ask("CONFIG SET maxmemory 1");
+    let line = gateway.wait_for_line("goes on alone with 1/1 of the rate");
+    for part in [
+        "OOM",
+        "the store refuses the claims",
+        "that Redis takes writes",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+    let since = || json(&gateway, "/api/store")["store"]["out_since"].clone();
+    eventually("it is out", || since().is_string());
+    let first = since();
+    thread::sleep(Duration::from_millis(1200));
+    assert_eq!(since(), first);
+    let log = gateway.log();
+    assert_eq!(log.matches("the store is out").count(), 1, "{log}");
+    assert!(!log.contains("does not answer"), "{log}");
+    redis.ask("CONFIG SET maxmemory 0");
+    gateway.wait_for_line("the gateways share the rate again");
+    assert_eq!(gateway.log().matches("the store is back").count(), 1);
+}
+
+/// What the documentation says that a gateway must be allowed is enough for all that it does.
+#[test]
+fn the_commands_that_are_documented_are_enough() {
+    let docs = include_str!("../../../../docs/many-gateways.md");
+    let begin = docs.find("ACL SETUSER drip ").expect("the command");
+    let command = docs[begin..].lines().next().expect("a line");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/scripts");
+    for script in fs::read_dir(scripts).expect("scripts") {
+        let text = fs::read_to_string(script.expect("a script").path()).expect("a text");
+        for called in text.split("call(\"").skip(1) {
+            let name = called.split('"').next().expect("a name").to_lowercase();
+            let allowed = format!("+{name}");
+            assert!(command.split(' ').any(|it| it == allowed), "{name}");
+        }
+    }
+    let (origin, redis) = (Origin::start(), Redis::start());
+    assert_eq!(redis.ask(command), "+OK");
+    let algorithms = [
+        "leaky_bucket",
+        "token_bucket",
+        "fixed_window",
+        "sliding_window_log",
+        "sliding_window_counter",
+    ];
+    let zone = |name: &str| {
+        format!(
+            "[zones.{name}]\nkey = \"$arg_key\"\nrate = \"5r/m\"\nalgorithm = \"{name}\"\n\
+             store = \"redis\"\non_store_failure = \"closed\"\n\
+             [[routes]]\npath = \"/{name}\"\norigin = \"app\"\nlimits = [{{ zone = \"{name}\" }}]\n"
+        )
+    };
+    let zones: String = algorithms.into_iter().map(zone).collect();
+    let url = redis.url().replace("redis://", "redis://drip:secret@");
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{0}\"]\nrate = \"50r/s\"\nstore = \"redis\"\n\
+         [origins.shop]\nservers = [\"http://{0}\"]\n\
+         [origins.shop.room]\nsessions = 1\nstore = \"redis\"\nsecret = \"0123456789abcdef\"\n\
+         [[routes]]\npath = \"/shop\"\norigin = \"shop\"\n\
+         [redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n{zones}",
+        origin.address,
+    ));
+    for name in algorithms {
+        for _ in 0..2 {
+            let status = fetch(gateway.address(), &format!("/{name}?key=a")).status;
+            assert!([200, 429].contains(&status), "{name}: {status}");
+        }
+        let key = format!("/api/zones/{name}/keys/a");
+        assert_eq!(operator_ask(&gateway, "DELETE", &key, "").status, 200);
+    }
+    for status in [200, 429] {
+        assert_eq!(fetch(gateway.address(), "/shop").status, status);
+    }
+    thread::sleep(Duration::from_millis(500));
+    let log = gateway.log();
+    assert!(!log.contains("the store"), "{log}");
+    for name in algorithms {
+        let labels = [("zone", name), ("result", "ok")];
+        let done = gateway
+            .metrics()
+            .value("drip_store_operations_total", &labels);
+        assert!(done.is_some_and(|done| done >= 2.0), "{name}: {done:?}");
+    }
+}

@@ -1,0 +1,87 @@
+use std::thread;
+use std::time::Duration;
+
+use crate::programs::redis::Redis;
+use crate::redis::shared::file;
+use crate::support::{Client, Gateway, Origin, fetch, now};
+
+/// Three wait at each of two gateways, one every ten seconds; one file is saved with ten times the rate.
+#[test]
+fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = |rate: &str| file(&origin, &redis.url(), rate, "", ", burst = 20");
+    let (one, other) = (
+        Gateway::start(&text("1r/10s")),
+        Gateway::start(&text("1r/10s")),
+    );
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(Client::ask(one.address(), "/?key=a&who=one"));
+        thread::sleep(Duration::from_millis(20));
+        clients.push(Client::ask(other.address(), "/?key=a&who=other"));
+        thread::sleep(Duration::from_millis(20));
+    }
+    one.wait_for_depth(3);
+    other.wait_for_depth(4);
+    let began = now();
+    one.site.write(&text("5r/s"));
+    one.wait_for_line("the changed file is in force");
+    // The other gateway learns of it with its next join.
+    thread::sleep(Duration::from_millis(100));
+    clients.push(Client::ask(other.address(), "/?key=a&who=other"));
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_secs(6),
+        "{took:?}: 80 s at the old rate"
+    );
+    let moments = origin.moments("key=a");
+    let closest = moments
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .min()
+        .expect("nine requests");
+    assert!(closest > Duration::from_millis(100), "{moments:?}");
+    let line = other.wait_for_line("another gateway that shares the zone has another rate");
+    assert!(
+        line.contains("in_force=5r/s") && line.contains("own=1r/10s"),
+        "{line}"
+    );
+    assert_eq!(
+        other.metrics().value("drip_zone_rate", &[("zone", "z")]),
+        Some(5.0)
+    );
+    // Saved as well, its file agrees.
+    other.site.write(&text("5r/s"));
+    other.wait_for_line("the changed file is in force");
+    fetch(other.address(), "/?key=a");
+    other.wait_for_line("have the same rate again");
+    assert_eq!(other.log().matches("has another rate").count(), 1);
+}
+
+#[test]
+fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let shared = file(
+        &origin,
+        &redis.url(),
+        "1r/h",
+        "",
+        ", burst = 1, nodelay = true",
+    );
+    let own = shared.replace("store = \"redis\"", "store = \"memory\"");
+    let gateway = Gateway::start(&own);
+    let pass = |count: usize| {
+        let answers = (0..count).map(|_| fetch(gateway.address(), "/?key=a").status);
+        answers.filter(|status| *status == 200).count()
+    };
+    assert_eq!(pass(4), 2);
+    assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":0");
+    gateway.site.write(&shared);
+    gateway.wait_for_line("kept in another store: its keys start empty");
+    gateway.wait_for_line("the changed file is in force");
+    assert_eq!(pass(4), 2);
+    assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
+}

@@ -1,0 +1,248 @@
+//! A waiting room that gateways share: one order, one number of places, and a store that fails.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::process::Signal;
+
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+use crate::support::rng::Rng;
+use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone};
+
+const PLACES: i64 = 5;
+
+/// A room of five places, from which visitors are gone this long after their last request.
+fn file(origin: &Origin, redis: &Redis, idle: &str) -> String {
+    format!(
+        r#"
+[redis]
+url = "{}"
+timeout = "1s"
+
+[origins.shop]
+servers = ["http://{}"]
+
+[origins.shop.room]
+sessions = {PLACES}
+idle = "{idle}"
+claim = "10s"
+store = "redis"
+secret = "a secret that both have"
+
+[[routes]]
+path = "/"
+origin = "shop"
+"#,
+        redis.url(),
+        origin.address
+    )
+}
+
+/// A visitor, who keeps what the gateways give it.
+#[derive(Default)]
+struct Visitor {
+    ticket: Option<String>,
+    session: Option<String>,
+    again: Option<Instant>,
+    asked: u32,
+    /// It asks again after this time, if that is sooner than `Retry-After` says.
+    patience: Option<Duration>,
+}
+
+/// Visitors that ask again each second by day, whatever `Retry-After` says.
+fn visitors(count: usize) -> Vec<Visitor> {
+    let patience = day_or_night(Some(Duration::from_secs(1)), None);
+    let visitor = |_| Visitor {
+        patience,
+        ..Visitor::default()
+    };
+    (0..count).map(visitor).collect()
+}
+
+/// The number in a ticket or a session.
+fn number(text: &str) -> u64 {
+    let bytes = URL_SAFE_NO_PAD.decode(text).expect("base64");
+    u64::from_be_bytes(bytes[..8].try_into().expect("a number"))
+}
+
+impl Visitor {
+    /// Asks a gateway as soon as it may. Returns whether it is inside.
+    fn ask(&mut self, gateway: &Gateway) -> bool {
+        if self.again.is_some_and(|again| now() < again) {
+            return false;
+        }
+        self.asked += 1;
+        let field = match (&self.session, &self.ticket) {
+            (Some(session), _) => format!("Drip-Session: {session}\r\n"),
+            (None, Some(ticket)) => format!("Drip-Ticket: {ticket}\r\n"),
+            (None, None) => String::new(),
+        };
+        let answer = fetch_with(gateway.address(), "/", &field);
+        if let Some(session) = answer.field("drip-session") {
+            assert_eq!(answer.status, 200);
+            self.session = Some(session.to_owned());
+        }
+        if answer.status == 200 {
+            assert!(self.session.is_some(), "nobody passes without a session");
+            return true;
+        }
+        assert_eq!(answer.status, 429, "{answer:?}");
+        if let Some(ticket) = answer.field("drip-ticket") {
+            self.ticket = Some(ticket.to_owned());
+        }
+        let after = answer.field("retry-after").and_then(|it| it.parse().ok());
+        let after = Duration::from_secs(after.expect("Retry-After"));
+        self.again = Some(now() + after.min(self.patience.unwrap_or(Duration::MAX)));
+        false
+    }
+
+    fn number(&self) -> u64 {
+        number(
+            self.session
+                .as_ref()
+                .or(self.ticket.as_ref())
+                .expect("it has one"),
+        )
+    }
+}
+
+/// Who is inside and who is called, as a gateway was told by one reply of Redis.
+fn taken(gateway: &Gateway) -> i64 {
+    let metrics = gateway.metrics();
+    let count = |place| {
+        metrics.count(
+            "drip_room_visitors",
+            &[("origin", "shop"), ("where", place)],
+        )
+    };
+    count("inside") + count("called")
+}
+
+#[test]
+fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
+    let _alone = quarter_alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let (count, idle) = day_or_night((12, "1s"), (40, "3s"));
+    let text = file(&origin, &redis, idle);
+    let gateways = [Gateway::start(&text), Gateway::start(&text)];
+    let mut rng = Rng::of(1, 0);
+    let mut visitors: Vec<Visitor> = (0..count).map(|_| Visitor::default()).collect();
+    for (nth, visitor) in visitors.iter_mut().enumerate() {
+        let inside = visitor.ask(&gateways[nth % 2]);
+        assert_eq!(
+            inside,
+            nth < 5,
+            "the first ones walk in, whichever gateway they ask"
+        );
+        assert_eq!(visitor.number(), 1 + nth as u64, "one order for both");
+    }
+    let mut entered = 5;
+    let deadline = now() + Duration::from_secs(90);
+    while entered < count {
+        assert!(now() < deadline, "only {entered} of {count} are in");
+        for visitor in visitors.iter_mut().filter(|it| it.session.is_none()) {
+            // They change the gateway as they like.
+            if visitor.ask(&gateways[usize::from(rng.percent(50))]) {
+                entered += 1;
+                // Its session is good at both.
+                let others = gateways.iter().map(|gateway| visitor.ask(gateway));
+                assert!(others.collect::<Vec<_>>().iter().all(|inside| *inside));
+            }
+        }
+        for taken in gateways.iter().map(taken) {
+            assert!(taken <= PLACES, "{taken}");
+        }
+        thread::sleep(Duration::from_millis(day_or_night(60, 20)));
+    }
+    let numbers: BTreeSet<u64> = visitors.iter().map(Visitor::number).collect();
+    assert!(numbers.into_iter().eq(1..=count), "nobody lost its number");
+    let mut asked: Vec<u32> = visitors.iter().map(|it| it.asked).collect();
+    asked.sort_unstable();
+    assert!(
+        asked[asked.len() / 2] < 20,
+        "who keeps to Retry-After asks seldom: {asked:?}"
+    );
+}
+
+#[test]
+fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
+    let _alone = quarter_alone();
+    let (origin, mut redis) = (Origin::start(), Redis::start());
+    let (idle, without) = day_or_night(("2s", 2), ("4s", 4));
+    let text = file(&origin, &redis, idle);
+    let gateways = [Gateway::start(&text), Gateway::start(&text)];
+    let mut early = visitors(8);
+    for (nth, visitor) in early.iter_mut().enumerate() {
+        visitor.ask(&gateways[nth % 2]);
+    }
+    redis.kill();
+    let mut late = visitors(4);
+    let until = now() + Duration::from_secs(without);
+    while now() < until {
+        for gateway in &gateways {
+            assert!(early[0].ask(gateway), "who is inside stays");
+            assert!(early[..5].iter().all(|it| it.session.is_some()));
+            for waiting in early[5..].iter_mut().chain(&mut late) {
+                assert!(!waiting.ask(gateway), "nobody is called");
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    // It comes back without what it knew: the gateways know how far the numbers were.
+    redis.restart();
+    let mut order = Vec::new();
+    let deadline = now() + Duration::from_secs(90);
+    let mut all: Vec<&mut Visitor> = early[5..].iter_mut().chain(&mut late).collect();
+    while order.len() < 7 {
+        assert!(now() < deadline, "only {order:?} are in");
+        for visitor in all.iter_mut().filter(|it| it.session.is_none()) {
+            if visitor.ask(&gateways[order.len() % 2]) {
+                order.push(visitor.number());
+            }
+        }
+        thread::sleep(Duration::from_millis(day_or_night(60, 20)));
+    }
+    let numbers: BTreeSet<u64> = order.iter().copied().collect();
+    assert_eq!(numbers.len(), 7, "no number is given twice: {order:?}");
+    assert!(
+        numbers.iter().take(3).eq(&[6, 7, 8]),
+        "those who waited are before: {numbers:?}"
+    );
+    for gateway in &gateways {
+        let log = gateway.log();
+        assert!(log.contains("waiting rooms call nobody"), "{log}");
+        assert!(log.contains("the waiting room calls again"), "{log}");
+    }
+}
+
+#[test]
+fn a_gateway_that_is_killed_takes_nobodys_place_with_it() {
+    let _alone = quarter_alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis, day_or_night("3s", "8s"));
+    let [mut dying, staying] = [Gateway::start(&text), Gateway::start(&text)];
+    let mut visitors = visitors(7);
+    for visitor in &mut visitors {
+        visitor.ask(&dying);
+    }
+    dying.signal(Signal::KILL);
+    dying.wait(Duration::from_secs(10));
+    for visitor in &mut visitors[..5] {
+        assert!(visitor.ask(&staying), "a session is good at each gateway");
+    }
+    eventually("those who waited are let in", || {
+        thread::sleep(Duration::from_millis(100));
+        visitors[5..].iter_mut().for_each(|it| {
+            if it.session.is_none() {
+                it.ask(&staying);
+            }
+        });
+        visitors[5..].iter().all(|it| it.session.is_some())
+    });
+    let numbers: Vec<u64> = visitors.iter().map(Visitor::number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+}

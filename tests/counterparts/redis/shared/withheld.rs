@@ -1,0 +1,93 @@
+//! What is said of places that a gateway took with it when it was killed: that nothing is to be raised.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::in_flight::text;
+use super::places::{Counting, pass};
+use crate::programs::redis::Redis;
+use crate::support::{Client, Gateway, eventually, fetch};
+
+fn json(gateway: &Gateway, path: &str) -> Value {
+    let answer = gateway.admin(path).expect("an admin port");
+    serde_json::from_slice(&answer.body).expect("JSON")
+}
+
+/// Evidence and remedy of the present headline.
+fn headline(gateway: &Gateway) -> String {
+    let headline = &json(gateway, "/api/headline")["headline"];
+    format!("{} {}", headline["evidence"], headline["remedy"])
+}
+
+fn check(text: &str, zone_or_origin: &str) {
+    assert!(text.contains("There is nothing to raise"), "{text}");
+    assert!(text.contains(zone_or_origin), "{text}");
+    assert!(
+        !text.contains("raise `") && !text.contains("raise its"),
+        "{text}"
+    );
+}
+
+/// The other one of two gateways, of which one is killed while it has all requests that may run at the origin.
+fn killed(text: &str, app: &Counting, target: &str, count: usize) -> Gateway {
+    let (one, other) = (Gateway::start(text), Gateway::start(text));
+    // One after the other, as without a burst none may wait for the zone's rate.
+    let ask = |_| {
+        pass(20);
+        Client::ask(other.address(), target)
+    };
+    let _gone: Vec<Client> = (0..count).map(ask).collect();
+    eventually("all run", || app.here() == count);
+    pass(1500);
+    other.signal(Signal::KILL);
+    one
+}
+
+#[test]
+fn withheld_places_of_an_origin_are_the_headline_and_a_part_of_the_picture() {
+    let (app, redis) = (Counting::start(), Redis::start());
+    let text = app.file(&redis, "max_in_flight = 4\norphan = \"40s\"");
+    let one = killed(&text, &app, "/5000", 4);
+    let _waits = Client::ask(one.address(), "/0");
+    eventually("it is said", || {
+        headline(&one).contains("places are withheld for a gateway that has vanished")
+    });
+    let said = headline(&one);
+    check(&said, "`orphan`, which is 40s, has passed, in ");
+    let places = &json(&one, "/api/origins")["origins"][0]["places"];
+    assert_eq!(places["orphan"], "40s", "{places}");
+    let fleet = json(&one, "/api/fleet");
+    let places = &fleet["places"][0];
+    let number = |name: &str| places[name].as_u64().expect("a count");
+    let withheld = number("withheld");
+    assert!(withheld >= 3, "{places}");
+    let sum = number("held") + number("elsewhere") + number("free") + withheld;
+    assert_eq!(sum, number("of"), "{places}");
+}
+
+#[test]
+fn withheld_places_of_a_key_are_the_headline_whether_its_requests_wait_or_are_rejected() {
+    let check_one = |(limit, asked): (&str, &str)| {
+        let (app, redis) = (Counting::start(), Redis::start());
+        let text = text(&app, &redis.url(), "orphan = \"40s\"", limit);
+        let one = killed(&text, &app, "/5000?key=a", 2);
+        let _waits = Client::ask(one.address(), "/0?key=a");
+        eventually("it is said", || {
+            if asked == "is rejected" {
+                for _ in 0..20 {
+                    assert_eq!(fetch(one.address(), "/0?key=a").status, 429);
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            headline(&one).contains("Of 2 places of a, 2 are withheld")
+        });
+        check(&headline(&one), "`orphan` of the zone, which is 40s");
+    };
+    let cases = [
+        (", burst = 9, in_flight = 2", "waits"),
+        (", in_flight = 2", "is rejected"),
+    ];
+    super::all_at_once(cases, check_one);
+}

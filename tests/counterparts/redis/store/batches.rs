@@ -1,0 +1,452 @@
+//! What is put together into one call is decided as if each request had a call of its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
+use drip::store::{Charge, Error, Join, Pace, Refund, Store, StoreAnswer, form};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::server::{Server, run};
+use super::{ask, at, nodelay, pace, waiting};
+use crate::programs::redis::Redis;
+use crate::redis::day_or_night;
+
+/// One of a few limits, as of routes that share a zone.
+fn limit() -> impl Strategy<Value = Limit> {
+    let delay = prop_oneof![
+        Just(Delay::Never),
+        Just(Delay::Above(0)),
+        (0..6u32).prop_map(Delay::Above)
+    ];
+    let burst = prop_oneof![0..12u32, Just(u32::MAX)];
+    let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
+    let cost = prop_oneof![3 => Just(1), 1 => 1..9u32];
+    let above_burst = prop_oneof![2 => Just(0), 1 => 1..9u32];
+    let limit = (burst, delay, max_wait, cost, above_burst);
+    limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
+        burst,
+        delay,
+        max_wait,
+        cost: Cost::new(cost.min(burst.saturating_add(1))).expect("small"),
+        in_flight: None,
+        above_burst,
+    })
+}
+
+/// One of three keys and one of three limits, and so many equal ones in a row.
+type Joins = (usize, usize, usize);
+
+/// Batches, a while apart; some of what a batch was charged is given back after it.
+#[derive(Clone, Debug)]
+struct Batch {
+    gap: Duration,
+    /// Which of the two rates the gateway's file has.
+    newer: bool,
+    joins: Vec<Joins>,
+    refunds: Vec<usize>,
+}
+
+fn batch() -> impl Strategy<Value = Batch> {
+    let gap = prop_oneof![
+        2 => Just(0),
+        3 => 0..400_000u64,
+        2 => (0..40u64).prop_map(|tenths| tenths * 100_000),
+        1 => 0..20_000_000_000u64,
+    ];
+    let joins = prop::collection::vec((0..3usize, 0..3usize, 1..20usize), 1..12);
+    let refunds = prop::collection::vec(any::<usize>(), 0..12);
+    (gap, any::<bool>(), joins, refunds).prop_map(|(gap, newer, joins, refunds)| Batch {
+        gap: Duration::from_micros(gap),
+        newer,
+        joins,
+        refunds,
+    })
+}
+
+/// The keys of one of the two ways to ask, and what they are still charged.
+struct Keys {
+    names: Vec<Vec<u8>>,
+    algorithm: Algorithm,
+    charges: Vec<(usize, Charge)>,
+}
+
+impl Keys {
+    fn new(server: &Server, algorithm: Algorithm) -> Self {
+        Self {
+            names: (0..3).map(|_| server.key()).collect(),
+            algorithm,
+            charges: Vec::new(),
+        }
+    }
+
+    fn joins<'b>(
+        &'b self,
+        batch: &Batch,
+        pace: &'b Pace,
+        limits: &[Limit; 3],
+        now: Moment,
+    ) -> (Vec<usize>, Vec<Join<'b>>) {
+        let each = batch.joins.iter();
+        let each = each.flat_map(|(key, limit, many)| vec![(*key, *limit); *many]);
+        each.map(|(key, limit)| {
+            let join = Join {
+                key: &self.names[key],
+                algorithm: self.algorithm,
+                pace,
+                limit: limits[limit],
+                at: Some(now),
+            };
+            (key, join)
+        })
+        .unzip()
+    }
+
+    fn charged(&mut self, keys: &[usize], answers: &[Result<StoreAnswer, Error>]) {
+        for (key, answer) in keys.iter().zip(answers) {
+            let charge = answer.as_ref().expect("an answer").charge;
+            self.charges.extend(charge.map(|charge| (*key, charge)));
+        }
+    }
+
+    fn refund<'b>(
+        &'b self,
+        (key, charge): (usize, Charge),
+        pace: &'b Pace,
+        now: Moment,
+    ) -> Refund<'b> {
+        Refund {
+            key: &self.names[key],
+            algorithm: self.algorithm,
+            pace,
+            charge,
+            at: Some(now),
+        }
+    }
+
+    fn take_back(&mut self, refunds: &[usize]) -> Vec<(usize, Charge)> {
+        let mut taken = Vec::new();
+        for which in refunds {
+            if !self.charges.is_empty() {
+                taken.push(self.charges.remove(which % self.charges.len()));
+            }
+        }
+        taken
+    }
+}
+
+/// Whole answers are equal: verdicts, charges, rates in force and states.
+fn one_call_is_as_many(algorithm: Algorithm) {
+    let server = Server::start();
+    let mut runner = TestRunner::new(Config {
+        cases: day_or_night(12, 120),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let rates = || prop::sample::select(vec!["10r/s", "3r/s", "7r/250ms", "5r/m", "1000r/s"]);
+    let limits = [limit(), limit(), limit()];
+    let traces = (
+        rates(),
+        rates(),
+        limits,
+        prop::collection::vec(batch(), 1..8),
+    );
+    let outcome = runner.run(&traces, |(first, second, limits, batches)| {
+        // Only a leaky bucket has places for requests that are held back.
+        let limits = limits.map(|it| {
+            if algorithm.queues() {
+                it
+            } else {
+                it.with_above_burst(0)
+            }
+        });
+        run(async {
+            let store = server.store();
+            let paces = [pace(first, algorithm, 1), pace(second, algorithm, 2)];
+            let mut together = Keys::new(&server, algorithm);
+            let mut apart = Keys::new(&server, algorithm);
+            let mut now = at(0);
+            for batch in batches {
+                now = now + batch.gap;
+                let pace = &paces[usize::from(batch.newer)];
+                let (keys, joins) = together.joins(&batch, pace, &limits, now);
+                let answers = store.decide(&joins).await;
+                let (_, joins) = apart.joins(&batch, pace, &limits, now);
+                let mut one_by_one = Vec::new();
+                for join in joins {
+                    one_by_one.push(ask(&store, join).await);
+                }
+                prop_assert_eq!(&answers, &one_by_one);
+                together.charged(&keys, &answers);
+                apart.charged(&keys, &one_by_one);
+
+                let taken = together.take_back(&batch.refunds);
+                let refunds: Vec<_> = taken
+                    .iter()
+                    .map(|charged| together.refund(*charged, pace, now))
+                    .collect();
+                let given = store.refund(&refunds).await;
+                let mut one_by_one = Vec::new();
+                for charged in apart.take_back(&batch.refunds) {
+                    let refund = apart.refund(charged, pace, now);
+                    one_by_one.extend(store.refund(&[refund]).await);
+                }
+                prop_assert_eq!(given, one_by_one);
+            }
+            Ok(())
+        })
+    });
+    outcome.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+}
+
+#[test]
+fn one_call_is_as_many_in_a_leaky_bucket() {
+    one_call_is_as_many(Algorithm::LeakyBucket);
+}
+
+#[test]
+fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let algorithm = Algorithm::LeakyBucket;
+        // Within a minute, the slow rate has room for one request, the fast one for all.
+        for (own, newer, most) in [("1r/m", "1000r/s", 3), ("1000r/s", "1r/m", 12)] {
+            let (own, newer) = (pace(own, algorithm, 1), pace(newer, algorithm, 2));
+            let key = server.key();
+            let join = |pace, limit| Join {
+                key: &key,
+                algorithm,
+                pace,
+                limit,
+                at: Some(at(0)),
+            };
+            ask(&store, join(&newer, waiting(2)))
+                .await
+                .expect("an answer");
+            let all = [join(&own, waiting(2).with_above_burst(9)); 20];
+            let answers = store.decide(&all).await;
+            let accepted = |it: &Result<StoreAnswer, Error>| {
+                it.as_ref()
+                    .map(|it| it.charge.is_some())
+                    .expect("an answer")
+            };
+            let accepted = answers.iter().filter(|it| accepted(it)).count();
+            assert_eq!(accepted, most - 1, "{:?}", own.rate());
+        }
+    });
+}
+
+#[test]
+fn one_call_is_as_many_in_a_token_bucket() {
+    one_call_is_as_many(Algorithm::TokenBucket);
+}
+
+#[test]
+fn one_call_is_as_many_in_fixed_windows() {
+    one_call_is_as_many(Algorithm::FixedWindow);
+}
+
+#[test]
+fn one_call_is_as_many_in_a_sliding_log() {
+    one_call_is_as_many(Algorithm::SlidingWindowLog);
+}
+
+#[test]
+fn one_call_is_as_many_in_a_sliding_counter() {
+    one_call_is_as_many(Algorithm::SlidingWindowCounter);
+}
+
+/// How often Redis did each command since `CONFIG RESETSTAT`.
+fn commands(server: &Server) -> BTreeMap<String, u64> {
+    let info: String = server.ask("INFO commandstats", &[]);
+    let count = |line: &str| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(':')?;
+        let calls = rest.strip_prefix("calls=")?.split(',').next()?;
+        Some((name.to_owned(), calls.parse().ok()?))
+    };
+    info.lines().filter_map(count).collect()
+}
+
+#[test]
+fn a_batch_reads_and_writes_each_key_once() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let pace = pace("1000r/s", Algorithm::LeakyBucket, 0);
+        let keys: Vec<_> = (0..130).map(|_| server.key()).collect();
+        let join = |key, burst| Join {
+            key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: &pace,
+            limit: waiting(burst),
+            at: None,
+        };
+        // The scripts are known then.
+        ask(&store, join(&keys[0], 9)).await.expect("an answer");
+        let () = server.ask("CONFIG RESETSTAT", &[]);
+        // Two routes with different limits, and each key four times.
+        let all: Vec<_> = [90, 90, 80, 80]
+            .into_iter()
+            .flat_map(|burst| keys.iter().map(move |key| (key, burst)))
+            .map(|(key, burst)| join(key, burst))
+            .collect();
+        let answers = store.decide(&all).await;
+        assert!(
+            answers
+                .iter()
+                .all(|it| it.as_ref().is_ok_and(|it| it.charge.is_some()))
+        );
+        let counted = commands(&server);
+        let count = |name: &str| counted.get(name).copied().unwrap_or_default();
+        // At most 64 keys are in a call.
+        let wanted = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
+        assert_eq!(wanted.map(|(name, _)| (name, count(name))), wanted);
+        assert!(
+            counted.keys().all(|name| {
+                let known = ["evalsha", "mget", "set", "time", "config|resetstat", "info"];
+                known.contains(&name.as_str())
+            }),
+            "{counted:?}"
+        );
+    });
+}
+
+#[test]
+fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
+    const SECONDS: u64 = 1000;
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let algorithm = Algorithm::SlidingWindowLog;
+        let pace = pace("2000r/2000s", algorithm, 0);
+        let key = server.key();
+        let join = |millis| Join {
+            key: &key,
+            algorithm,
+            pace: &pace,
+            limit: nodelay(1999),
+            at: Some(at(millis)),
+        };
+        for second in 0..SECONDS {
+            let answer = ask(&store, join(1000 * second)).await.expect("an answer");
+            assert!(answer.charge.is_some());
+        }
+        let name = [b"drip:".as_slice(), &key].concat();
+        let head: Vec<u8> = server.ask("HGET", &[&name, b"head"]);
+        assert_eq!(head[0], form(algorithm));
+        assert!(head.len() < 300, "{}", head.len());
+        let parts: u64 = server.ask("HLEN", &[&name]);
+        assert!((80..120).contains(&parts), "{parts}");
+
+        // While as many expire as come.
+        let () = server.ask("CONFIG RESETSTAT", &[]);
+        for second in 2 * SECONDS..3 * SECONDS {
+            let answer = ask(&store, join(1000 * second)).await.expect("an answer");
+            assert!(answer.charge.is_some());
+        }
+        let counted = commands(&server);
+        let count = |name: &str| counted.get(name).copied().unwrap_or_default();
+        assert_eq!(count("evalsha"), SECONDS);
+        for (name, most) in [
+            ("mget", SECONDS),
+            ("hget", SECONDS * 5 / 4),
+            ("hset", SECONDS * 5 / 4),
+            ("hdel", SECONDS / 4),
+            ("pexpire", 5),
+            ("set", 0),
+        ] {
+            assert!(count(name) <= most, "{name}: {counted:?}");
+        }
+
+        // What has expired is not there any more, and a few are one string again.
+        let answer = ask(&store, join(1_000_000 * SECONDS)).await;
+        assert!(answer.expect("an answer").charge.is_some());
+        let state: Vec<u8> = server.ask("GET", &[&name]);
+        assert_eq!(state[0], form(algorithm));
+    });
+}
+
+#[test]
+fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        // What the version before wrote is not taken for a state either.
+        let old = b"3|0|1800000000000000|1800000000000003|-|1000000000;10000;1000000;10;10r/s|0|0";
+        let () = server.ask("SET drip:text", &[b"by others"]);
+        let () = server.ask("SET drip:old", &[old]);
+        let _: u64 = server.ask("RPUSH drip:list", &[b"by others"]);
+        let _: u64 = server.ask("HSET drip:hash by others", &[]);
+        let taken: [&[u8]; 4] = [b"text", b"old", b"list", b"hash"];
+        for (_, algorithm) in Algorithm::NAMED {
+            let pace = pace("1r/h", algorithm, 0);
+            let (before, behind) = (server.key(), server.key());
+            let mut keys: Vec<&[u8]> = taken.to_vec();
+            keys.insert(0, &before);
+            keys.push(&behind);
+            let joins: Vec<_> = keys
+                .iter()
+                .flat_map(|key| [*key; 2])
+                .map(|key| Join {
+                    key,
+                    algorithm,
+                    pace: &pace,
+                    limit: nodelay(0),
+                    at: None,
+                })
+                .collect();
+            for round in 0..2 {
+                let answers = store.decide(&joins).await;
+                let told: Vec<_> = answers
+                    .iter()
+                    .map(|it| it.as_ref().map(|it| it.charge.is_some()))
+                    .collect();
+                // One is let through at each key, and only once.
+                let first = [Ok(round == 0), Ok(false)];
+                assert_eq!([told[0], told[1]], first, "{algorithm}");
+                assert_eq!([told[10], told[11]], first, "{algorithm}");
+                let refused = |it: &Result<bool, &Error>| matches!(it, Err(Error::Refused(_)));
+                assert!(told[2..10].iter().all(refused), "{algorithm}: {told:?}");
+            }
+        }
+        let text: Vec<u8> = server.ask("GET drip:text", &[]);
+        assert_eq!(text, b"by others");
+        let kept: Vec<u8> = server.ask("GET drip:old", &[]);
+        assert_eq!(kept, old);
+        let list: Vec<Vec<u8>> = server.ask("LRANGE drip:list 0 -1", &[]);
+        assert_eq!(list, [b"by others"]);
+        assert_eq!(server.ask::<u64>("HLEN drip:hash", &[]), 1);
+    });
+}
+
+#[test]
+fn a_node_of_a_cluster_that_is_asked_alone_decides_on_all_keys_it_has() {
+    let port = crate::support::free_address().port().to_string();
+    let node = Redis::with(&["--cluster-enabled", "yes", "--cluster-port", &port]);
+    assert_eq!(node.ask("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
+    crate::support::eventually("the cluster is up", || node.ask("SET some thing") == "+OK");
+    run(async {
+        let url = node.url().parse().expect("a URL");
+        let store = Store::new(url, "drip:", Duration::from_secs(10));
+        let pace = pace("1r/h", Algorithm::LeakyBucket, 0);
+        let keys: Vec<_> = (0..50).map(|nth| format!("z:{nth}").into_bytes()).collect();
+        let join = |key| Join {
+            key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: &pace,
+            limit: nodelay(1),
+            at: None,
+        };
+        let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
+        // All are under way before the first one is refused.
+        let batches = [(); 3].map(|()| store.decide(&joins));
+        let answers = futures_util::future::join_all(batches).await.concat();
+        let charged = answers
+            .iter()
+            .map(|it| it.as_ref().expect("an answer").charge);
+        let passed = charged.flatten().count();
+        assert_eq!(passed, 2 * keys.len());
+    });
+}

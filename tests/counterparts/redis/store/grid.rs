@@ -1,0 +1,350 @@
+//! The grid of an origin: gateways take turns by weight, and nothing is lost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drip::limit::{Algorithm, ClassDemand};
+use drip::store::{Claim, Error, GRID_FORM, Grant, Pace, Store};
+
+use super::server::{Server, run};
+use super::{at, pace};
+
+const LEAKY: Algorithm = Algorithm::LeakyBucket;
+
+/// A gateway that waits with so many keys in class 1, for so many slots at each claim.
+#[derive(Clone)]
+struct Waiting {
+    gateway: u64,
+    keys: u64,
+    wants: u64,
+    /// Between two claims, in milliseconds.
+    every: u64,
+    /// When it begins and ends, in milliseconds.
+    from: u64,
+    until: u64,
+}
+
+impl Waiting {
+    fn with(gateway: u64, keys: u64) -> Self {
+        Self {
+            gateway,
+            keys,
+            wants: 1000,
+            every: 10,
+            from: 0,
+            until: u64::MAX,
+        }
+    }
+}
+
+pub fn class(class: u32, weight: u32, keys: u64) -> ClassDemand {
+    ClassDemand {
+        class,
+        weight,
+        keys,
+    }
+}
+
+pub fn claim<'a>(
+    grid: &'a [u8],
+    gateway: u64,
+    pace: &'a Pace,
+    slots: u64,
+    classes: &'a [ClassDemand],
+    millis: u64,
+) -> Claim<'a> {
+    Claim {
+        grid,
+        gateway: gateway.to_le_bytes(),
+        pace,
+        slots,
+        part: 1.0,
+        lead: Duration::ZERO,
+        classes,
+        keys: None,
+        at: Some(at(millis)),
+    }
+}
+
+/// The slots that each gets until `end`, in microseconds from the beginning, with its gateway.
+fn simulate(rate: &str, all: &[Waiting], end: u64) -> BTreeMap<u128, u64> {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace(rate, LEAKY, 0));
+        let mut slots = BTreeMap::new();
+        for millis in 0..end {
+            for one in all {
+                let claims = (one.from..one.until).contains(&millis);
+                // They do not all claim in the same millisecond.
+                if !claims || !(millis + 3 * one.gateway).is_multiple_of(one.every) {
+                    continue;
+                }
+                let classes = [class(1, 1, one.keys)];
+                let claim = claim(&grid, one.gateway, &pace, one.wants, &classes, millis);
+                let granted = store.claim(&claim).await.expect("it answers");
+                for slot in granted.slots {
+                    let micros = slot.since(at(0)).as_micros();
+                    assert!(micros >= u128::from(millis) * 1000, "not in the past");
+                    let other = slots.insert(micros, one.gateway);
+                    assert_eq!(other, None, "a slot is for one");
+                }
+            }
+        }
+        slots.retain(|micros, _| *micros < u128::from(end) * 1000);
+        slots
+    })
+}
+
+fn count(slots: &BTreeMap<u128, u64>, gateway: u64, from: u64, until: u64) -> usize {
+    let within = slots.range(u128::from(from) * 1000..u128::from(until) * 1000);
+    within.filter(|(_, of)| **of == gateway).count()
+}
+
+/// Each slot is one interval behind the one before.
+fn assert_even(slots: &BTreeMap<u128, u64>, interval: u128) {
+    let times: Vec<u128> = slots.keys().copied().collect();
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!(gap.abs_diff(interval) <= 1, "{gap} us at {}", pair[0]);
+    }
+}
+
+#[test]
+#[allow(clippy::cast_precision_loss)]
+fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
+    for (rate, interval, keys) in [
+        ("200r/s", 5000, [5, 1, 0]),
+        ("200r/s", 5000, [1, 1, 1]),
+        ("3000r/s", 333, [3, 2, 1]),
+        ("20r/s", 50_000, [2, 1, 1]),
+    ] {
+        let waiting = (0..).zip(keys).filter(|(_, keys)| *keys > 0);
+        let all: Vec<_> = waiting
+            .map(|(nth, keys)| Waiting::with(nth, keys))
+            .collect();
+        let slots = simulate(rate, &all, 3000);
+        assert_even(&slots, interval);
+        let weights: u64 = keys.iter().sum();
+        for one in &all {
+            // In each second, after the first span.
+            for from in [100, 1000, 1900] {
+                let wanted = 1_000_000.0 / interval as f64 * one.keys as f64 / weights as f64;
+                let got = count(&slots, one.gateway, from, from + 1000) as f64;
+                let slack = (wanted * 0.02).max(2.0);
+                assert!(
+                    (got - wanted).abs() <= slack,
+                    "{rate} {keys:?}: {got}, not {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_gateways_that_wait_at_a_slow_pace_take_turns() {
+    let all: Vec<_> = (0..10)
+        .map(|nth| Waiting {
+            every: 25,
+            ..Waiting::with(nth, 1)
+        })
+        .collect();
+    let slots = simulate("10r/s", &all, 10_000);
+    assert_even(&slots, 100_000);
+    for one in &all {
+        let got = count(&slots, one.gateway, 1000, 10_000);
+        assert!((8..=10).contains(&got), "{got} of 90: {slots:?}");
+    }
+}
+
+#[test]
+fn one_who_comes_gets_its_part_within_two_spans_and_one_who_ends_leaves_no_hole() {
+    let all = [
+        Waiting::with(1, 1),
+        Waiting {
+            from: 1000,
+            until: 2000,
+            ..Waiting::with(2, 1)
+        },
+    ];
+    let slots = simulate("400r/s", &all, 3000);
+    assert_even(&slots, 2500);
+    assert_eq!(count(&slots, 2, 0, 1000), 0);
+    let got = count(&slots, 2, 1100, 2000);
+    assert!((178..=182).contains(&got), "{got} of 360");
+    let first = slots.iter().find(|(_, of)| **of == 2).expect("some");
+    assert!(*first.0 <= 1_060_000, "{first:?}");
+    // It died with slots ahead that it does not use; then the other one has all.
+    assert_eq!(count(&slots, 2, 2060, 3000), 0);
+}
+
+#[test]
+fn what_one_does_not_want_goes_to_the_other() {
+    let all = [
+        Waiting::with(1, 1),
+        // Half of the rate is its part; it wants a tenth.
+        Waiting {
+            wants: 1,
+            every: 50,
+            ..Waiting::with(2, 1)
+        },
+    ];
+    let slots = simulate("200r/s", &all, 3000);
+    assert_even(&slots, 5000);
+    let got = count(&slots, 2, 1000, 3000);
+    assert!((38..=41).contains(&got), "{got} of 40");
+}
+
+#[test]
+fn classes_have_their_parts_first_and_keys_within_them() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+        // 8 : 1; of the first class, one gateway has 3 keys of 4; of the second all.
+        let one = [class(1, 8, 3), class(2, 1, 5)];
+        let other = [class(1, 8, 1)];
+        let ask = async |gateway, classes: &[ClassDemand], millis| {
+            let claim = claim(&grid, gateway, &pace, 10, classes, millis);
+            store.claim(&claim).await.unwrap()
+        };
+        assert!((ask(1, &one, 0).await.part - 1.0).abs() < 1e-9);
+        let part = ask(2, &other, 1).await.part;
+        assert!((part - 8.0 / 9.0 / 4.0).abs() < 1e-9, "{part}");
+        let granted = ask(1, &one, 2).await;
+        assert_eq!(granted.classes, [0.75, 1.0]);
+        let part = granted.part;
+        assert!(
+            (part - 8.0 / 9.0 * 3.0 / 4.0 - 1.0 / 9.0).abs() < 1e-9,
+            "{part}"
+        );
+        // The first class waits nowhere.
+        let part = ask(2, &[], 3).await;
+        assert_eq!(part.gateways.get(), 2);
+        let part = ask(1, &[class(2, 1, 5)], 4).await.part;
+        assert!((part - 1.0).abs() < 1e-9, "{part}");
+    });
+}
+
+#[test]
+fn an_idle_grid_grants_at_once_and_never_closer_than_an_interval() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace("10r/s", LEAKY, 0));
+        let ask = async |gateway, millis| -> Vec<u128> {
+            let waits = [class(1, 1, 1)];
+            let claim = claim(&grid, gateway, &pace, 1, &waits, millis);
+            let granted: Grant = store.claim(&claim).await.unwrap();
+            let slots = granted.slots.iter();
+            slots.map(|slot| slot.since(at(0)).as_millis()).collect()
+        };
+        assert_eq!(ask(1, 0).await, [0]);
+        // Too far ahead: whose turn it is then shows when it is near.
+        assert_eq!(ask(2, 10).await, []);
+        assert_eq!(ask(2, 60).await, [100]);
+        assert_eq!(ask(1, 250).await, [250]);
+        assert_eq!(ask(1, 5000).await, [5000]);
+    });
+}
+
+#[test]
+fn the_rate_of_the_newest_file_is_in_force() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let store = server.store();
+        let (old, new) = (pace("10r/s", LEAKY, 100), pace("1000r/s", LEAKY, 200));
+        let waits = [class(1, 1, 1)];
+        let ask = async |pace, millis| {
+            let claim = claim(&grid, 1, pace, 5, &waits, millis);
+            store.claim(&claim).await.unwrap()
+        };
+        let first = ask(&old, 0).await;
+        assert_eq!((first.rate, first.slots.len()), (old.rate(), 1));
+        // One new interval behind the last slot, or now: the slot that was a tenth of a second
+        // away is not waited for.
+        let second = ask(&new, 20).await;
+        assert_eq!(second.rate, new.rate());
+        assert_eq!(second.slots[0], at(20));
+        assert_eq!(second.slots.len(), 5);
+        let third = ask(&old, 21).await;
+        assert_eq!(third.rate, new.rate());
+    });
+}
+
+#[test]
+fn who_is_silent_counts_no_more() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+        let waits = [class(1, 1, 1)];
+        let ask = async |gateway, millis| {
+            let claim = claim(&grid, gateway, &pace, 1, &waits, millis);
+            store.claim(&claim).await.unwrap()
+        };
+        ask(1, 0).await;
+        let both = ask(2, 100).await;
+        assert_eq!((both.gateways.get(), both.part), (2, 0.5));
+        let waits_alone = ask(2, 250).await;
+        assert_eq!((waits_alone.gateways.get(), waits_alone.part), (2, 1.0));
+        let alone = ask(2, 5100).await;
+        assert_eq!((alone.gateways.get(), alone.part), (1, 1.0));
+    });
+}
+
+#[test]
+fn a_fast_rate_is_granted_in_pieces_that_are_as_even() {
+    let slots = simulate(
+        "100000r/s",
+        &[Waiting::with(1, 2), Waiting::with(2, 1)],
+        1000,
+    );
+    assert_even(&slots, 10);
+    let got = count(&slots, 2, 100, 1000);
+    assert!(got.abs_diff(30_000) < 1000, "{got} of 30000");
+}
+
+#[test]
+fn a_clock_that_is_set_back_stops_nobody() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+        let waits = [class(1, 1, 1)];
+        let ask = async |millis| {
+            let claim = claim(&grid, 1, &pace, 5, &waits, millis);
+            store.claim(&claim).await.unwrap().slots.len()
+        };
+        assert_eq!(ask(3_600_000).await, 5);
+        // What was granted ahead is not granted again: a clock that is a little back catches up.
+        assert_eq!(ask(3_599_500).await, 0, "half a second back");
+        assert!(ask(3_598_500).await > 0, "one second and a half back");
+        assert!(ask(0).await > 0, "an hour back");
+    });
+}
+
+#[test]
+fn another_use_of_the_key_is_refused_and_left_alone() {
+    let server = Server::start();
+    let grid = server.key();
+    run(async {
+        let store: Store = server.store();
+        let pace = pace("100r/s", LEAKY, 0);
+        let name = format!("{}.{GRID_FORM}", String::from_utf8_lossy(&grid));
+        let claim = Claim {
+            at: None,
+            ..claim(name.as_bytes(), 1, &pace, 1, &[], 0)
+        };
+        let key = format!("drip:{name}");
+        server.ask::<()>(&format!("SET {key} mine"), &[]);
+        let refused = store.claim(&claim).await;
+        assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+        assert_eq!(server.ask::<String>(&format!("GET {key}"), &[]), "mine");
+        server.ask::<()>(&format!("DEL {key}"), &[]);
+        server.ask::<()>(&format!("RPUSH {key} mine"), &[]);
+        let refused = store.claim(&claim).await;
+        assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    });
+}

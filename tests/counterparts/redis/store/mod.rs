@@ -1,0 +1,55 @@
+//! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
+
+mod backing_off;
+mod batches;
+pub mod grid;
+mod grid_keys;
+mod learned;
+mod leases;
+mod live;
+mod places;
+mod places_failover;
+mod replay;
+mod room;
+mod schedule;
+pub mod server;
+mod settling;
+mod suite;
+mod traces;
+
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
+use drip::store::{Error, Join, Pace, Store, StoreAnswer};
+
+/// The rate of a gateway whose file has had it since `since`, in seconds.
+pub fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
+    let since = Moment::from_nanos(since * 1_000_000_000);
+    Pace::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
+}
+
+fn nodelay(burst: u32) -> Limit {
+    Limit {
+        burst,
+        delay: Delay::Never,
+        max_wait: None,
+        cost: Cost::ONE,
+        in_flight: None,
+        above_burst: 0,
+    }
+}
+
+fn waiting(burst: u32) -> Limit {
+    Limit {
+        delay: Delay::Above(0),
+        ..nodelay(burst)
+    }
+}
+
+/// A time in 2027, plus this many milliseconds.
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_800_000_000_000_000_000 + millis * 1_000_000)
+}
+
+/// A single join; now, unless a time is given.
+async fn ask(store: &Store, join: Join<'_>) -> Result<StoreAnswer, Error> {
+    store.decide(&[join]).await.remove(0)
+}

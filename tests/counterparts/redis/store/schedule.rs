@@ -1,0 +1,312 @@
+//! One schedule of departures for all gateways.
+
+use std::time::Duration;
+
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
+use drip::store::{Join, Pace, Refund, Store, StoreAnswer};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::server::{Server, run};
+use super::{ask, at, pace, waiting};
+use crate::redis::day_or_night;
+
+const LEAKY: Algorithm = Algorithm::LeakyBucket;
+
+fn join<'a>(key: &'a [u8], pace: &'a Pace, burst: u32, at: Option<Moment>) -> Join<'a> {
+    Join {
+        key,
+        algorithm: LEAKY,
+        pace,
+        limit: waiting(burst),
+        at,
+    }
+}
+
+/// When it is due.
+fn due(answer: &StoreAnswer) -> Moment {
+    match answer.verdict {
+        Verdict::Pass { .. } => answer.now,
+        Verdict::Delay { until, .. } => until,
+        Verdict::Reject(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+fn millis(answer: &StoreAnswer) -> u128 {
+    due(answer).since(at(0)).as_millis()
+}
+
+#[test]
+fn ten_gateways_get_one_evenly_spaced_stream() {
+    let server = Server::start();
+    let (key, url) = (server.key(), server.url());
+    let gateway = |batches: &[usize]| {
+        run(async {
+            let store = Store::new(url.parse().unwrap(), "drip:", Duration::from_secs(20));
+            let pace = pace("300r/s", LEAKY, 0);
+            let mut dues = Vec::new();
+            for &batch in batches {
+                let joins = vec![join(&key, &pace, 10_000, None); batch];
+                let answers = store.decide(&joins).await;
+                dues.extend(answers.iter().map(|it| due(it.as_ref().unwrap())));
+            }
+            dues
+        })
+    };
+    // So many wait already that there is no gap while a busy machine starts the others.
+    let mut dues = gateway(&[900]);
+    dues.extend(std::thread::scope(|threads| {
+        let start = |_| threads.spawn(|| gateway(&[1, 20, 3, 76]));
+        let gateways: Vec<_> = (0..10).map(start).collect();
+        let all = gateways.into_iter().map(|it| it.join().unwrap());
+        let sorted = all.inspect(|own| assert!(own.is_sorted()));
+        sorted.flatten().collect::<Vec<_>>()
+    }));
+    dues.sort();
+    assert_eq!(dues.len(), 1900);
+    let interval = "300r/s".parse::<Rate>().unwrap().interval();
+    for pair in dues.windows(2) {
+        // Each is the first nanosecond of its time.
+        let gap = pair[1].since(pair[0]);
+        assert!(
+            gap <= interval && gap + Duration::from_nanos(1) >= interval,
+            "{gap:?}"
+        );
+    }
+}
+
+#[test]
+fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
+    let server = Server::start();
+    run(async {
+        let (store, key) = (server.store(), server.key());
+        let pace = pace("10r/s", LEAKY, 0);
+        let now = Some(at(0));
+        let answers = store.decide(&vec![join(&key, &pace, 5, now); 7]).await;
+        let charged = |index: usize| answers[index].as_ref().unwrap().charge;
+        let refund = |index| Refund {
+            key: &key,
+            algorithm: LEAKY,
+            pace: &pace,
+            charge: charged(index).unwrap(),
+            at: now,
+        };
+        assert_eq!(charged(6), None);
+
+        // A time in the middle is free for the next; it cannot be given back twice.
+        let given = store.refund(&[refund(2), refund(2)]).await;
+        assert_eq!(given, [Ok(true), Ok(false)]);
+        let next = ask(&store, join(&key, &pace, 5, now)).await.unwrap();
+        assert_eq!(millis(&next), 200);
+        assert!(
+            ask(&store, join(&key, &pace, 5, now))
+                .await
+                .unwrap()
+                .charge
+                .is_none()
+        );
+
+        // The last two, in any order: the schedule ends before them.
+        let given = store.refund(&[refund(4), refund(5)]).await;
+        assert_eq!(given, [Ok(true), Ok(true)]);
+        let again = store.decide(&vec![join(&key, &pace, 5, now); 3]).await;
+        let again: Vec<_> = again.into_iter().map(Result::unwrap).collect();
+        assert_eq!([millis(&again[0]), millis(&again[1])], [400, 500]);
+        assert!(again[2].charge.is_none());
+
+        // A time that has passed is spent, and a free time that passes is no longer free.
+        let later = Some(at(150));
+        let spent = Refund {
+            at: later,
+            ..refund(1)
+        };
+        assert_eq!(store.refund(&[spent]).await, [Ok(false)]);
+        assert_eq!(store.refund(&[refund(3)]).await, [Ok(true)]);
+        let next = ask(&store, join(&key, &pace, 9, Some(at(350))))
+            .await
+            .unwrap();
+        assert_eq!(millis(&next), 600);
+    });
+}
+
+#[test]
+fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
+    let server = Server::start();
+    run(async {
+        let (store, key) = (server.store(), server.key());
+        let (old, new) = (pace("1r/s", LEAKY, 100), pace("10r/s", LEAKY, 200));
+        let first = store
+            .decide(&vec![join(&key, &old, 9, Some(at(0))); 3])
+            .await;
+        let first: Vec<_> = first.into_iter().map(Result::unwrap).collect();
+        assert_eq!(millis(&first[2]), 2000);
+        assert!(
+            first
+                .iter()
+                .all(|it| !it.in_force.differs && it.in_force.since.is_none())
+        );
+
+        // Half a second of two has passed; the rest goes ten times as fast.
+        let retuned = ask(&store, join(&key, &new, 9, Some(at(500))))
+            .await
+            .unwrap();
+        assert_eq!(millis(&retuned), 750);
+        assert_eq!(retuned.in_force.since, Some(at(500)));
+        assert!(!retuned.in_force.differs);
+
+        // The other gateway's file is older: it does not bring its rate back, and learns which rate holds.
+        let other = ask(&store, join(&key, &old, 9, Some(at(500))))
+            .await
+            .unwrap();
+        assert_eq!(millis(&other), 850);
+        assert_eq!(other.in_force.rate, "10r/s".parse().unwrap());
+        assert_eq!(other.in_force.since, Some(at(500)));
+        assert!(other.in_force.differs);
+
+        // From the reply it re-paces its waiting requests: they have the times before the new ones, in step.
+        let left = due(&first[2]).since(at(500)) / 10;
+        assert_eq!(at(500) + left, at(650));
+    });
+}
+
+#[test]
+fn windows_go_by_the_count_of_the_rate_in_force() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        for (_, algorithm) in Algorithm::NAMED
+            .into_iter()
+            .filter(|(_, it)| it.has_windows())
+        {
+            let key = server.key();
+            let (old, new) = (pace("5r/m", algorithm, 100), pace("2r/m", algorithm, 200));
+            let ask = async |pace, burst| {
+                let join = Join {
+                    algorithm,
+                    ..join(&key, pace, burst, Some(at(0)))
+                };
+                ask(&store, join).await.unwrap()
+            };
+            assert!(ask(&new, 1).await.charge.is_some());
+            assert!(ask(&old, 4).await.charge.is_some());
+            let third = ask(&old, 4).await;
+            assert!(
+                third.charge.is_none() && third.in_force.differs,
+                "{algorithm}"
+            );
+            // A bill is charged in full, also by the one whose rate is not in force.
+            let nine = Cost::new(9).expect("small");
+            let bill = Join {
+                algorithm,
+                limit: Limit::unlimited(Delay::Never, nine),
+                ..join(&key, &old, 0, Some(at(0)))
+            };
+            let billed = super::ask(&store, bill).await.unwrap();
+            assert_eq!(billed.charge.map(|it| it.cost()), Some(nine));
+            let refused = ask(&new, 1).await.verdict;
+            let Verdict::Reject(refusal) = refused else {
+                panic!("{algorithm}: {refused:?}");
+            };
+            assert!((refusal.excess.requests() - 12.0).abs() < 1e-9);
+        }
+    });
+}
+
+/// Joins and gives back in any order: times are an interval apart, and a join is rejected only if others have all that
+/// the limit allows.
+#[test]
+fn no_time_is_handed_out_twice_whoever_gives_back() {
+    const BURST: u32 = 6;
+    let server = Server::start();
+    let pace = pace("10r/s", LEAKY, 0);
+    // After this many milliseconds a join, or one of the times held is given back.
+    let step = (
+        prop_oneof![Just(0), 0..150u64],
+        prop::option::of(0..20usize),
+    );
+    let steps = prop::collection::vec(step, 1..60);
+    let mut runner = TestRunner::new(Config {
+        cases: day_or_night(50, 200),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let outcome = runner.run(&steps, |steps| {
+        run(async {
+            let (store, key) = (server.store(), server.key());
+            let (mut held, mut millis) = (Vec::new(), 0);
+            for (gap, back) in steps {
+                millis += gap;
+                let now = at(millis);
+                if let Some(back) = back {
+                    if held.is_empty() {
+                        continue;
+                    }
+                    let index = back % held.len();
+                    let (time, charge) = held[index];
+                    let refund = Refund {
+                        key: &key,
+                        algorithm: LEAKY,
+                        pace: &pace,
+                        charge,
+                        at: Some(now),
+                    };
+                    let given = store.refund(&[refund]).await.remove(0).unwrap();
+                    prop_assert!(given || time <= now);
+                    if given {
+                        held.remove(index);
+                    }
+                    continue;
+                }
+                let answer = ask(&store, join(&key, &pace, BURST, Some(now)))
+                    .await
+                    .unwrap();
+                let ahead = held.iter().filter(|(time, _)| *time > now).count();
+                let Some(charge) = answer.charge else {
+                    prop_assert!(ahead >= BURST as usize, "refused behind {ahead}");
+                    continue;
+                };
+                prop_assert!(ahead <= BURST as usize, "accepted behind {ahead}");
+                let time = due(&answer);
+                for (other, _) in &held {
+                    let apart = time.since(*other).max(other.since(time));
+                    prop_assert!(apart >= Duration::from_millis(100), "{apart:?}");
+                }
+                held.push((time, charge));
+            }
+            Ok(())
+        })
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_cost_takes_as_many_places_and_gives_them_all_back() {
+    let server = Server::start();
+    run(async {
+        let (store, key) = (server.store(), server.key());
+        let pace = pace("10r/s", LEAKY, 0);
+        let now = Some(at(0));
+        let costing = |cost| {
+            let mut join = join(&key, &pace, 10, now);
+            join.limit.cost = Cost::new(cost).expect("small");
+            join
+        };
+        let answers = store.decide(&[1, 5, 1, 1, 5].map(costing)).await;
+        let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+        let dues: Vec<_> = answers[..4].iter().map(millis).collect();
+        assert_eq!(dues, [0, 100, 600, 700]);
+        assert!(answers[4].charge.is_none(), "only two are left");
+        let refund = Refund {
+            key: &key,
+            algorithm: LEAKY,
+            pace: &pace,
+            charge: answers[1].charge.expect("accepted"),
+            at: now,
+        };
+        assert_eq!(store.refund(&[refund, refund]).await, [Ok(true), Ok(false)]);
+        // Its five places are free, for requests that cost one.
+        let next = store.decide(&[1, 1, 1, 1, 1, 1].map(costing)).await;
+        let dues: Vec<_> = next.iter().map(|it| millis(it.as_ref().unwrap())).collect();
+        assert_eq!(dues, [100, 200, 300, 400, 500, 800]);
+    });
+}

@@ -1,0 +1,216 @@
+//! What answers bill moves those who wait at a gateway as it does in memory.
+
+use std::time::Duration;
+
+use drip::limit::{
+    self, Algorithm, Bucket, Cost, Delay, ExternalSchedule, Limit, Moment, Queue, Ticket, Verdict,
+};
+use drip::store::{self, Join, Pace, Refund, Store};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::server::{Server, run};
+use super::{ask, at, pace, waiting};
+use crate::redis::day_or_night;
+
+const LEAKY: Algorithm = Algorithm::LeakyBucket;
+
+/// Their intervals are whole microseconds, so all times are exact.
+const RATES: [&str; 4] = ["10r/s", "1000r/s", "5r/7s", "1r/m"];
+
+/// Requests by number, in the order in which they left, and when they were due.
+type Left = Vec<(u64, Moment)>;
+
+/// A key in memory.
+struct InMemory {
+    queue: Queue<u64>,
+    left: Left,
+    charges: Vec<limit::Charge>,
+}
+
+impl InMemory {
+    fn leave(&mut self, now: Moment) {
+        while let Some(gone) = self.queue.take_due(now) {
+            self.left.push((gone.waiter, gone.due));
+            self.charges.push(gone.charge);
+        }
+    }
+
+    fn join(&mut self, number: u64, limit: Limit, now: Moment) -> Verdict {
+        let ticket = Ticket(number);
+        let (verdict, charge) = self.queue.join(limit, ticket, now, || number);
+        if let (Verdict::Pass { .. }, Some(charge)) = (verdict, charge) {
+            self.left.push((number, now));
+            self.charges.push(charge);
+        }
+        verdict
+    }
+}
+
+/// The same at a gateway that keeps the key in Redis.
+struct InRedis<'a> {
+    store: &'a Store,
+    key: &'a [u8],
+    pace: &'a Pace,
+    line: ExternalSchedule<u64, store::Charge>,
+    left: Left,
+    charges: Vec<store::Charge>,
+}
+
+impl InRedis<'_> {
+    fn leave(&mut self, now: Moment) {
+        while let Some(gone) = self.line.take_due(now) {
+            self.left.push((gone.waiter, gone.due));
+            self.charges.push(gone.charge);
+        }
+    }
+
+    async fn charge(&self, limit: Limit, now: Moment) -> (Verdict, Option<store::Charge>) {
+        let join = Join {
+            key: self.key,
+            algorithm: LEAKY,
+            pace: self.pace,
+            limit,
+            at: Some(now),
+        };
+        let answer = ask(self.store, join).await.expect("an answer");
+        (answer.verdict, answer.charge)
+    }
+
+    async fn join(&mut self, number: u64, limit: Limit, now: Moment) -> Verdict {
+        let (verdict, charge) = self.charge(limit, now).await;
+        match (verdict, charge) {
+            (Verdict::Delay { until, .. }, Some(charge)) => {
+                let ticket = Ticket(number);
+                self.line.seat(0, ticket, now, number, (until, charge));
+            }
+            (Verdict::Pass { .. }, Some(charge)) => {
+                self.left.push((number, now));
+                self.charges.push(charge);
+            }
+            _ => {}
+        }
+        verdict
+    }
+
+    async fn bill(&mut self, more: Cost, now: Moment) {
+        let limit = Limit::unlimited(Delay::Above(0), more);
+        let (verdict, charge) = self.charge(limit, now).await;
+        let due = match verdict {
+            Verdict::Delay { until, .. } => until,
+            _ => now,
+        };
+        let (charge, rate) = (charge.expect("never rejected"), self.pace.rate());
+        let cost_of = |charge: &store::Charge| Some(charge.cost());
+        let later = |from: u32, cost| {
+            let due = due + rate.time_for(from.into());
+            (due, charge.part(from, cost))
+        };
+        self.line.postpone(0, more, cost_of, later);
+    }
+}
+
+#[test]
+fn a_bill_moves_those_who_wait_back_as_in_memory() {
+    let server = Server::start();
+    let mut runner = TestRunner::new(Config {
+        cases: day_or_night(60, 200),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    // After so many quarters of an interval a join, or one of those who left is billed.
+    let bill = (any::<usize>(), 2..12u32);
+    let step = (0..12u32, prop::option::weighted(0.3, bill));
+    let traces = (
+        prop::sample::select(RATES.to_vec()),
+        1..20u32,
+        prop::collection::vec(step, 1..60),
+    );
+    let outcome = runner.run(&traces, |(rate, burst, steps)| {
+        run(async {
+            let (store, key, pace) = (server.store(), server.key(), pace(rate, LEAKY, 0));
+            let mut memory = InMemory {
+                queue: Queue::new(pace.rate(), Bucket::new(), at(0)),
+                left: Left::new(),
+                charges: Vec::new(),
+            };
+            let mut redis = InRedis {
+                store: &store,
+                key: &key,
+                pace: &pace,
+                line: ExternalSchedule::default(),
+                left: Left::new(),
+                charges: Vec::new(),
+            };
+            let mut now = at(0);
+            for (number, (quarters, bill)) in (0..).zip(steps) {
+                now = now + pace.rate().interval() / 4 * quarters;
+                memory.leave(now);
+                redis.leave(now);
+                let Some((which, cost)) = bill else {
+                    let limit = waiting(burst);
+                    let wanted = memory.join(number, limit, now);
+                    prop_assert_eq!(redis.join(number, limit, now).await, wanted);
+                    continue;
+                };
+                if memory.charges.is_empty() {
+                    continue;
+                }
+                let index = which % memory.charges.len();
+                let (charge, cost) = (memory.charges.remove(index), Cost::new(cost));
+                let cost = cost.expect("small");
+                memory.queue.settle(charge, cost, now);
+                let more = cost.above(redis.charges.remove(index).cost());
+                redis.bill(more.expect("more"), now).await;
+                prop_assert_eq!(redis.line.depth(), memory.queue.depth());
+            }
+            memory.leave(now + Duration::from_secs(1_000_000));
+            redis.leave(now + Duration::from_secs(1_000_000));
+            prop_assert_eq!(&redis.left, &memory.left);
+            Ok(())
+        })
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn what_a_turn_cost_less_ends_the_schedule_earlier() {
+    let server = Server::start();
+    run(async {
+        let (store, key) = (server.store(), server.key());
+        let pace = pace("10r/s", LEAKY, 0);
+        let join = |cost: u32, millis: u64| Join {
+            key: &key,
+            algorithm: LEAKY,
+            pace: &pace,
+            limit: Limit {
+                cost: Cost::new(cost).expect("small"),
+                ..waiting(20)
+            },
+            at: Some(at(millis)),
+        };
+        let due = async |cost, millis| {
+            let answer = ask(&store, join(cost, millis)).await.expect("an answer");
+            match answer.verdict {
+                Verdict::Delay { until, .. } => until.since(at(0)).as_millis(),
+                _ => 0,
+            }
+        };
+        let first = ask(&store, join(5, 0)).await.expect("an answer");
+        let charge = first.charge.expect("accepted");
+        let less = charge.too_much(Cost::ONE).expect("four");
+        let refund = Refund {
+            key: &key,
+            algorithm: LEAKY,
+            pace: &pace,
+            charge: less,
+            at: Some(at(50)),
+        };
+        assert_eq!(store.refund(&[refund]).await, [Ok(true)]);
+        assert_eq!(due(5, 50).await, 100);
+        assert_eq!(due(1, 50).await, 600);
+        assert_eq!(charge.too_much(Cost::new(5).expect("small")), None);
+        assert!(less.follows(&charge.part(0, Cost::ONE)));
+        assert_eq!(less.moved_up(Cost::ONE).part(1, less.cost()), less);
+    });
+}

@@ -1,0 +1,32 @@
+//! Files of gateways that listen in more than one way.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use crate::support::secure::{started, write_pair};
+use crate::support::{Gateway, Origin, Site, file, free_address, zone};
+
+pub const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
+pub const TLS: &str = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
+
+/// A place with a certificate, and a file that listens as `listen` says, with `more` of `[server]`.
+pub fn site(listen: &str, more: &str, rest: &str) -> Site {
+    let site = Site::new();
+    write_pair(site.folder(), "a", &["a.test"]);
+    let text = format!(
+        "[server]\nlisten = [{listen}]\nadmin = \"{}\"\n{more}\n{rest}",
+        site.admin
+    );
+    fs::write(site.file(), text).expect("a file");
+    site
+}
+
+/// A gateway that redirects at one address to TLS at another, and these addresses.
+pub fn redirecting(origin: &Origin, redirect: &str) -> (Gateway, SocketAddr, SocketAddr) {
+    let (plain, tls) = (free_address(), free_address());
+    let listen = format!("{{ address = \"{plain}\", redirect = \"{redirect}\" }}, \"{tls}\"");
+    let zones = zone("z", "$remote_addr", "1r/h");
+    let routes = [("/", LIMITS), ("/.well-known/acme-challenge/", "")];
+    let rest = file(origin, &zones, &routes);
+    (started(site(&listen, TLS, &rest)), plain, tls)
+}

@@ -1,0 +1,98 @@
+//! The stamps at an origin over one restart of the gateway.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::chain::{Chain, excess, gate};
+use crate::support::{Client, MARGIN, MS, Origin, check_gaps, longest_pause, now};
+
+/// Requests of key `a` to the process before, and what is asked of the next one while 12 of them
+/// still wait.
+pub const BEFORE: usize = 13;
+
+/// The stamps of both, all in one order.
+///
+/// Also returns how long the next process took to be ready.
+pub fn stamps_over_a_restart(
+    is_held: bool,
+    keeps: bool,
+    rest: &str,
+    newcomers: &[&str],
+    origin: &Origin,
+) -> (Vec<Instant>, Duration) {
+    let chain = Chain::new(is_held, keeps, rest);
+    let mut old = chain.start();
+    let mut clients: Vec<_> = (0..BEFORE)
+        .map(|_| Client::ask(chain.address, "/?key=a"))
+        .collect();
+    // All have joined: the last one is behind the first.
+    origin.wait_for(1);
+    thread::sleep(100 * MS);
+    let began = now();
+    old.signal(Signal::TERM);
+    old.wait_for_line("stopping");
+    let mut new = chain.begin();
+    let ask = |target: &&str| Client::ask(chain.address, target);
+    if is_held {
+        // The old process accepts nobody any more.
+        thread::sleep(200 * MS);
+        clients.extend(newcomers.iter().map(ask));
+    }
+    new.wait_until_ready();
+    let start_up = began.elapsed();
+    if !is_held {
+        clients.extend(newcomers.iter().map(ask));
+    }
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(old.wait(Duration::from_secs(10)).code(), Some(0));
+    if keeps {
+        old.wait_for_line("the state is written");
+        new.wait_for_line("the state of the process before is read");
+    }
+    Chain::stop(&mut new);
+    (origin.moments("key="), start_up)
+}
+
+/// A zone of 5r/s for each key, perhaps in the Redis at this URL, and behind it a gate of 10r/s.
+fn zone_and_gate(origin: &Origin, redis: Option<&str>) -> String {
+    let (store, redis) = redis.map_or_else(Default::default, |url| {
+        let table = format!("[redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n");
+        ("store = \"redis\"\n", table)
+    });
+    let gate = gate(origin, "10r/s").replace(
+        "[[routes]]",
+        &format!("{redis}[zones.z]\nkey = \"$arg_key\"\nrate = \"5r/s\"\n{store}\n[[routes]]"),
+    );
+    format!("{gate}limits = [{{ zone = \"z\", burst = 30 }}]\n")
+}
+
+/// Those who still wait in a zone of the old process pass its gate later, each 200 ms; newcomers
+/// of other keys need not wait in the zone, and fill the gate of the new process meanwhile.
+///
+/// Panics unless both gates give the origin one stream with `state`, and two without it.
+pub fn check_both_gates(is_held: bool, keeps: bool, redis: Option<&str>) {
+    let origin = Origin::start();
+    let newcomers: Vec<_> = (0..16).map(|key| format!("/?key=new{key}")).collect();
+    let newcomers: Vec<_> = newcomers.iter().map(String::as_str).collect();
+    let rest = zone_and_gate(&origin, redis);
+    let (stamps, _) = stamps_over_a_restart(is_held, keeps, &rest, &newcomers, &origin);
+    assert_eq!(stamps.len(), BEFORE + newcomers.len());
+    let most = excess(&stamps, 10.0);
+    if !keeps {
+        assert!(most > 3.0, "without state only {most} beyond the rate");
+        return;
+    }
+    let pause = longest_pause(stamps[0], stamps[stamps.len() - 1]);
+    let slack = (MARGIN + pause).as_secs_f64() * 10.0;
+    assert!(most <= 1.0 + slack, "{most} in a window beyond the rate");
+    // From the first newcomer to the last one somebody always waits at the new gate.
+    let (new, all) = (origin.moments("key=new"), stamps);
+    let is_busy = |at: &&Instant| (new[0]..=new[new.len() - 1]).contains(*at);
+    let busy: Vec<_> = all.iter().filter(is_busy).copied().collect();
+    // An interval before a kept slot may be too short for a departure.
+    check_gaps(&busy, 150 * MS, 50 * MS + MARGIN + pause).expect("an even stream");
+}

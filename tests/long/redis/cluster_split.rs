@@ -1,0 +1,79 @@
+//! A cluster whose nodes and gateways are split from each other, under load.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::redis::shared::cluster_under_load::load::{
+    BACK_WITHIN, BURST, BURSTS, RATE, Scene, check_takeover, span,
+};
+use crate::redis::shared::cluster_under_load::nodes::{Cluster, GATEWAYS, Node};
+use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
+
+/// Gateways no longer reach a master that the other nodes reach, so no replica takes over.
+#[test]
+fn gateways_that_are_split_from_a_master_go_on_alone() {
+    let _machine = half_alone();
+    best_of_three(|_| {
+        let scene = Scene::new();
+        let cluster = &scene.cluster;
+        let mut spans = Vec::new();
+        let seen = scene.under_load(|| {
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
+            let split = now();
+            cluster.split_from_clients(0, GATEWAYS);
+            span(Duration::from_secs(3));
+            cluster.heal();
+            span(BACK_WITHIN);
+            spans.push((split, now()));
+            spans.push(span(Duration::from_secs(2)));
+        });
+        seen.tell("with gateways split from a master");
+        seen.check_answers(true)?;
+        scene.check_outage(&seen, spans.try_into().expect("three spans"))
+    });
+}
+
+/// A master is alone on its side of the network, with the gateways: they still reach it, and it is of no use any more.
+#[test]
+fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
+    check_takeover(
+        "split from the others",
+        |cluster| cluster.split_from_nodes(0),
+        Cluster::heal,
+    );
+}
+
+/// A silent replica is in the way of nobody: not of a gateway that knows all nodes, nor of one that starts.
+#[test]
+fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
+    let scene = Scene::new();
+    // Nodes tell of a replica once it has got something.
+    let _seen = scene.under_load(|| {
+        let tell = |cluster: &Cluster| cluster.nodes.iter().all(Node::tells_of_replicas);
+        scene.cluster.wait_until("nodes tell of replicas", tell);
+    });
+    scene.cluster.split_from_clients(3, GATEWAYS);
+    let third = scene.another_gateway();
+    // It counts as up until it has tried, which takes as long as it waits for a silent node.
+    thread::sleep(Duration::from_millis(2500));
+    scene
+        .cluster
+        .wait_until("the third gateway has the store", |_| {
+            third.metrics().count("drip_store_up", &[]) == 1
+        });
+    best_of_three(|attempt| {
+        let began = now();
+        let passed = |gateway: &Gateway| {
+            let ask = |_| fetch(gateway.address(), &format!("{BURSTS}?key=own{attempt}")).status;
+            (0..12).map(ask).filter(|status| *status == 200).count()
+        };
+        let all = passed(&scene.gateways[0]) + passed(&third);
+        let all = f64::from(u32::try_from(all).expect("few"));
+        let most = 1.0 + BURST + RATE * began.elapsed().as_secs_f64();
+        if all > most {
+            return Err(format!("{all} passed, not {most}"));
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,72 @@
+//! How even the stream is where Redis is away: measured, with bounds that a busy machine keeps.
+
+use std::time::Duration;
+
+use crate::programs::redis::Redis;
+use crate::redis::shared::relay::Relay;
+use crate::support::{Gateway, Origin, best_of_three, half_alone};
+
+use crate::redis::shared::grid::{
+    Crowd, busy, check_rate, check_windows, file, pass, shared, unevenness, within,
+};
+
+/// Two gateways, each so far from Redis (one way, in microseconds). `most`: the unevenness allowed.
+fn measure(away: [u64; 2], most: f64) {
+    let _machine = half_alone();
+    let redis = Redis::start();
+    best_of_three(|attempt| {
+        let origin = Origin::start();
+        let gateways = away.map(|micros| {
+            let relay = Relay::to(redis.address);
+            relay.move_away(Duration::from_micros(micros));
+            let url = format!("redis://{}/0", relay.address);
+            let text = file(&origin, &url, &shared("200r/s"));
+            let own = format!("timeout = \"200ms\"\nprefix = \"{attempt}:\"");
+            (
+                Gateway::start(&text.replace("timeout = \"200ms\"", &own)),
+                relay,
+            )
+        });
+        let crowds = [
+            Crowd::of(&gateways[0].0, "/?key=a", 20),
+            Crowd::of(&gateways[1].0, "/?key=b", 20),
+        ];
+        let span = busy(&crowds, || {
+            pass(Duration::from_secs(1));
+            pass(Duration::from_secs(5))
+        });
+        let moments = within(&origin, "key=", span);
+        let uneven = unevenness(&moments);
+        println!("{away:?} us away: cv {uneven:.3}");
+        check_rate(&moments, span, 200.0)?;
+        check_windows(&moments, 200.0, Duration::from_millis(15))?;
+        let of_a = within(&origin, "key=a", span).len();
+        if of_a.abs_diff(500) > 25 {
+            return Err(format!("{of_a} of 1000 are of a"));
+        }
+        if uneven > most {
+            return Err(format!("cv {uneven:.3}, not {most}"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_tenth_of_a_millisecond_away() {
+    measure([100, 100], 0.25);
+}
+
+#[test]
+fn a_millisecond_away() {
+    measure([1000, 1000], 0.3);
+}
+
+#[test]
+fn ten_milliseconds_away() {
+    measure([10_000, 10_000], 0.4);
+}
+
+#[test]
+fn each_at_another_distance() {
+    measure([100, 10_000], 0.4);
+}

@@ -1,0 +1,34 @@
+//! Shared limits, gates and permits in a real Redis, under every failure and at length.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements ([`day_or_night`]) |
+//! | all others | tests that run here alone |
+
+mod bills;
+mod cluster_split;
+mod grid_backing_off;
+mod grid_cluster;
+mod grid_fairness;
+mod grid_keys;
+mod grid_network;
+mod grid_settings;
+mod grid_stream;
+mod grid_table;
+mod in_flight;
+#[path = "../../counterparts/redis/incidents/mod.rs"]
+mod incidents;
+mod leases;
+mod others;
+mod places;
+mod places_pace;
+#[path = "../../counterparts/redis/shared/mod.rs"]
+mod shared;
+#[path = "../../counterparts/redis/store/mod.rs"]
+mod store;
+mod ten_gateways;
+
+/// The count, the size or the duration of a test: more here than in the target `counterparts`, which has the same tests.
+fn day_or_night<T>(_by_day: T, by_night: T) -> T {
+    by_night
+}

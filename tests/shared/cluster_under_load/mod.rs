@@ -1,7 +1,0 @@
-//! A cluster of real Redis servers under the load of two gateways: slots move, a master is killed, the network splits.
-
-mod killed;
-mod load;
-mod moves;
-pub mod nodes;
-mod split;

@@ -1,0 +1,209 @@
+//! Programs that visit a waiting room, and the file of a shop that has one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::support::{Answer, Gateway, Site, eventually, fetch_with, free_address, now};
+
+pub const SECRET: &str = "secret = \"sixteen bytes and more\"\n";
+
+/// A file with the origin `shop`, these fields of its room, and a route `/` to it. Fields of the route may follow.
+pub fn shop(origin: SocketAddr, room: &str) -> String {
+    format!(
+        "[origins.shop]\nservers = [\"http://{origin}\"]\n[origins.shop.room]\n{room}\n\
+         [[routes]]\npath = \"/\"\norigin = \"shop\"\n"
+    )
+}
+
+/// The same with a secret and one place, which its visitor keeps for as long as the test runs.
+pub fn full_shop(origin: SocketAddr, room: &str) -> String {
+    shop(origin, &format!("{SECRET}sessions = 1\n{room}"))
+}
+
+/// A program that keeps what it gets.
+#[derive(Clone, Debug, Default)]
+pub struct Visitor {
+    pub ticket: Option<String>,
+    pub session: Option<String>,
+}
+
+impl Visitor {
+    /// Sends a request with what it has.
+    pub fn ask(&mut self, to: SocketAddr, target: &str, more: &str) -> Answer {
+        let fields = [
+            ("Drip-Ticket", &self.ticket),
+            ("Drip-Session", &self.session),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, value)| {
+            let value = value.as_ref()?;
+            Some(format!("{name}: {value}\r\n"))
+        });
+        let fields: String = fields.collect();
+        let answer = fetch_with(to, target, &format!("{fields}{more}"));
+        self.keep(&answer);
+        answer
+    }
+
+    pub fn keep(&mut self, answer: &Answer) {
+        if let Some(session) = answer.field("drip-session") {
+            (self.session, self.ticket) = (Some(session.to_owned()), None);
+        }
+        if let Some(ticket) = answer.field("drip-ticket") {
+            (self.ticket, self.session) = (Some(ticket.to_owned()), None);
+        }
+    }
+
+    /// Comes for the first time.
+    pub fn come(to: SocketAddr) -> (Self, Answer) {
+        let mut visitor = Self::default();
+        let answer = visitor.ask(to, "/", "");
+        (visitor, answer)
+    }
+
+    /// Comes, and must find a place.
+    pub fn walk_in(to: SocketAddr) -> Self {
+        let (visitor, answer) = Self::come(to);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(visitor.session.is_some(), "{answer:?}");
+        visitor
+    }
+
+    /// Comes, and must find no place.
+    pub fn draw(to: SocketAddr) -> Self {
+        let (visitor, answer) = Self::come(to);
+        assert!(visitor.ticket.is_some(), "{answer:?}");
+        visitor
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        let text = self.ticket.as_ref().or(self.session.as_ref());
+        number(text.expect("a ticket or a session"))
+    }
+
+    /// Asks again as it is told to, until it is let in.
+    pub fn wait(&mut self, to: SocketAddr) -> Answer {
+        let deadline = now() + Duration::from_secs(60);
+        loop {
+            let answer = self.ask(to, "/", "");
+            if answer.status == 200 {
+                return answer;
+            }
+            assert!(now() < deadline, "it still waits: {answer:?}");
+            thread::sleep(Duration::from_secs(answer.number("retry-after")));
+        }
+    }
+
+    /// Whether it is inside: the response is the origin's, and begins no session.
+    pub fn is_inside(&mut self, to: SocketAddr) -> bool {
+        let had = self.session.clone();
+        let answer = self.ask(to, "/", "");
+        answer.status == 200 && self.session == had && had.is_some()
+    }
+}
+
+/// The number in a ticket or a session: its first eight bytes.
+pub fn number(text: &str) -> u64 {
+    let bytes = BASE64.decode(text).expect("base64url");
+    u64::from_be_bytes(*bytes.first_chunk().expect("a number"))
+}
+
+/// All cookies that an answer sets.
+pub fn cookies(answer: &Answer) -> Vec<&str> {
+    let fields = answer.head.fields.iter();
+    let cookies = fields.filter(|(name, _)| name == "set-cookie");
+    cookies.map(|(_, value)| value.as_str()).collect()
+}
+
+/// The place in line that an answer in JSON tells.
+pub fn position(answer: &Answer) -> Option<u64> {
+    let told: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert!(told.get("position").is_some(), "{told}");
+    told["position"].as_u64()
+}
+
+pub const JSON: &str = "Accept: application/json\r\n";
+
+/// How many requests were of this kind, over all rooms.
+pub fn counted(gateway: &Gateway, request: &str) -> i64 {
+    let labels = [("request", request)];
+    gateway.metrics().count("drip_room_requests_total", &labels)
+}
+
+/// How many visitors are `waiting`, `called` or `inside`, over all rooms.
+pub fn visitors(gateway: &Gateway, place: &str) -> i64 {
+    let labels = [("where", place)];
+    gateway.metrics().count("drip_room_visitors", &labels)
+}
+
+pub fn wait_until_called(gateway: &Gateway) {
+    eventually("one is called", || visitors(gateway, "called") == 1);
+}
+
+/// Puts another file into force.
+pub fn reload(gateway: &Gateway, rest: &str) {
+    let count = || {
+        gateway
+            .log()
+            .matches("the changed file is in force")
+            .count()
+    };
+    let before = count();
+    gateway.site.write(rest);
+    eventually("it is in force", || count() > before);
+}
+
+/// A gateway that is stopped or killed, and started again at the same address with the same state.
+pub struct Restarts {
+    pub address: SocketAddr,
+    pub folder: TempDir,
+    rest: String,
+    keeps: bool,
+}
+
+impl Restarts {
+    pub fn new(keeps: bool, rest: &str) -> Self {
+        Self {
+            address: free_address(),
+            folder: TempDir::new().expect("a folder"),
+            rest: rest.to_owned(),
+            keeps,
+        }
+    }
+
+    pub fn rooms_file(&self) -> PathBuf {
+        self.folder.path().join("drip.state.rooms")
+    }
+
+    pub fn start(&self) -> Gateway {
+        let site = Site::new();
+        let state = self.folder.path().join("drip.state");
+        let state = format!("state = \"{}\"\n", state.display());
+        let state = if self.keeps { &state } else { "" };
+        let text = format!(
+            "[server]\nlisten = [\"{}\"]\nadmin = \"{}\"\n{state}{}",
+            self.address, site.admin, self.rest
+        );
+        std::fs::write(site.file(), text).expect("a file");
+        let gateway = Gateway::run(site);
+        gateway.wait_until_ready();
+        gateway
+    }
+
+    pub fn stop(mut gateway: Gateway) {
+        gateway.signal(Signal::TERM);
+        assert_eq!(gateway.wait(Duration::from_secs(20)).code(), Some(0));
+    }
+
+    pub fn kill(mut gateway: Gateway) {
+        gateway.signal(Signal::KILL);
+        gateway.wait(Duration::from_secs(20));
+    }
+}
