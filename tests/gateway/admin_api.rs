@@ -147,7 +147,7 @@ fn thousands_of_keys_are_listed_each_once() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 9, nodelay = true"));
     let mut client = Client::connect(gateway.address());
-    for nth in 0..4_500 {
+    for nth in 0..1_500 {
         client.get(&format!("/?key={nth}"));
         assert_eq!(client.answer().status, 200);
     }
@@ -162,7 +162,7 @@ fn thousands_of_keys_are_listed_each_once() {
     assert_eq!(all.len(), 1000);
     let zone = json(&gateway, "/api/zones/z");
     let remembered = number(&zone["keys"]["active"]) + number(&zone["keys"]["parked"]);
-    assert!((remembered - 4500.0).abs() < 0.5, "{remembered}");
+    assert!((remembered - 1500.0).abs() < 0.5, "{remembered}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
 
-mod beside;
 mod downgrade;
 mod lengths;
 mod origin_bodies;
@@ -11,7 +10,6 @@ mod origin_limits;
 mod prior_knowledge;
 mod recording;
 mod slow_readers;
-mod stream_origin;
 mod upgrade;
 mod websocket;
 

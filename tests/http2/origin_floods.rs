@@ -32,8 +32,8 @@ fn check_flood(
     let origin = FrameOrigin::start();
     let other = FrameOrigin::start();
     let gateway = Gateway::start(&format!(
-        "workers = 1\n[origins.app]\nservers = [\"h2c://{}\"]\nresponse_timeout = \"2s\"\n\
-         body_timeout = \"2s\"\n[origins.other]\nservers = [\"h2c://{}\"]\n\
+        "workers = 1\n[origins.app]\nservers = [\"h2c://{}\"]\nresponse_timeout = \"1s\"\n\
+         body_timeout = \"1s\"\n[origins.other]\nservers = [\"h2c://{}\"]\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\n[[routes]]\npath = \"/other\"\norigin = \"other\"\n",
         origin.address, other.address
     ));

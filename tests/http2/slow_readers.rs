@@ -7,18 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::http2::{GET, ask};
 use crate::support::frames::{
     DATA, END_STREAM, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS,
     Outcome, RST_STREAM, frame, get, head, reset, settings, window_update, without_window,
 };
+use crate::support::night::{day_or_night, some_of};
 use crate::support::others::Others;
+use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
 use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
-/// What the origin may send of one response ahead.
-pub const STREAM_WINDOW: usize = 256 * 1024;
 /// No client takes so many bytes by the buffers of its kernel alone.
 const LARGE: usize = 32 << 20;
 
@@ -26,21 +25,11 @@ fn drip(origin: &StreamOrigin) -> Gateway {
     Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""))
 }
 
-/// Waits until the origin has sent all that it may.
-pub fn wait_until_stuck(origin: &StreamOrigin, least: usize) {
-    let mut before = 0;
-    eventually("the origin has used its windows up", || {
-        thread::sleep(Duration::from_millis(100));
-        let sent = origin.sent();
-        sent >= least && std::mem::replace(&mut before, sent) == sent
-    });
-}
-
 /// Fails unless requests over HTTP/1 and HTTP/2 are answered whole, and no connection is gone.
 fn check_others(gateway: &Gateway, origin: &StreamOrigin, name: &str) {
     let path = "/16384/20";
     let whole = content(16_384 * 20);
-    for _ in 0..5 {
+    for _ in 0..2 {
         let answer = ask(gateway, GET);
         assert_eq!(
             (answer.status(), &*answer.body),
@@ -75,7 +64,7 @@ fn clients_that_take_nothing_hold_up_no_others() {
     let path = format!("/16384/{}", LARGE / 16_384);
     // Over HTTP/2, more than the window of 1 MB that a connection had is for.
     let over_http_2 = without_window(&gateway, &path, 10);
-    wait_until_stuck(&origin, 10 * STREAM_WINDOW);
+    origin.wait_until_stuck(10 * STREAM_WINDOW);
     check_others(&gateway, &origin, "HTTP/2");
     // Over HTTP/1, the kernel takes some of it first.
     let over_http_1: Vec<_> = (0..10)
@@ -85,7 +74,7 @@ fn clients_that_take_nothing_hold_up_no_others() {
             client
         })
         .collect();
-    wait_until_stuck(&origin, 20 * STREAM_WINDOW);
+    origin.wait_until_stuck(20 * STREAM_WINDOW);
     check_others(&gateway, &origin, "HTTP/1");
     others.check();
     drop((over_http_1, over_http_2));
@@ -97,7 +86,7 @@ fn a_client_that_takes_a_byte_now_and_then_holds_up_no_others() {
     let origin = StreamOrigin::start();
     let gateway = drip(&origin);
     let mut client = without_window(&gateway, "/16384/1000", 10);
-    wait_until_stuck(&origin, 10 * STREAM_WINDOW);
+    origin.wait_until_stuck(10 * STREAM_WINDOW);
     for _ in 0..3 {
         for nth in 0..10 {
             let one = window_update(2 * nth + 1, 1);
@@ -116,7 +105,7 @@ fn check_events(size: usize, path: &str, streams: u32) {
     check_others(&gateway, &origin, &name);
     let before = (gateway.peak_memory(), origin.sent());
     let mut client = without_window(&gateway, path, streams);
-    wait_until_stuck(&origin, before.1 + all * (STREAM_WINDOW - size));
+    origin.wait_until_stuck(before.1 + all * (STREAM_WINDOW - size));
     check_others(&gateway, &origin, &name);
     // As frames they would take 256 bytes each.
     let grown = gateway.peak_memory() - before.0;
@@ -150,7 +139,8 @@ fn check_events(size: usize, path: &str, streams: u32) {
 
 #[test]
 fn small_events_that_nobody_reads_end_no_connection_and_none_is_lost() {
-    for (size, streams) in [(4, 2), (50, 20), (255, 20), (3000, 20)] {
+    let sizes = [(4, 2), (50, 20), (255, 20), (3000, 20)];
+    for (size, streams) in some_of(sizes, 2) {
         let path = format!("/{size}/{}", STREAM_WINDOW / size + 1000);
         check_events(size, &path, streams);
     }
@@ -237,11 +227,11 @@ fn a_congested_connection_gets_no_more_requests_until_its_clients_have_taken_som
     let gateway = drip(&origin);
     let path = format!("/16384/{}", LARGE / 16_384);
     let first = without_window(&gateway, &path, 15);
-    wait_until_stuck(&origin, 15 * STREAM_WINDOW);
+    origin.wait_until_stuck(15 * STREAM_WINDOW);
     check_others(&gateway, &origin, "below the bound");
     assert_eq!(origin.connections(), 1);
     let second = without_window(&gateway, &path, 10);
-    wait_until_stuck(&origin, 25 * STREAM_WINDOW);
+    origin.wait_until_stuck(25 * STREAM_WINDOW);
     check_others(&gateway, &origin, "past the bound");
     assert_eq!(origin.connections(), 2);
     // The number of connections grows with the bytes that wait, not with the requests.
@@ -260,7 +250,7 @@ fn a_congested_connection_is_used_where_the_server_accepts_no_other() {
     let gateway = drip(&origin);
     let path = format!("/16384/{}", LARGE / 16_384);
     let _stuck = without_window(&gateway, &path, 20);
-    wait_until_stuck(&origin, 20 * STREAM_WINDOW);
+    origin.wait_until_stuck(20 * STREAM_WINDOW);
     check_others(&gateway, &origin, "on the only connection");
     assert_eq!(origin.connections(), 1);
 }
@@ -268,7 +258,7 @@ fn a_congested_connection_is_used_where_the_server_accepts_no_other() {
 fn check_cancelled(path: &str) {
     let origin = StreamOrigin::start();
     let gateway = drip(&origin);
-    for round in 0..30 {
+    for round in 0..day_or_night(8, 30) {
         let mut client = without_window(&gateway, path, 100);
         client
             .send(window_update(0, 1 << 28))

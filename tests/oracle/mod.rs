@@ -26,10 +26,9 @@ mod subject;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 
+use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 use case::Case;
-
-const CASES: u64 = 4000;
 
 /// A number from an environment variable.
 fn told(name: &str) -> Option<u64> {
@@ -40,7 +39,7 @@ fn told(name: &str) -> Option<u64> {
 /// Compares this many cases with the oracle.
 fn hold(generate: impl Fn(&mut Rng) -> Case) {
     let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
-    let cases = told("ORACLE_CASES").unwrap_or(CASES);
+    let cases = told("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000));
     let first = told("ORACLE_FIRST").unwrap_or(0);
     let (mut read, mut whole) = (0, 0);
     for nth in first..cases {
@@ -103,7 +102,7 @@ fn the_corpus_is_read_as_hyper_reads_it() {
 #[test]
 fn bodies_that_go_on_are_read_as_they_were_meant() {
     let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
-    let cases = told("ORACLE_CASES").unwrap_or(CASES) / 4;
+    let cases = told("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000)) / 4;
     for nth in 0..cases {
         let rng = &mut Rng::of(seed, nth);
         let (expected, bytes) = generate::sent(rng);

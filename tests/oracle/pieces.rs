@@ -1,16 +1,17 @@
 //! How bytes are cut into what comes with one read.
 
+use crate::support::night::some_of;
 use crate::support::rng::Rng;
 
 fn cut(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
     bytes.chunks(size.max(1)).map(<[u8]>::to_vec).collect()
 }
 
-/// All at once, byte by byte, and in two pieces with each possible cut.
+/// All at once, byte by byte, and in two pieces with each fourth cut, by night with each possible cut.
 pub fn each(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let in_two = |at: usize| vec![bytes[..at].to_vec(), bytes[at..].to_vec()];
     let mut all = vec![cut(bytes, bytes.len()), cut(bytes, 1)];
-    all.extend((1..bytes.len().min(300)).map(in_two));
+    all.extend(some_of(1..bytes.len().min(300), 4).map(in_two));
     all
 }
 

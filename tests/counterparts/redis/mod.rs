@@ -7,8 +7,3 @@ pub mod shared;
 mod state;
 mod store;
 mod store_panel;
-
-/// The count, the size or the duration of a test: less here than in the target `long`, which has the same tests.
-fn day_or_night<T>(by_day: T, _by_night: T) -> T {
-    by_day
-}

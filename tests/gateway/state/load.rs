@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Chain, MS, Rest, excess, gate, side_by_side};
+use crate::support::night::day_or_night;
 use crate::support::{Client, MARGIN, Origin, best_of_three, gaps, longest_pause, now, one_zone};
 
 /// Restarts under load.
@@ -123,12 +124,14 @@ fn check_under_load(cases: &[(Load, Rest)]) {
     });
 }
 
-const LOAD: Load = Load {
-    is_held: true,
-    targets: &["/?key=a"],
-    restarts: 6,
-    between: Duration::from_millis(700),
-};
+fn load() -> Load {
+    Load {
+        is_held: true,
+        targets: &["/?key=a"],
+        restarts: day_or_night(3, 6),
+        between: Duration::from_millis(700),
+    }
+}
 
 /// Half of the clients wait in a zone, whose five keys have 5r/s together, and then at a gate that
 /// the others fill.
@@ -157,8 +160,8 @@ const OF_ZONES: &[&str] = &[
 #[test]
 fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
     check_under_load(&[
-        (LOAD, |origin| one_zone(origin, "20r/s", "burst = 19")),
-        (LOAD, |origin| {
+        (load(), |origin| one_zone(origin, "20r/s", "burst = 19")),
+        (load(), |origin| {
             gate(origin, "20r/s").replace("queue = 100", "queue = 19")
         }),
     ]);
@@ -168,8 +171,8 @@ fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
 fn restarts_under_load_keep_the_bound_of_a_gate_behind_zones() {
     let held = Load {
         targets: OF_ZONES,
-        restarts: 4,
-        ..LOAD
+        restarts: day_or_night(2, 4),
+        ..load()
     };
     let own = Load {
         is_held: false,

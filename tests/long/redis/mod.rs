@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements ([`day_or_night`]) |
+//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements (`support::night`) |
 //! | all others | tests that run here alone |
 
 mod bills;
@@ -27,8 +27,3 @@ mod shared;
 #[path = "../../counterparts/redis/store/mod.rs"]
 mod store;
 mod ten_gateways;
-
-/// The count, the size or the duration of a test: more here than in the target `counterparts`, which has the same tests.
-fn day_or_night<T>(_by_day: T, by_night: T) -> T {
-    by_night
-}

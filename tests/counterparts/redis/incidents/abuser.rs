@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::scene::{Sender, Wanted, begin, calm, file, headline, text, told};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, now};
 
 /// The first one has far more rejections in the last minute for as long as the second one is told of.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::scene::{CALM_WITHIN, SEEN_WITHIN, Wanted, begin, lasts, told, wait};
 use super::traffic::Traffic;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::operator::json;
 use crate::support::{Gateway, Origin, now, one_origin};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::scene::{SEEN_WITHIN, Wanted, begin, calm, file, text, told, wait};
 use super::traffic::{HastyClients, Load, Traffic};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::operator::{json, post};
 use crate::support::{Client, Gateway, Origin, now, one_origin, one_zone};
 

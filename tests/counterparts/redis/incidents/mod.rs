@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::now;
 use crate::support::operator::{ask, json};
 use bench::{Bench, FILE, Server};

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::relay::Relay;
 use crate::redis::shared::{Fates, count_within, file, under_load};
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, now, quarter_alone};
 
 const RATE: usize = 100;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::under_load;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, fetch, quarter_alone};
 
 /// Two gateways with a shared zone and a shared gate of 60 requests a second; the first has the

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, MS, Origin, eventually, fetch, now};
 
 /// A server that answers each command, by its name, with what `answer` writes.

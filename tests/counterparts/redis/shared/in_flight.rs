@@ -13,7 +13,7 @@ use super::file;
 use super::places::{Counting, busy, pass};
 use super::relay::Relay;
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, MS, best_of_three, eventually, fetch, now, quarter_alone};
 
 /// So many requests of a key run at once, and many wait for places alone.

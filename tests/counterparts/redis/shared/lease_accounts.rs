@@ -6,8 +6,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::file;
+use crate::support::night::day_or_night;
 use crate::support::{
     Client, Exchange, Gateway, MS, Origin, SOON, best_of_three, eventually, fetch, half_alone, now,
 };

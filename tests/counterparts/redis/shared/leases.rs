@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::file;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, MS, Origin, eventually, now};
 
 pub const RATE: usize = 500;

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, now};
 
 /// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::file;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, gaps};
 
 const UP: &str = "drip_store_up";

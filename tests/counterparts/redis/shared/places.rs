@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{
     Client, Done, Gateway, Origin, best_of_three, eventually, fetch, now, quarter_alone,
 };

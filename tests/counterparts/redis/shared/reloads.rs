@@ -3,7 +3,7 @@
 use super::in_flight::text;
 use super::places::{Counting, busy, pass, told};
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, MS, eventually, now};
 
 /// Files with another timeout, and with another user of the same Redis.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, Origin, eventually, fetch_with, now, quarter_alone};
 

@@ -2,8 +2,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::{count_within, file, steady_rate, under_load};
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, gaps, now, quarter_alone};
 
 const RATE: f64 = 200.0;

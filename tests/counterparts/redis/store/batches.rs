@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::server::{Server, run};
 use super::{ask, at, nodelay, pace, waiting};
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 
 /// One of a few limits, as of routes that share a zone.
 fn limit() -> impl Strategy<Value = Limit> {

@@ -8,7 +8,7 @@ use drip::store::{Claim, Grant, Pace, Store};
 use super::grid::claim;
 use super::pace;
 use super::server::{Server, run};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
 const GATEWAYS: u64 = 5;

@@ -8,7 +8,7 @@ use drip::store::{Error, PlacesCall, Store};
 
 use super::at;
 use super::server::{Server, run};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
 const STEPS: u64 = 150;

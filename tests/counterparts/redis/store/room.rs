@@ -8,7 +8,7 @@ use drip::store::{RoomCall, RoomDone, RoomOp, RoomReply, Store};
 
 use super::at;
 use super::server::{Server, run};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
 const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];

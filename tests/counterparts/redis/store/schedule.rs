@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::server::{Server, run};
 use super::{ask, at, pace, waiting};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::replay::{Change, Memory, Redis, Replays, Step};
 use super::{at, nodelay, pace};
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 
 /// Rates that scripts keep in the same ticks as memory.
 const FINE: [&str; 9] = [

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::redis::day_or_night;
 use crate::redis::shared::cluster_under_load::nodes::Cluster;
 use crate::redis::shared::most_above;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, best_of_three, half_alone, now};
 
 /// Requests a second of each key.

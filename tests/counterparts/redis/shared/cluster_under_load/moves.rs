@@ -1,8 +1,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::day_or_night;
 use crate::redis::shared::cluster_under_load::load::{Scene, span};
+use crate::support::night::day_or_night;
 use crate::support::{best_of_three, half_alone, now};
 
 /// While slots move, a node sends requests for their keys to another one (`ASK`, then `MOVED`), which does not know the

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{
     Client, Done, Gateway, Origin, best_of_three, eventually, now, quarter_alone,
 };

@@ -1,8 +1,8 @@
 use rustix::process::Signal;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::all_at_once;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, quarter_alone};
 
 use super::{

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, eventually, quarter_alone};
 
 use super::{

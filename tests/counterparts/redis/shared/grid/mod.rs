@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::redis::day_or_night;
 use crate::redis::shared::steady_rate;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Done, Gateway, Origin, gaps, now};
 
 /// A file whose origin has this gate, which the keys of `$arg_key` share.

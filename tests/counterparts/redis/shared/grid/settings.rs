@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
 use crate::redis::shared::steady_rate;
+use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter_alone};
 
 use super::{Crowd, busy, file, gauge, millis, pass, rate_of, shared, within};

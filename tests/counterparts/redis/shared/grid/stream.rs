@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::programs::redis::Redis;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, fetch, gaps, now, quarter_alone};
 
 use super::{

@@ -1,5 +1,5 @@
 use super::*;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 
 pub const LIMIT: &str = ", burst = 50, in_flight = 4";
 

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::thread;
 
 use super::*;
-use crate::redis::day_or_night;
+use crate::support::night::day_or_night;
 use crate::support::{Exchange, Origin};
 
 /// How many requests a zone would have rejected in a dry run.

@@ -4,13 +4,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::SendStream;
 use h2::server::{Builder, SendResponse};
 use http::{HeaderMap, Request, Response};
 
-use crate::support::close;
+use super::{close, eventually};
+
+/// What the origin may send of one response ahead.
+pub const STREAM_WINDOW: usize = 256 * 1024;
 
 /// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers;
 /// `/hint/SIZE/COUNT` by two interim responses before. Everything else is answered by `ok`.
@@ -42,6 +46,16 @@ fn byte(at: usize) -> u8 {
 impl StreamOrigin {
     pub fn start() -> Self {
         Self::accepting(usize::MAX)
+    }
+
+    /// Waits until it has sent all that it may, at least so many bytes.
+    pub fn wait_until_stuck(&self, least: usize) {
+        let mut before = 0;
+        eventually("the origin has used its windows up", || {
+            thread::sleep(Duration::from_millis(100));
+            let sent = self.sent();
+            sent >= least && std::mem::replace(&mut before, sent) == sent
+        });
     }
 
     /// Accepts so many connections, and refuses further ones.

@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
-use crate::http2::slow_readers::{STREAM_WINDOW, wait_until_stuck};
-use crate::http2::stream_origin::{StreamOrigin, content};
 use crate::support::frames::without_window;
 use crate::support::frames::{DATA, Frames, frame, head, window_update};
+use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
 use crate::support::{Client, Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
 
 /// Requests of the client at each gateway; the p99 is the third longest.
@@ -55,7 +54,7 @@ fn check(least: usize, attack: impl Fn(&Gateway, &AtomicBool) + Sync) {
             let _done = Done(&is_over);
             scope.spawn(|| attack(&gateways[0], &is_over));
             if least > 0 {
-                wait_until_stuck(&origins[0], least);
+                origins[0].wait_until_stuck(least);
             }
             thread::sleep(200 * MS);
             let mut clients = gateways
