@@ -4,7 +4,7 @@
 use std::thread;
 
 use super::bed::{Bed, GET, LAST, MB, MS, each, noise};
-use crate::support::{End, SOON, eventually, now};
+use crate::support::{End, PATIENCE, eventually, now};
 
 /// Beginnings of responses, each with the bytes that follow its head at the client.
 const BEGUN: [(&str, &str); 4] = [
@@ -101,7 +101,7 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
     );
     let mut sender = passed.origin.sender();
-    sender.set_write_timeout(Some(4 * SOON)).expect("a timeout");
+    sender.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     thread::scope(|scope| {
         let sent = scope.spawn(|| std::io::Write::write_all(&mut sender, &body));
         assert_eq!(passed.client.head().status(), 200);

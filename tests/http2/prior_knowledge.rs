@@ -59,7 +59,7 @@ fn told(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut client = Raw::connect(to);
     client.send(bytes);
     // As over TLS, a connection that began gets a while to end.
-    client.end_within(4 * crate::support::SOON).0
+    client.end_within(crate::support::PATIENCE).0
 }
 
 #[test]

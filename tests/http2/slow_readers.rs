@@ -15,7 +15,7 @@ use crate::support::frames::{
 use crate::support::night::{day_or_night, some_of};
 use crate::support::others::Others;
 use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
-use crate::support::{FrameOrigin, Gateway, Raw, SOON, eventually, one_h2c_origin};
+use crate::support::{FrameOrigin, Gateway, PATIENCE, Raw, SOON, eventually, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
 /// No client takes so many bytes by the buffers of its kernel alone.
@@ -140,7 +140,7 @@ fn check_events(size: usize, path: &str, streams: u32) {
 #[test]
 fn small_events_that_nobody_reads_end_no_connection_and_none_is_lost() {
     let sizes = [(4, 2), (50, 20), (255, 20), (3000, 20)];
-    for (size, streams) in some_of(sizes, 2) {
+    for (size, streams) in some_of(sizes, 4) {
         let path = format!("/{size}/{}", STREAM_WINDOW / size + 1000);
         check_events(size, &path, streams);
     }
@@ -195,7 +195,7 @@ fn small_events_in_great_number_reach_a_client_that_reads() {
         let path = format!("/{size}/30000");
         let mut client = Raw::connect(gateway.address());
         client.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
-        let answer = client.try_answer_to("GET", 4 * SOON).expect("an answer");
+        let answer = client.try_answer_to("GET", PATIENCE).expect("an answer");
         assert!(answer.body == content(size * 30_000), "{size}");
     }
     check_others(&gateway, &origin, "afterwards");
@@ -214,7 +214,7 @@ fn small_pieces_that_come_all_at_once_reach_a_client_that_reads() {
     });
     let mut client = Raw::connect(gateway.address());
     client.send(GET);
-    let answer = client.try_answer_to("GET", 4 * SOON).expect("an answer");
+    let answer = client.try_answer_to("GET", PATIENCE).expect("an answer");
     let (last, pieces) = answer.body.split_last().expect("a body");
     assert_eq!((*last, pieces.len()), (b'y', count));
     assert_eq!(ask(&gateway, GET).body, b"ok");
@@ -258,7 +258,7 @@ fn a_congested_connection_is_used_where_the_server_accepts_no_other() {
 fn check_cancelled(path: &str) {
     let origin = StreamOrigin::start();
     let gateway = drip(&origin);
-    for round in 0..day_or_night(8, 30) {
+    for round in 0..day_or_night(4, 30) {
         let mut client = without_window(&gateway, path, 100);
         client
             .send(window_update(0, 1 << 28))
@@ -298,7 +298,7 @@ fn small_events_of_requests_that_clients_cancel_end_no_connection() {
 fn late_pieces_of_cancelled_requests_end_no_connection() {
     let origin = FrameOrigin::start();
     let gateway = crate::http2::drip(&origin, "", "");
-    for _ in 0..3 {
+    for _ in 0..day_or_night(1, 3) {
         let (tell, told) = std::sync::mpsc::channel();
         origin.next(move |to, stream| {
             to.send(head(stream, 0, &[(":status", "200")]))?;

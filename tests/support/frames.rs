@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use super::{Gateway, SOON};
+use super::{Gateway, PATIENCE};
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -219,8 +219,8 @@ impl Frames {
     pub fn connect(to: SocketAddr) -> Self {
         let stream = TcpStream::connect(to).expect("somebody takes a connection");
         stream.set_nodelay(true).expect("no delay");
-        stream.set_read_timeout(Some(4 * SOON)).expect("a timeout");
-        stream.set_write_timeout(Some(4 * SOON)).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         let mut client = Self::over(stream);
         client.begin();
         client

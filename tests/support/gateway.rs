@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::metrics::Metrics;
-use super::{Answer, SOON, eventually, fetch, now};
+use super::{Answer, PATIENCE, eventually, fetch, now};
 
 /// The program, without the environment variables that it reads.
 pub fn drip() -> Command {
@@ -265,7 +265,7 @@ impl Gateway {
         let waited = self
             .log
             .more
-            .wait_timeout_while(lines, SOON, |lines| found(lines).is_none());
+            .wait_timeout_while(lines, PATIENCE, |lines| found(lines).is_none());
         let (lines, _) = waited.expect("no panic");
         found(&lines).unwrap_or_else(|| panic!("no line of the log has {part:?}"))
     }

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex};
 
-use super::{Exchange, Origin, SOON};
+use super::{Exchange, Origin, PATIENCE};
 
 /// An origin that answers a request only once the test lets it.
 pub struct HoldingOrigin {
@@ -51,7 +51,7 @@ impl Released {
     fn wait_for(&self, target: &str) {
         let targets = self.targets.lock().expect("no panic");
         let is_held = |targets: &mut HashSet<String>| !targets.contains(target);
-        let waited = self.more.wait_timeout_while(targets, 4 * SOON, is_held);
+        let waited = self.more.wait_timeout_while(targets, PATIENCE, is_held);
         drop(waited.expect("no panic"));
     }
 }

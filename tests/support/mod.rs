@@ -67,14 +67,17 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until `is_so`; `what` names it in the failure. Longer than [`SOON`]: a busy machine may stand still for seconds.
+/// How long to wait for an answer or an event. Only a failing test waits this long: a busy machine may stand still for
+/// seconds.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until `is_so`; `what` names it in the failure.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = 4 * SOON;
-    let deadline = now() + patience;
+    let deadline = now() + PATIENCE;
     while !is_so() {
         assert!(
             now() < deadline,
-            "waited {patience:?} in vain for this: {what}"
+            "waited {PATIENCE:?} in vain for this: {what}"
         );
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::wire::Head;
-use super::{SOON, close, note_pauses, now};
+use super::{PATIENCE, close, note_pauses, now};
 
 /// A request as the origin saw it.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Origin {
 
     /// Waits until `count` requests have come.
     pub fn wait_for(&self, count: usize) {
-        self.wait_within(count, SOON);
+        self.wait_within(count, PATIENCE);
     }
 
     pub fn wait_within(&self, count: usize, limit: Duration) {

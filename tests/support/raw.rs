@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::{SOON, now};
+use super::{PATIENCE, SOON, now};
 
 /// A connection on which the test reads and writes every byte, as a client or as an origin. It accepts only what is
 /// framed as RFC 9112 says. Dropped, it is closed.
@@ -49,7 +49,7 @@ impl Raw {
 
     pub fn over(stream: TcpStream) -> Self {
         stream.set_nodelay(true).expect("no delay");
-        stream.set_write_timeout(Some(SOON)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         Self {
             stream,
             unread: Vec::new(),
@@ -101,7 +101,7 @@ impl Raw {
 
     /// The first line and the fields; the body is not read yet.
     pub fn head(&mut self) -> Message {
-        self.head_within(SOON)
+        self.head_within(PATIENCE)
     }
 
     pub fn head_within(&mut self, limit: Duration) -> Message {
@@ -133,7 +133,7 @@ impl Raw {
     }
 
     pub fn answer_to(&mut self, method: &str) -> Message {
-        let answer = self.try_answer_to(method, SOON);
+        let answer = self.try_answer_to(method, PATIENCE);
         answer.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
     }
 
@@ -145,7 +145,7 @@ impl Raw {
 
     /// The interim answers to a GET, in order, and the final one with its body.
     pub fn answers(&mut self) -> (Vec<Message>, Message) {
-        let answers = self.try_answers_to("GET", SOON);
+        let answers = self.try_answers_to("GET", PATIENCE);
         answers.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
     }
 
@@ -209,7 +209,7 @@ impl Raw {
     }
 
     fn try_exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
-        let deadline = now() + 2 * SOON;
+        let deadline = now() + PATIENCE;
         while self.unread.len() < length {
             self.more(deadline)?;
         }
@@ -218,7 +218,7 @@ impl Raw {
 
     /// The next line, without its CRLF, if a whole one comes soon.
     pub fn try_line(&mut self) -> io::Result<String> {
-        let mut bytes = self.until(b"\n", now() + SOON)?;
+        let mut bytes = self.until(b"\n", now() + PATIENCE)?;
         bytes.pop();
         match bytes.pop() {
             Some(b'\r') if !bytes.contains(&b'\r') => Ok(text(&bytes)),
@@ -272,7 +272,7 @@ impl Raw {
 
     /// Waits until `part` has come, without consuming it.
     pub fn wait_for(&mut self, part: &str) {
-        let deadline = now() + SOON;
+        let deadline = now() + PATIENCE;
         let there = |bytes: &[u8]| bytes.windows(part.len()).any(|at| at == part.as_bytes());
         while !there(&self.unread) {
             let came = self.more(deadline);
@@ -284,7 +284,7 @@ impl Raw {
 
     /// All bytes until the connection ends, which must be soon, and how it ends.
     pub fn end(&mut self) -> (Vec<u8>, End) {
-        self.end_within(SOON)
+        self.end_within(2 * SOON)
     }
 
     pub fn end_within(&mut self, limit: Duration) -> (Vec<u8>, End) {
@@ -403,7 +403,7 @@ impl RawOrigin {
 
     /// The next connection, which must come soon.
     pub fn accept(&self) -> Raw {
-        let stream = waiting(|| self.connections.recv_timeout(SOON));
+        let stream = waiting(|| self.connections.recv_timeout(PATIENCE));
         Raw::over(stream.expect("the proxy connects to the origin"))
     }
 

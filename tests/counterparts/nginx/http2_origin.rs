@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::programs::nginx::Nginx;
 use crate::support::noise;
-use crate::support::{Gateway, Message, Origin, Raw, SOON, free_address};
+use crate::support::{Gateway, Message, Origin, PATIENCE, Raw, free_address};
 
 /// An nginx with files, that passes `/app` to an origin of its own; and drip before it, twice.
 struct Pair {
@@ -93,7 +93,7 @@ impl Pair {
             let bytes = request.to_vec();
             let sending =
                 std::thread::spawn(move || std::io::Write::write_all(&mut sender, &bytes));
-            let mut answer = client.try_answer_to(method, 4 * SOON).expect("an answer");
+            let mut answer = client.try_answer_to(method, PATIENCE).expect("an answer");
             // The client may not have sent all before the answer.
             let _sent = sending.join().expect("no panic");
             answer.fields.retain(|(name, _)| name != "date");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::documents::examples::{Example, curl};
 use crate::support::{
-    Client, HoldingOrigin, Origin, Raw, RawOrigin, SOON, check_pace, eventually, now,
+    Client, HoldingOrigin, Origin, PATIENCE, Raw, RawOrigin, SOON, check_pace, eventually, now,
 };
 
 const WEBSOCKET: &str = "GET /ws HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -134,7 +134,7 @@ fn an_outbound_proxy_pauses_when_the_api_asks_for_it() {
 
 /// As [`eventually`], for what takes some windows of the gate.
 fn eventually_slowly(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = now() + 4 * SOON;
+    let deadline = now() + PATIENCE;
     while !is_so() {
         assert!(now() < deadline, "{what}: in vain");
         thread::sleep(Duration::from_millis(20));

@@ -9,7 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::launch::launch;
 use crate::support::wire::Answer;
-use crate::support::{Client, Gateway, Origin, SOON, Site, drip, eventually, fetch, now, one_zone};
+use crate::support::{
+    Client, Gateway, Origin, PATIENCE, SOON, Site, drip, eventually, fetch, now, one_zone,
+};
 
 /// A running program of which this holds no standard stream.
 struct Running {
@@ -53,7 +55,7 @@ impl Running {
             .ok()
             .and_then(Pid::from_raw);
         kill_process(id.expect("a process"), Signal::TERM).expect("it runs");
-        let deadline = now() + 4 * SOON;
+        let deadline = now() + PATIENCE;
         while now() < deadline {
             if let Some(status) = self.process.try_wait().expect("a child") {
                 return status.code();

@@ -9,7 +9,8 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::night::day_or_night;
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, SOON, best_of_three, eventually, fetch, half_alone, now,
+    Client, Exchange, Gateway, MS, Origin, PATIENCE, best_of_three, eventually, fetch, half_alone,
+    now,
 };
 
 /// The longest lease. Whatever is back sooner was given back for another reason.
@@ -124,7 +125,7 @@ fn drain(gateway: &Gateway, target: &str) -> usize {
 /// How many requests pass until `all` have, or none has for long; more would pass too.
 fn drain_all(gateway: &Gateway, target: &str, all: usize) -> usize {
     // The places that are left go back at the end of the lease, late on a busy machine.
-    let deadline = now() + 4 * SOON;
+    let deadline = now() + PATIENCE;
     let mut count = drain(gateway, target);
     while count < all && now() < deadline {
         thread::sleep(50 * MS);
