@@ -9,6 +9,7 @@
 //! | `oracle` | the same bytes to hyper and to drip |
 //! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts |
 //! | `collapse` | requests that share the answer of one departure: which may, what they get, and when the origin fails |
+//! | `load` | floods, crowds, experiments at real rates, and pace to the millisecond |
 //! | `top` | what operators see in a terminal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
 //! | `goldens` | whether the program prints and serves the same names and values as before |
@@ -31,6 +32,7 @@ mod http2;
 mod import;
 mod init;
 mod layers;
+mod load;
 mod oracle;
 mod pages;
 mod peers;

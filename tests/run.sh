@@ -3,6 +3,7 @@
 #
 #   tests/run.sh                # all groups
 #   tests/run.sh redis nginx    # these groups
+#   tests/run.sh budget         # what a request costs: benches/budget.toml
 #   tests/run.sh long           # what takes hours: by night, and before a change of what CONTRIBUTING.md names
 #
 # `cargo test` runs the tests that need no other program.
@@ -22,7 +23,6 @@ group curl curl nghttp2-client openssl
 group documents bash curl git nginx openssl python3 redis-server
 group haproxy curl haproxy libnginx-mod-stream nginx
 group languages chromium chromium-driver curl default-jdk-headless golang-go haproxy nginx nodejs openssl php-cli python3-venv
-group load
 group nginx curl libnginx-mod-stream nginx
 group package fakeroot systemd
 group postgres postgresql redis-server
@@ -53,15 +53,21 @@ install() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
 }
 
+run_budget() {
+    install gcc libc6-dev valgrind
+    # Thin LTO takes half the time of the build of packages.
+    cargo bench --locked --profile dev --bench budget -- --thin
+}
+
 run_long() {
     # shellcheck disable=SC2086
     install ${packages[*]} gcc libc6-dev valgrind
     export DRIP_LONG=1
     cargo test --locked --release --no-fail-fast --lib
-    cargo test --locked --no-fail-fast --test plain
+    cargo test --locked --no-fail-fast --test plain -- --include-ignored
     # The target `long` has the tests of the group redis, too.
     for name in "${names[@]}"; do
-        [ "$name" = redis ] || DRIP_GROUP=$name cargo test --locked --no-fail-fast --test counterparts -- "$name::"
+        [ "$name" = redis ] || DRIP_GROUP=$name cargo test --locked --no-fail-fast --test counterparts -- --include-ignored "$name::"
     done
     # One at a time: they fill the machine.
     RUST_TEST_THREADS=1 cargo test --locked --no-fail-fast --test long
@@ -71,31 +77,30 @@ run_long() {
     cargo bench --locked --profile dev --bench budget
 }
 
-if [ "${1-}" = long ]; then
-    [ $# -eq 1 ] || { echo "usage: tests/run.sh long" >&2; exit 2; }
-    run_long
+case ${1-} in
+budget | long)
+    [ $# -eq 1 ] || { echo "usage: tests/run.sh $1" >&2; exit 2; }
+    "run_$1"
     exit
-fi
+    ;;
+esac
 
 chosen=("$@")
 [ $# -gt 0 ] || chosen=("${names[@]}")
 needed=()
 for name in "${chosen[@]}"; do
-    [ -n "${packages[$name]+known}" ] || { echo "no group is called $name; the groups: ${names[*]}, long" >&2; exit 2; }
+    [ -n "${packages[$name]+known}" ] || { echo "no group is called $name; the groups: ${names[*]}, budget, long" >&2; exit 2; }
     # shellcheck disable=SC2206
     needed+=(${packages[$name]})
 done
 install "${needed[@]}"
 
-cargo test --locked --no-run --test counterparts
-failed=()
+# All in one process, which knows what may run side by side.
+status=0
+[ ${#chosen[@]} -gt 1 ] || export DRIP_GROUP=${chosen[0]}
+cargo test --locked --no-fail-fast --test counterparts -- "${chosen[@]/%/::}" || status=1
 for name in "${chosen[@]}"; do
-    echo "group $name:"
-    DRIP_GROUP=$name cargo test --locked --no-fail-fast --test counterparts -- "$name::" || failed+=("$name")
     # The simulated Redis beside a real one.
-    [ "$name" != redis ] || DRIP_GROUP=redis cargo test --locked --lib redis_server -- --ignored || failed+=("$name")
+    [ "$name" != redis ] || DRIP_GROUP=redis cargo test --locked --lib redis_server -- --ignored || status=1
 done
-if [ ${#failed[@]} -gt 0 ]; then
-    echo "failed: ${failed[*]}" >&2
-    exit 1
-fi
+exit $status

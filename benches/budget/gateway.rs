@@ -67,20 +67,13 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/budget")
 }
 
-/// Builds the program as packages have it, with symbols, so that valgrind can run it.
+/// Builds the program with this profile, which keeps symbols, so that valgrind can run it.
 ///
 /// Valgrind 3.19 stops where rustix reads the vdso, so rustix uses libc.
-pub fn build() -> io::Result<PathBuf> {
+pub fn build(profile: &str) -> io::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let built = Command::new(cargo)
-        .args([
-            "build",
-            "--locked",
-            "--profile",
-            "profiling",
-            "--bin",
-            "drip",
-        ])
+        .args(["build", "--locked", "--profile", profile, "--bin", "drip"])
         .arg("--target-dir")
         .arg(folder())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -90,7 +83,7 @@ pub fn build() -> io::Result<PathBuf> {
     if !built.success() {
         return Err(io::Error::other("the program does not build"));
     }
-    Ok(folder().join("profiling/drip"))
+    Ok(folder().join(profile).join("drip"))
 }
 
 /// A running gateway.

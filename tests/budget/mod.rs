@@ -90,7 +90,7 @@ fn verdicts(budget: &str, measured: &[(Group, &str, f64)]) -> Vec<(String, Verdi
     let measured = measured
         .iter()
         .map(|(group, name, figure)| ((*group, (*name).to_owned()), *figure));
-    let rows = limits::rows(&budget, &measured.collect(), |_| true);
+    let rows = limits::rows(&budget, &measured.collect(), |_, _| true);
     rows.into_iter()
         .map(|row| (row.name.clone(), row.verdict()))
         .collect()

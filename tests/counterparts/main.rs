@@ -7,7 +7,6 @@
 //! | `documents` | the commands of the README, of docs/ and of its examples |
 //! | `haproxy` | `tests/checklist` with nginx and haproxy beside drip, and haproxy as a client |
 //! | `languages` | clients and servers in Go, Java, `JavaScript`, PHP and Python |
-//! | `load` | floods, crowds, experiments at real rates, and pace to the millisecond; it needs no other program |
 //! | `nginx` | the same requests to nginx and to drip, and translated files |
 //! | `package` | the packages, their unit, and the log in the journal |
 //! | `postgres` | a database that refuses the connection after the last |
@@ -23,7 +22,6 @@ mod curl;
 mod documents;
 mod haproxy;
 mod languages;
-mod load;
 mod nginx;
 mod package;
 #[allow(clippy::unnecessary_wraps, reason = "the other binary has no peers")]

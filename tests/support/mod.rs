@@ -46,7 +46,7 @@ pub use file::{file, one_h2c_origin, one_origin, one_zone, start_drip, zone};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
-pub use machine::{alone, half_alone, quarter_alone};
+pub use machine::{Part, alone, half_alone, quarter_alone};
 pub use metrics::Metrics;
 pub use origin::{Arrival, Exchange, Origin};
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};

@@ -8,14 +8,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Gateway, eventually, free_address, now};
-
-/// Time for a page that draws once a second on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{
+    Client, Gateway, PATIENCE, Part, eventually, free_address, now, quarter_alone,
+};
 
 pub struct Browser {
     driver: Driver,
     session: String,
+    _part: Part,
 }
 
 struct Driver {
@@ -49,6 +49,7 @@ impl Browser {
 
     /// Starts a browser with these arguments, too.
     pub fn start(more: &[&str]) -> Self {
+        let part = quarter_alone();
         let driver = Driver::start();
         let arguments = [
             "--headless=new",
@@ -65,7 +66,11 @@ impl Browser {
         }}});
         let session = driver.ask("POST", "/session", &wanted);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
-        Self { driver, session }
+        Self {
+            driver,
+            session,
+            _part: part,
+        }
     }
 
     /// Opens a page, and waits until it and all that it needs has loaded or failed.

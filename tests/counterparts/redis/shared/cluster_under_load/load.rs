@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::redis::shared::cluster_under_load::nodes::Cluster;
 use crate::redis::shared::most_above;
 use crate::support::night::day_or_night;
-use crate::support::{Client, Done, Gateway, Origin, best_of_three, half_alone, now};
+use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
 
 /// Requests a second of each key.
 pub const RATE: f64 = 10.0;
@@ -323,7 +323,7 @@ pub fn span(length: Duration) -> (Instant, Instant) {
 pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
     best_of_three(|_| {
         let scene = Scene::new();
-        let _machine = half_alone();
+        let _machine = alone();
         let cluster = &scene.cluster;
         let mut spans = Vec::new();
         let mut took = Duration::ZERO;

@@ -26,6 +26,7 @@ fn answered(crowd: &mut [One]) {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let _alone = alone();
     let count = MOST.min(raise_descriptors().saturating_sub(SPARE));

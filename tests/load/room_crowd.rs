@@ -120,6 +120,7 @@ impl<'s> Door<'s> {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_are_places() {
     const VISITORS: u16 = 20_000;
     const DOORS: u16 = 40;
@@ -174,6 +175,7 @@ fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_a
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn a_million_visitors_who_wait_cost_less_than_ten_megabytes() {
     const CONNECTIONS: u16 = 8;
     const AT_ONCE: u16 = 250;

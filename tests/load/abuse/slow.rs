@@ -254,6 +254,7 @@ fn the_time_that_a_body_waits_for_its_turn_is_not_the_clients() {
 const BIG: usize = 10 << 20;
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_are_not() {
     const READERS: usize = 500;
     /// Before they are stuck, the bytes that fill the kernel's buffers are copied, for all of them at once.

@@ -86,6 +86,7 @@ fn ended(mut child: Child) -> (bool, String) {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn what_an_origin_can_take_is_found_on_real_traffic_and_the_file_counts_again() {
     let _half = half_alone();
     let origin = origin_of(66);
@@ -210,6 +211,7 @@ fn an_earlier_report_stays_until_a_new_one_is_known() {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn a_report_has_the_steps_so_far_if_the_gateway_is_lost() {
     let _half = half_alone();
     let origin = Origin::start();

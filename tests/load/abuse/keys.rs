@@ -39,6 +39,7 @@ fn ask_for_each(
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn a_hundred_thousand_keys_take_the_memory_of_max_keys() {
     const KEYS: usize = 100_000;
     const MAX_KEYS: i64 = 1000;

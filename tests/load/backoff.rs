@@ -161,6 +161,7 @@ fn backoffs(gateway: &Gateway, reason: &str) -> i64 {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn an_origin_that_sheds_and_one_that_queues_get_what_they_can_take_and_a_healthy_one_everything() {
     let _alone = half_alone();
     thread::scope(|scope| {

@@ -46,6 +46,7 @@ fn renew(gateway: &Gateway, id: &Value) {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn wait_counts_from_when_nobody_waits_and_not_from_the_start() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
@@ -90,6 +91,7 @@ fn short(gateway: &Gateway, more: &[&str]) -> (bool, String) {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn only_answers_of_the_wanted_route_or_class_count() {
     let origin = Origin::answering(|exchange| {
         let is_slow = exchange.head.first_line.contains("/slow");
@@ -172,6 +174,7 @@ impl Loaded {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn a_figure_beyond_its_bound_breaks_a_step_and_one_that_is_lost_ends_it() {
     let (origin, loaded) = (Origin::start(), Loaded::start());
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));

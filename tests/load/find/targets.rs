@@ -46,6 +46,7 @@ fn number(level: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn the_places_of_an_origin_are_found_and_a_report_says_so() {
     let _half = half_alone();
     let origin = with_workers();
@@ -78,6 +79,7 @@ fn the_places_of_an_origin_are_found_and_a_report_says_so() {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn the_rate_and_then_the_places_are_found_in_one_run() {
     let _half = half_alone();
     let origin = with_workers();
@@ -115,6 +117,7 @@ fn the_rate_and_then_the_places_are_found_in_one_run() {
 }
 
 #[test]
+#[ignore = "minutes: tests/run.sh long"]
 fn a_limit_that_is_not_searched_and_holds_requests_back_is_named() {
     let _half = half_alone();
     let origin = Origin::answering(|exchange| {
