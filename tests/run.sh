@@ -55,7 +55,6 @@ install() {
 
 run_budget() {
     install gcc libc6-dev valgrind
-    # Thin LTO takes half the time of the build of packages.
     cargo bench --locked --profile dev --bench budget -- --thin
 }
 

@@ -43,7 +43,7 @@ impl Group {
     fn comment(self) -> &'static str {
         match self {
             Self::Instructions => "of a worker for one request, as packages are built, within 2 %",
-            Self::ThinInstructions => "the same of a build with thin LTO, which takes half as long",
+            Self::ThinInstructions => "the same of a build with thin LTO, within 2 %",
             Self::Allocations => "calls of the allocator for one request, within 0.3",
             Self::ClockReads => "of a worker for one request, within 0.3",
             Self::Bytes => "of resident memory for each, within 3 %",

@@ -109,7 +109,10 @@ pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
             requests: kind.requests * (LONGER - 1),
         };
         let counts = [
-            (Group::Instructions, each.of(Profile::instructions)),
+            (
+                bench.arguments.instructions(),
+                each.of(Profile::instructions),
+            ),
             (
                 Group::Allocations,
                 each.of(|it| it.calls(profile::allocates)),

@@ -31,16 +31,24 @@ use crate::support::rng::Rng;
 use case::Case;
 
 /// A number from an environment variable.
-fn told(name: &str) -> Option<u64> {
+fn variable(name: &str) -> Option<u64> {
     let value = env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
 }
 
-/// Compares this many cases with the oracle.
+fn seed() -> u64 {
+    variable("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0))
+}
+
+fn cases() -> u64 {
+    variable("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000))
+}
+
+/// Compares cases with the oracle.
 fn hold(generate: impl Fn(&mut Rng) -> Case) {
-    let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
-    let cases = told("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000));
-    let first = told("ORACLE_FIRST").unwrap_or(0);
+    let seed = seed();
+    let cases = cases();
+    let first = variable("ORACLE_FIRST").unwrap_or(0);
     let (mut read, mut whole) = (0, 0);
     for nth in first..cases {
         let case = generate(&mut Rng::of(seed, nth));
@@ -101,8 +109,8 @@ fn the_corpus_is_read_as_hyper_reads_it() {
 /// hyper reads the bodies that drip writes as they were.
 #[test]
 fn bodies_that_go_on_are_read_as_they_were_meant() {
-    let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
-    let cases = told("ORACLE_CASES").unwrap_or(day_or_night(1000, 100_000)) / 4;
+    let seed = seed();
+    let cases = cases() / 4;
     for nth in 0..cases {
         let rng = &mut Rng::of(seed, nth);
         let (expected, bytes) = generate::sent(rng);

@@ -75,7 +75,7 @@ const NOT_RUN: [(&str, &str, &str); 12] = [
     (
         "ORACLE_CASES=1000000 cargo test --test plain oracle",
         "tests/oracle/mod.rs",
-        "told(\"ORACLE_CASES\").unwrap_or(day_or_night(",
+        "variable(\"ORACLE_CASES\").unwrap_or(",
     ),
     // It needs an origin and an objective.
     (

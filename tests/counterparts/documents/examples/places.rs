@@ -4,9 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::documents::examples::{Example, curl};
-use crate::support::{
-    Client, HoldingOrigin, Origin, PATIENCE, Raw, RawOrigin, SOON, check_pace, eventually, now,
-};
+use crate::support::{Client, HoldingOrigin, Origin, Raw, RawOrigin, SOON, check_pace, eventually};
 
 const WEBSOCKET: &str = "GET /ws HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
      Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -119,7 +117,7 @@ fn an_outbound_proxy_pauses_when_the_api_asks_for_it() {
     let asking: Vec<Client> = (0..40)
         .map(|n| Client::ask(address, &format!("/{n}")))
         .collect();
-    eventually_slowly("the gate backs off", || {
+    eventually("the gate backs off", || {
         let metrics = example.gateway.metrics();
         let labels = [("origin", "third_party"), ("reason", "retry_after")];
         metrics.count("drip_origin_backoffs_total", &labels) > 0
@@ -130,15 +128,6 @@ fn an_outbound_proxy_pauses_when_the_api_asks_for_it() {
     let after = origin.arrivals().len();
     assert!(after <= at_pause + 1, "{at_pause}, then {after}");
     drop(asking);
-}
-
-/// As [`eventually`], for what takes some windows of the gate.
-fn eventually_slowly(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = now() + PATIENCE;
-    while !is_so() {
-        assert!(now() < deadline, "{what}: in vain");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// A WebSocket through the gateway: the client's end and the application's.
