@@ -66,6 +66,12 @@ impl Waiting {
         }
     }
 
+    /// When the request began to wait here: its limits count from then.
+    #[must_use]
+    pub fn since(&self) -> Moment {
+        self.since
+    }
+
     /// Waits for the turn, and then until the slot has come.
     ///
     /// # Errors

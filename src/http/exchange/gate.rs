@@ -281,9 +281,12 @@ impl<'a> GateRequest<'a> {
         let waited = waited.unwrap_or_default();
         let since = now.before(waited);
         *at_gate = Some(AtGate::Held(since));
-        let limits = self.wait_limits(self.most(now.since(asked)));
         let passed = match waiting {
-            Ok(waiting) => waiting.turn(limits, &worker.pacer).await,
+            Ok(waiting) => {
+                let before = waiting.since().since(asked);
+                let limits = self.wait_limits(self.most(before));
+                waiting.turn(limits, &worker.pacer).await
+            }
             Err(rejection) => Err(NoTurn::Rejected(rejection)),
         };
         if let Ok(place) = &passed {
