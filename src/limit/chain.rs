@@ -112,6 +112,10 @@ impl Chain {
         (self.first != NONE).then_some(self.first)
     }
 
+    pub fn last(&self) -> Option<u32> {
+        (self.last != NONE).then_some(self.last)
+    }
+
     pub fn len(&self) -> u32 {
         self.len
     }

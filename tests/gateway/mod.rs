@@ -35,6 +35,7 @@ mod many_routes;
 mod masked_keys;
 mod masked_reloads;
 mod new_keys;
+mod newcomers;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;
 mod one_key;

@@ -3,6 +3,8 @@
 //! The rule between classes is that between keys (see [`FairQueue`]): no class has priority, so
 //! none starves.
 
+#[cfg(test)]
+mod newcomers;
 mod sharing;
 #[cfg(test)]
 mod tests;

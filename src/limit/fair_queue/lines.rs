@@ -4,7 +4,7 @@ use super::weights::{ROUGH_UNIT, rough};
 use super::{Flow, Tag};
 use crate::limit::chain::{Chain, Nodes};
 
-/// Flows in the order of their tags; those of one tag in the order in which they came.
+/// Flows in the order of their tags; those of one tag in the order in which it was set.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     by_tag: BTreeMap<Tag, Line>,
@@ -14,9 +14,18 @@ pub(super) struct Lines {
 /// The flows of one tag.
 #[derive(Debug, Default)]
 struct Line {
+    /// Those that came in the order in which their tags were set.
     flows: Chain,
+    /// Those that came later than another one whose tag was set after theirs.
+    late: BTreeMap<u64, u32>,
     /// Their weights together.
     weight: u64,
+}
+
+impl Line {
+    fn len(&self) -> usize {
+        self.flows.len() as usize + self.late.len()
+    }
 }
 
 impl Lines {
@@ -26,8 +35,12 @@ impl Lines {
     }
 
     /// The flow with the smallest tag.
-    pub fn first(&self) -> Option<u32> {
-        self.by_tag.first_key_value()?.1.flows.first()
+    pub fn first<K>(&self, flows: &Nodes<Flow<K>>) -> Option<u32> {
+        let line = self.by_tag.first_key_value()?.1;
+        let first = line.flows.first();
+        let late = line.late.first_key_value();
+        let late = late.filter(|(set, _)| first.is_none_or(|first| **set < flows[first].set));
+        late.map(|(_, index)| *index).or(first)
     }
 
     /// The largest tag; zero without a flow.
@@ -36,11 +49,15 @@ impl Lines {
         last.map_or(0, |(tag, _)| *tag)
     }
 
-    /// Puts a flow that is in no line behind those of its tag.
+    /// Puts a flow that is in no line into that of its tag.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let (tag, weight) = (flows[index].tag, flows[index].counted());
+        let (tag, set, weight) = (flows[index].tag, flows[index].set, flows[index].counted());
         let line = self.by_tag.entry(tag).or_default();
-        line.flows.push(flows, index);
+        if line.flows.last().is_some_and(|last| set < flows[last].set) {
+            line.late.insert(set, index);
+        } else {
+            line.flows.push(flows, index);
+        }
         line.weight += u64::from(weight);
         self.flows += 1;
     }
@@ -51,9 +68,11 @@ impl Lines {
         let Some(line) = self.by_tag.get_mut(&tag) else {
             return;
         };
-        line.flows.unlink(flows, index);
+        if line.late.remove(&flows[index].set).is_none() {
+            line.flows.unlink(flows, index);
+        }
         line.weight -= u64::from(weight);
-        if line.flows.is_empty() {
+        if line.len() == 0 {
             self.by_tag.remove(&tag);
         }
         self.flows -= 1;
@@ -64,7 +83,7 @@ impl Lines {
     pub fn begun(&self, tag: Tag) -> u128 {
         let of = |(start, line): (&Tag, &Line)| {
             let span = rough(tag) - rough(*start);
-            u128::from(line.weight) * span + u128::from(line.flows.len()) * ROUGH_UNIT
+            u128::from(line.weight) * span + line.len() as u128 * ROUGH_UNIT
         };
         self.by_tag.range(..=tag).map(of).sum()
     }

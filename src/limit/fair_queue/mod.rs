@@ -1,21 +1,34 @@
 //! One queue in front of an origin, shared fairly between keys.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1996), FIFO within a key. A key that begins to
-//! wait gets the tag `max(v, f)`, where `v` is the tag of the last departure and `f` is what the
-//! key's own last departure left. The smallest tag leaves next. A departure sets `v` to its tag,
-//! and the key's next tag is higher by `cost / weight`. Of equal tags the one that was set first
-//! leaves first. A request that need not wait [departs](FairQueue::depart) by the same rule.
+//! Start-time fair queueing (Goyal, Vin and Cheng, 1996) with another rule for newcomers, FIFO within a key.
 //!
-//! So two keys of equal weight that both wait never differ by more than one departure, a key alone
-//! gets everything, and nobody saves up while idle.
+//! - The smallest tag leaves next; of equal tags, the one that was set first. `v` is the tag of the last
+//!   departure.
+//! - The end of a departure is its tag and `cost / weight`. It is the next tag of its key, set then, also if
+//!   the key does not wait at the moment.
+//! - A newcomer, which is a key that has never left or whose last departure ended before `v`, gets the tag
+//!   `u`, but no more than its own `cost / weight` beyond `v`.
+//! - A departure moves `u` to its end, but not beyond the end of the first request of any other key that
+//!   waits. If no other key waits, `u` is `v` or what it was, if that is more.
+//!
+//! In the published rule newcomers get `v`. It stands still while new keys come, and a key that has left
+//! before waits for all of them. Here they stand behind the first request of each key that waits, and behind
+//! a key that left before they came, unless that has cost more than they do.
+//!
+//! Two keys of equal weight that both wait never differ by more than one departure. A key alone gets
+//! everything. Nobody saves up while idle. A request that need not wait [departs](FairQueue::depart) by the
+//! same rule.
 
 mod ends;
+mod heads;
 mod lines;
 #[cfg(test)]
 pub(super) mod model;
 mod named_keys;
 #[cfg(test)]
 mod named_properties;
+#[cfg(test)]
+mod newcomers;
 #[cfg(test)]
 mod properties;
 mod queries;
@@ -30,6 +43,7 @@ use std::num::NonZeroU16;
 
 use super::chain::{Chain, Nodes};
 use ends::Ends;
+use heads::Heads;
 use lines::Lines;
 pub use named_keys::KeyChange;
 use named_keys::NamedKeys;
@@ -39,8 +53,8 @@ pub(super) use tag::{Tag, UNIT};
 
 /// Most keys without waiters whose last departure is remembered.
 ///
-/// While new keys come all the time, no tag ever passes theirs. One that is forgotten early gets
-/// at most one turn too many.
+/// While nothing waits, no tag passes theirs. One that is forgotten early may come too soon, by what its last
+/// request cost.
 const MAX_RESTING: usize = 10_000;
 
 /// How many keys one call forgets at most. A call adds no more than one.
@@ -59,8 +73,14 @@ pub struct FairQueue<K, W> {
     ready: Lines,
     /// The flows without waiters whose last departure still counts against them, by its end.
     resting: Lines,
+    /// The ends of the first waiters of all flows.
+    heads: Heads,
     /// The tag of the last departure.
     now: Tag,
+    /// The tag of newcomers that cost enough. Never below `now`.
+    newcomers: Tag,
+    /// How often a tag was set.
+    sets: u64,
     waiting: usize,
     /// What the waiters cost together.
     costs: u64,
@@ -81,8 +101,12 @@ struct Flow<K> {
     gateways: NonZeroU16,
     /// The tag of its first waiter; without waiters, the end of its last departure.
     tag: Tag,
+    /// When that was set: of equal tags, the smallest leaves first. 0 if it never was.
+    set: u64,
     /// The tag behind its last waiter.
     end: Tag,
+    /// The tag behind its first waiter, as [`Heads`] has it; 0 without waiters.
+    head: Tag,
     waiters: Chain,
 }
 
@@ -91,8 +115,6 @@ struct Waiting<W> {
     ticket: u64,
     flow: u32,
     cost: u32,
-    /// The tag of the last departure when it joined.
-    joined: Tag,
     waiter: W,
 }
 
@@ -122,7 +144,10 @@ impl<K, W> Default for FairQueue<K, W> {
             waiters: Nodes::default(),
             ready: Lines::default(),
             resting: Lines::default(),
+            heads: Heads::default(),
             now: 0,
+            newcomers: 0,
+            sets: 0,
             waiting: 0,
             costs: 0,
             weights: 0,
@@ -172,13 +197,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         if self.flows[index].waiters.is_empty() {
-            self.begin(index);
+            self.begin(index, cost);
         }
         let slot = self.waiters.add(Waiting {
             ticket,
             flow: index,
             cost,
-            joined: self.now,
             waiter,
         });
         let flow = &mut self.flows[index];
@@ -186,6 +210,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let end = flow.end + flow.span(cost);
         let before = std::mem::replace(&mut flow.end, end);
         self.ends.replace(flow.counted(), before, end);
+        self.note_head(index);
         self.waiting += 1;
         self.costs += u64::from(cost);
         Position { slot, ticket }
@@ -210,12 +235,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let Some(ahead_of) = ahead_of else {
             return;
         };
-        // Who is ahead has joined no later, as far as tags go.
-        let joined = self.waiters[ahead_of].joined;
-        self.waiters[at.slot].joined = joined;
         let chain = &mut self.flows[flow].waiters;
         chain.unlink(&mut self.waiters, at.slot);
         chain.insert_before(&mut self.waiters, at.slot, ahead_of);
+        self.note_head(flow);
     }
 
     /// Charges a key for a request that leaves at once, while nothing waits.
@@ -223,37 +246,48 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         debug_assert!(self.is_empty(), "nobody overtakes those who wait");
         let index = self.index(key, weight);
         self.resting.remove(&mut self.flows, index);
+        self.come_back(index, cost);
         let flow = &mut self.flows[index];
-        self.now = self.now.max(flow.tag);
-        flow.tag = self.now + flow.span(cost);
+        self.now = flow.tag;
+        self.newcomers = self.newcomers.max(self.now);
+        let end = flow.tag + flow.span(cost);
+        self.set_tag(index, end);
         self.resting.push(&mut self.flows, index);
         self.forget();
     }
 
     /// Counts no departure against its key any more. Nothing may wait.
     ///
-    /// The tag of the last departure passes all others, so that the keys are forgotten later, a few
-    /// in each call.
+    /// The tag of the last departure passes all others, so that all keys are newcomers. They are forgotten later,
+    /// a few in each call.
     pub fn restart(&mut self) {
         debug_assert!(self.is_empty(), "those who wait have tags");
-        self.now = self.now.max(self.resting.last_tag());
+        if self.resting.len() > 0 {
+            self.now = self.now.max(self.resting.last_tag() + 1);
+            self.newcomers = self.newcomers.max(self.now);
+        }
         self.forget();
     }
 
     /// Takes the waiter that leaves next.
     pub fn take(&mut self) -> Option<Next<K, W>> {
-        let index = self.ready.first()?;
+        let index = self.ready.first(&self.flows)?;
         self.ready.remove(&mut self.flows, index);
         let flow = &mut self.flows[index];
         let (tag, key, slot) = (flow.tag, flow.key.clone(), flow.waiters.first()?);
         flow.waiters.unlink(&mut self.waiters, slot);
         let left = self.waiters.remove(slot)?;
-        flow.tag = tag + flow.span(left.cost);
+        let end = tag + flow.span(left.cost);
+        let is_over = flow.waiters.is_empty();
+        self.set_tag(index, end);
         self.now = tag;
         self.waiting -= 1;
         self.costs -= u64::from(left.cost);
-        let is_over = flow.waiters.is_empty();
+        self.set_head(index, 0);
+        let reached = self.heads.first().map_or(tag, |first| end.min(first));
+        self.newcomers = self.newcomers.max(reached);
         if is_over {
+            let flow = &self.flows[index];
             self.ends.remove(flow.counted(), flow.end);
             self.end(index);
         }
@@ -264,6 +298,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             &mut self.ready
         };
         lines.push(&mut self.flows, index);
+        self.note_head(index);
         self.forget();
         Some(Next {
             key,
@@ -272,7 +307,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         })
     }
 
-    /// Removes a waiter that leaves before its turn. Those behind it move up.
+    /// Removes a waiter that leaves before its turn. The next one of its key has the turn then.
     pub fn leave(&mut self, Position { slot, ticket }: Position) -> Option<W> {
         let index = self
             .waiters
@@ -280,7 +315,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             .filter(|it| it.ticket == ticket)?
             .flow;
         let flow = &mut self.flows[index];
-        let is_first = flow.waiters.first() == Some(slot);
         flow.waiters.unlink(&mut self.waiters, slot);
         let left = self.waiters.remove(slot)?;
         let end = flow.end;
@@ -289,17 +323,15 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting -= 1;
         self.costs -= u64::from(left.cost);
         if is_over {
-            // What the key's last departure left is its tag, or less than the present tag.
+            // A key that comes back soon has the place that it had.
             self.ends.remove(counted, end);
             self.ready.remove(&mut self.flows, index);
             self.end(index);
             self.resting.push(&mut self.flows, index);
         } else {
             self.ends.replace(counted, end, sooner);
-            if is_first {
-                self.move_up(index);
-            }
         }
+        self.note_head(index);
         self.forget();
         Some(left.waiter)
     }
@@ -334,7 +366,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             weight,
             gateways: NonZeroU16::MIN,
             tag: self.now,
+            set: 0,
             end: self.now,
+            head: 0,
             waiters: Chain::default(),
         });
         self.by_key.insert(key.clone(), index);
@@ -343,10 +377,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// A key without waiters gets its first one.
-    fn begin(&mut self, index: u32) {
+    fn begin(&mut self, index: u32, cost: u32) {
         self.resting.remove(&mut self.flows, index);
+        self.come_back(index, cost);
         let flow = &mut self.flows[index];
-        flow.tag = flow.tag.max(self.now);
         flow.end = flow.tag;
         if let Some(named) = &mut self.named {
             flow.gateways = named.began(index, &flow.key, flow.weight.into());
@@ -354,6 +388,20 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.ends.add(flow.counted(), flow.end);
         self.weights += u64::from(flow.weight);
         self.ready.push(&mut self.flows, index);
+    }
+
+    /// A key that is in no line has a request. If it was idle for long, it is a newcomer.
+    fn come_back(&mut self, index: u32, cost: u32) {
+        let flow = &self.flows[index];
+        if flow.set == 0 || flow.tag < self.now {
+            self.set_tag(index, self.newcomers.min(self.now + flow.span(cost)));
+        }
+    }
+
+    fn set_tag(&mut self, index: u32, tag: Tag) {
+        self.sets += 1;
+        let flow = &mut self.flows[index];
+        (flow.tag, flow.set) = (tag, self.sets);
     }
 
     /// A key has no waiters any more, and is in no line.
@@ -366,31 +414,26 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// The first waiter of a key has left: the next one's tag is what it would be without it.
-    fn move_up(&mut self, index: u32) {
+    /// The first waiter of a key, or its tag, may be another one.
+    fn note_head(&mut self, index: u32) {
         let flow = &self.flows[index];
         let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
-        let Some(first) = first else {
-            return;
-        };
-        let later = first.joined.saturating_sub(flow.tag);
-        if later > 0 {
-            self.ready.remove(&mut self.flows, index);
-            let flow = &mut self.flows[index];
-            self.ends
-                .replace(flow.counted(), flow.end, flow.end + later);
-            (flow.tag, flow.end) = (flow.tag + later, flow.end + later);
-            self.ready.push(&mut self.flows, index);
-        }
+        let head = first.map_or(0, |first| flow.tag + flow.span(first.cost));
+        self.set_head(index, head);
+    }
+
+    fn set_head(&mut self, index: u32, head: Tag) {
+        let before = std::mem::replace(&mut self.flows[index].head, head);
+        self.heads.replace(before, head);
     }
 
     /// Forgets keys whose last departure counts no more.
     fn forget(&mut self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
-            let Some(index) = self.resting.first() else {
+            let Some(index) = self.resting.first(&self.flows) else {
                 break;
             };
-            if self.flows[index].tag > self.now && self.resting.len() <= MAX_RESTING {
+            if self.flows[index].tag >= self.now && self.resting.len() <= MAX_RESTING {
                 break;
             }
             self.resting.remove(&mut self.flows, index);
@@ -407,7 +450,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             if self.by_key.capacity() > FEW {
                 self.by_key = HashMap::new();
             }
-            self.now = 0;
+            (self.now, self.newcomers, self.sets) = (0, 0, 0);
         }
         self.ends.restart(self.now);
     }

@@ -19,6 +19,14 @@ impl Fraction {
         Self(sum.0 / a, sum.1 / a)
     }
 
+    fn min(self, other: Self) -> Self {
+        if self.compare(other) == Ordering::Greater {
+            other
+        } else {
+            self
+        }
+    }
+
     fn max(self, other: Self) -> Self {
         if self.compare(other) == Ordering::Less {
             other
@@ -36,13 +44,11 @@ impl Fraction {
 struct Key {
     name: u8,
     weight: u32,
-    /// The end of its last departure.
-    finish: Fraction,
-    /// The tag of its first waiter, and when it was set.
+    /// The tag of its first waiter or of the next one, and when it was set.
     tag: Fraction,
     set: u64,
-    /// Number, cost, and the tag of the last departure when each joined.
-    waiters: Vec<(u64, u32, Fraction)>,
+    /// Number and cost of each.
+    waiters: Vec<(u64, u32)>,
 }
 
 /// A fair queue without any cleverness.
@@ -50,6 +56,7 @@ struct Key {
 pub(in crate::limit) struct Model {
     keys: Vec<Key>,
     now: Fraction,
+    newcomers: Fraction,
     sets: u64,
 }
 
@@ -58,6 +65,7 @@ impl Model {
         Self {
             keys: Vec::new(),
             now: Fraction::ZERO,
+            newcomers: Fraction::ZERO,
             sets: 0,
         }
     }
@@ -68,24 +76,27 @@ impl Model {
 
     pub(in crate::limit) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
         self.sets += 1;
-        let (now, set) = (self.now, self.sets);
+        let tag = self.newcomers.min(self.now.plus(cost, weight));
+        let set = self.sets;
         let known = self.keys.iter().position(|key| key.name == name);
         let index = known.unwrap_or_else(|| {
             self.keys.push(Key {
                 name,
                 weight,
-                finish: Fraction::ZERO,
-                tag: Fraction::ZERO,
-                set: 0,
+                tag,
+                set,
                 waiters: Vec::new(),
             });
             self.keys.len() - 1
         });
         let key = &mut self.keys[index];
         if key.waiters.is_empty() {
-            (key.weight, key.tag, key.set) = (weight, key.finish.max(now), set);
+            key.weight = weight;
+            if key.tag.compare(self.now) == Ordering::Less {
+                (key.tag, key.set) = (tag, set);
+            }
         }
-        key.waiters.push((number, cost, now));
+        key.waiters.push((number, cost));
     }
 
     pub(in crate::limit) fn take(&mut self) -> Option<(u8, u64)> {
@@ -94,12 +105,19 @@ impl Model {
             let by_tag = one.tag.compare(other.tag);
             by_tag.then(one.set.cmp(&other.set))
         })?;
-        let (number, cost, _) = key.waiters.remove(0);
-        self.now = key.tag;
+        let (number, cost) = key.waiters.remove(0);
+        let (name, tag, end) = (key.name, key.tag, key.tag.plus(cost, key.weight));
+        self.now = tag;
         self.sets += 1;
-        key.finish = key.tag.plus(cost, key.weight);
-        (key.tag, key.set) = (key.finish, self.sets);
-        Some((key.name, number))
+        (key.tag, key.set) = (end, self.sets);
+        let others = self.keys.iter().filter(|key| key.name != name);
+        let heads = others.filter_map(|key| {
+            let (_, cost) = key.waiters.first()?;
+            Some(key.tag.plus(*cost, key.weight))
+        });
+        let reached = heads.reduce(Fraction::min).map_or(tag, |it| it.min(end));
+        self.newcomers = self.newcomers.max(reached);
+        Some((name, number))
     }
 
     /// A request leaves at once. It is one that joins, and is taken.
@@ -110,31 +128,17 @@ impl Model {
     }
 
     pub(in crate::limit) fn leave(&mut self, number: u64) -> bool {
-        self.sets += 1;
-        let set = self.sets;
-        let found = self.keys.iter_mut().find_map(|key| {
-            let mut numbers = key.waiters.iter();
-            let at = numbers.position(|waiter| waiter.0 == number)?;
-            Some((key, at))
-        });
-        let Some((key, at)) = found else {
-            return false;
-        };
-        key.waiters.remove(at);
-        if let (0, Some(first)) = (at, key.waiters.first()) {
-            let tag = key.finish.max(first.2);
-            if tag.compare(key.tag) == Ordering::Greater {
-                (key.tag, key.set) = (tag, set);
-            }
-        }
-        true
+        self.keys.iter_mut().any(|key| {
+            let before = key.waiters.len();
+            key.waiters.retain(|waiter| waiter.0 != number);
+            key.waiters.len() < before
+        })
     }
 
     /// Everything begins anew.
     pub(in crate::limit) fn restart(&mut self) {
         assert_eq!(self.len(), 0);
-        self.keys.clear();
-        self.now = Fraction::ZERO;
+        *self = Self::new();
     }
 
     /// The names of those who leave before one more of `name` would.

@@ -3,19 +3,19 @@
 use std::hash::Hash;
 
 use super::weights::ROUGH_UNIT;
-use super::{FairQueue, Tag};
+use super::{FairQueue, Tag, UNIT};
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Whole costs that leave before one more request of `key` would, if nobody else comes.
     ///
     /// Waiters of other keys that have the same tag are taken to leave first: the answer may be
-    /// one request too high for each key that has more waiters than this one.
+    /// one request too high for each key that has more waiters than this one. A newcomer is taken to have cost and weight 1.
     #[must_use]
     pub fn ahead_of_new(&self, key: &K) -> u64 {
         match self.flow(key) {
             Some(flow) if !flow.waiters.is_empty() => self.through(flow.end),
-            Some(flow) => self.through(flow.tag.max(self.now)),
-            None => self.through(self.now),
+            Some(flow) if flow.tag >= self.now => self.through(flow.tag),
+            _ => self.through(self.newcomers.min(self.now + UNIT)),
         }
     }
 

@@ -38,7 +38,7 @@ fn a_key_that_was_idle_waits_for_one_of_each_other_key_and_has_no_credit() {
         queue.take();
     }
     join(&mut queue, 'c', 1, 3);
-    let next: String = (0..8)
+    let next: String = (0..9)
         .filter_map(|_| queue.take())
         .map(|it| it.key)
         .collect();
@@ -170,4 +170,31 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
     );
     assert_eq!(queue.by_key.len(), queue.flows.len());
     assert_eq!(queue.leave(one), None, "it has left");
+}
+
+/// New keys come faster than requests leave. A key that has left before waits for those that wait, not for all.
+#[test]
+fn a_known_key_is_served_beside_ever_new_ones() {
+    const KNOWN: u32 = 0;
+    let mut queue = FairQueue::default();
+    let mut fresh = 1..;
+    let mut waits = Vec::new();
+    for _ in 0..40 {
+        queue.join(&fresh.next().expect("a key"), 1, 1, ());
+    }
+    let mut since = 0;
+    queue.join(&KNOWN, 1, 1, ());
+    for _ in 0..10_000 {
+        since += 1;
+        let next = queue.take().map_or(KNOWN, |next| next.key);
+        if next == KNOWN {
+            waits.push(since);
+            since = 0;
+            queue.join(&KNOWN, 1, 1, ());
+        } else {
+            queue.join(&fresh.next().expect("a key"), 1, 1, ());
+        }
+    }
+    assert!(waits.len() > 200, "{} times", waits.len());
+    assert!(waits.iter().all(|wait| *wait <= 41), "{waits:?}");
 }

@@ -88,6 +88,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.ends.add(flow.counted(), flow.end);
         }
         lines.push(&mut self.flows, index);
+        self.note_head(index);
     }
 
     /// Names the keys that wait to other gateways from now on, or not any more.

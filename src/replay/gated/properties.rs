@@ -69,10 +69,10 @@ struct Model {
     /// When each request at the origin ends.
     at_origin: Vec<u64>,
     waiting: Vec<Waiter>,
-    /// The tag of the last departure.
+    /// The tag of the last departure, and that of newcomers.
     now: u64,
-    /// The end of each key's last departure, and its present tag with when it was set.
-    ends: BTreeMap<u8, u64>,
+    newcomers: u64,
+    /// The tag of each key, and when it was set.
     tags: BTreeMap<u8, (u64, u64)>,
     sets: u64,
     /// When each request left, or why it did not.
@@ -82,40 +82,44 @@ struct Model {
 struct Waiter {
     number: usize,
     request: Request,
-    /// The tag of the last departure when it joined.
-    joined: u64,
 }
 
 impl Model {
-    /// Sets the tag of a key whose first waiter is another one now.
-    fn retag(&mut self, key: u8, begins: bool) {
+    fn set_tag(&mut self, key: u8, tag: u64) {
         self.sets += 1;
-        let first = self.waiting.iter().find(|waiter| waiter.request.1 == key);
-        let Some(first) = first else {
-            self.tags.remove(&key);
-            return;
-        };
-        let tag = first.joined.max(*self.ends.get(&key).unwrap_or(&0));
-        let known = self.tags.get(&key).filter(|known| known.0 == tag);
-        if begins || known.is_none() {
-            self.tags.insert(key, (tag, self.sets));
-        }
+        self.tags.insert(key, (tag, self.sets));
+    }
+
+    fn waits(&self, key: u8) -> bool {
+        self.waiting.iter().any(|waiter| waiter.request.1 == key)
     }
 
     fn leave(&mut self, (at, key, holds): Request, number: usize, now: u64, is_first: bool) {
         if is_first {
             // The gate was idle: nothing of before counts.
-            (self.ends, self.now) = (BTreeMap::from([(key, 1)]), 0);
+            self.tags.clear();
+            (self.now, self.newcomers) = (0, 0);
+            self.set_tag(key, 1);
         } else {
             let (tag, _) = self.tags[&key];
             self.now = tag;
-            self.ends.insert(key, tag + 1);
-            self.retag(key, true);
+            self.set_tag(key, tag + 1);
+            let others = self.tags.iter();
+            let others = others.filter(|(other, _)| **other != key && self.waits(**other));
+            let first = others.map(|(_, (tag, _))| tag + 1).min();
+            let reached = first.map_or(tag, |first| first.min(tag + 1));
+            self.newcomers = self.newcomers.max(reached);
         }
         self.next = now + self.interval;
         self.at_origin.push(now + holds);
         self.at_origin.retain(|end| *end > now);
         self.told[number] = Ok(now - at);
+    }
+
+    /// The key whose request leaves next.
+    fn next_key(&self) -> Option<u8> {
+        let waiting = self.tags.iter().filter(|(key, _)| self.waits(**key));
+        waiting.min_by_key(|(_, tag)| **tag).map(|(key, _)| *key)
     }
 
     fn is_open(&self, now: u64) -> bool {
@@ -126,9 +130,8 @@ impl Model {
     fn settle(&mut self, now: u64) {
         self.at_origin.retain(|end| *end > now);
         while self.is_open(now)
-            && let Some((key, _)) = self.tags.iter().min_by_key(|(_, tag)| **tag)
+            && let Some(key) = self.next_key()
         {
-            let key = *key;
             let mut waiting = self.waiting.iter();
             let first = waiting.position(|waiter| waiter.request.1 == key).unwrap();
             let waiter = self.waiting.remove(first);
@@ -141,7 +144,6 @@ impl Model {
         {
             let waiter = self.waiting.remove(late);
             self.told[waiter.number] = Err(GateRejected::Timeout);
-            self.retag(waiter.request.1, false);
         }
     }
 
@@ -162,14 +164,10 @@ impl Model {
             });
             return;
         }
-        let joined = self.now;
-        self.waiting.push(Waiter {
-            number,
-            request,
-            joined,
-        });
-        if of_key == 0 {
-            self.retag(key, true);
+        self.waiting.push(Waiter { number, request });
+        let is_known = self.tags.get(&key).is_some_and(|(tag, _)| *tag >= self.now);
+        if of_key == 0 && !is_known {
+            self.set_tag(key, self.newcomers);
         }
     }
 
@@ -226,7 +224,7 @@ proptest! {
             at_origin: Vec::new(),
             waiting: Vec::new(),
             now: 0,
-            ends: BTreeMap::new(),
+            newcomers: 0,
             tags: BTreeMap::new(),
             sets: 0,
             told: vec![Ok(0); requests.len()],

@@ -1,0 +1,91 @@
+//! Arrivals by an adversary: classes that come and go, with keys that nobody has seen.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::config;
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Requests of so many new keys of a class.
+    Join(usize, u32),
+    Take,
+    /// A request of a class leaves at once if nothing waits.
+    Depart(usize),
+    /// One of those who wait hangs up.
+    Leave(proptest::sample::Index),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..NAMES.len(), 1..4_u32).prop_map(|(class, keys)| Step::Join(class, keys)),
+        6 => Just(Step::Take),
+        1 => (0..NAMES.len()).prop_map(Step::Depart),
+        1 => any::<proptest::sample::Index>().prop_map(Step::Leave),
+    ]
+}
+
+fn share(class: usize, key: u32) -> Share<u32> {
+    Share {
+        class: Arc::from(NAMES[class]),
+        ..Share::of(key)
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// While a class waits, and until its next departure, another one leaves as often as their weights say, and two
+    /// times more at most.
+    #[test]
+    fn a_class_waits_for_the_weight_of_each_other_class_whoever_comes(
+        weights in prop::array::uniform3(1_u32..20),
+        steps in prop::collection::vec(step(), 1..300),
+    ) {
+        let mut queue = ClassQueue::<u32, usize>::default();
+        let class = |(name, weight): (&str, u32)| Class { name: Arc::from(name), weight };
+        queue.set_classes(&NAMES.into_iter().zip(weights).map(class).collect::<Vec<_>>());
+        let mut waiting: Vec<(usize, ClassPosition)> = Vec::new();
+        // By class that waits: how often each other one has left since it began, or since it left last.
+        let mut ahead = [[0_u32; 3]; 3];
+        let mut keys = 0..;
+        for step in steps {
+            match step {
+                Step::Join(class, count) => {
+                    for key in keys.by_ref().take(count as usize) {
+                        waiting.push((class, queue.join(&share(class, key), 1, class)));
+                    }
+                }
+                Step::Take => {
+                    let Some(next) = queue.take() else { continue };
+                    let left = next.waiter;
+                    ahead[left] = [0; 3];
+                    for (one, count) in ahead.iter_mut().enumerate().filter(|(one, _)| *one != left) {
+                        count[left] += 1;
+                        let waits = queue.classes().nth(one).is_some_and(|(_, depth)| depth > 0);
+                        let most = weights[left].div_ceil(weights[one]) + 2;
+                        prop_assert!(!waits || count[left] <= most, "{left} before {one}: {count:?} of {weights:?}");
+                    }
+                }
+                Step::Depart(class) => {
+                    if queue.is_empty() {
+                        queue.depart(&share(class, u32::MAX), 1);
+                    }
+                }
+                Step::Leave(index) => {
+                    if !waiting.is_empty() {
+                        let (_, position) = waiting.remove(index.index(waiting.len()));
+                        queue.leave(&position);
+                    }
+                }
+            }
+            for (class, (_, depth)) in queue.classes().enumerate() {
+                if depth == 0 {
+                    ahead[class] = [0; 3];
+                }
+            }
+        }
+    }
+}

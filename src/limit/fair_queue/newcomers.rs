@@ -1,0 +1,173 @@
+//! Arrivals by an adversary: keys that nobody has seen, that come back, that cost much, and that hang up.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::config;
+
+/// Keys below this number come back; each other one comes once.
+const KNOWN: u32 = 4;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A request of a key that comes back.
+    Join {
+        key: u32,
+        cost: u32,
+    },
+    /// Requests of so many keys that have not been seen.
+    Newcomers(u32),
+    Take,
+    /// A request leaves at once if nothing waits.
+    Depart {
+        key: u32,
+        cost: u32,
+    },
+    /// One of those who wait hangs up.
+    Leave(proptest::sample::Index),
+}
+
+fn step(most: u32) -> impl Strategy<Value = Step> {
+    let known = (0..KNOWN, 1..=most);
+    prop_oneof![
+        3 => known.clone().prop_map(|(key, cost)| Step::Join { key, cost }),
+        3 => (1..4_u32).prop_map(Step::Newcomers),
+        6 => Just(Step::Take),
+        1 => known.prop_map(|(key, cost)| Step::Depart { key, cost }),
+        1 => any::<proptest::sample::Index>().prop_map(Step::Leave),
+    ]
+}
+
+/// A request that was the first of its key when it joined.
+#[derive(Debug)]
+struct First {
+    key: u32,
+    /// The keys that waited at the first departure since, and how many of their requests have left since; also of
+    /// keys that have come back. `None` before that departure.
+    others: Option<HashMap<u32, u32>>,
+    /// Departures since it joined.
+    departures: u64,
+}
+
+struct Scene {
+    queue: FairQueue<u32, u64>,
+    waiting: Vec<(u64, u32, Position)>,
+    firsts: HashMap<u64, First>,
+    next_key: u32,
+    next_waiter: u64,
+    /// The most keys that waited at a time.
+    most_keys: u64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            queue: FairQueue::default(),
+            waiting: Vec::new(),
+            firsts: HashMap::new(),
+            next_key: KNOWN,
+            next_waiter: 0,
+            most_keys: 0,
+        }
+    }
+
+    fn keys(&self) -> HashMap<u32, u32> {
+        self.waiting.iter().map(|(_, key, _)| (*key, 0)).collect()
+    }
+
+    fn join(&mut self, key: u32, cost: u32) {
+        let waiter = self.next_waiter;
+        self.next_waiter += 1;
+        if self.queue.depth(&key) == 0 {
+            let first = First {
+                key,
+                others: None,
+                departures: 0,
+            };
+            self.firsts.insert(waiter, first);
+        }
+        let position = self.queue.join(&key, 1, cost, waiter);
+        self.waiting.push((waiter, key, position));
+        self.most_keys = self.most_keys.max(self.keys().len() as u64);
+    }
+
+    /// Takes the next one. Returns it if it was the first of its key when it joined.
+    fn take(&mut self) -> Option<First> {
+        let keys = self.keys();
+        let next = self.queue.take()?;
+        self.waiting.retain(|(waiter, ..)| *waiter != next.waiter);
+        let taken = self.firsts.remove(&next.waiter);
+        for first in self.firsts.values_mut() {
+            first.departures += 1;
+            let others = first.others.get_or_insert_with(|| keys.clone());
+            // A key that nobody has seen counts twice, and fails.
+            let least = u32::from(next.key >= KNOWN);
+            *others.entry(next.key).or_insert(least) += 1;
+        }
+        taken
+    }
+
+    fn step(&mut self, step: &Step) -> Option<First> {
+        match step {
+            Step::Join { key, cost } => self.join(*key, *cost),
+            Step::Newcomers(count) => {
+                for _ in 0..*count {
+                    self.join(self.next_key, 1);
+                    self.next_key += 1;
+                }
+            }
+            Step::Take => return self.take(),
+            Step::Depart { key, cost } => {
+                if self.queue.is_empty() {
+                    self.queue.depart(key, 1, *cost);
+                }
+            }
+            Step::Leave(index) => {
+                if !self.waiting.is_empty() {
+                    let (waiter, _, position) =
+                        self.waiting.remove(index.index(self.waiting.len()));
+                    self.queue.leave(position);
+                    self.firsts.remove(&waiter);
+                }
+            }
+        }
+        None
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// The first request of a key leaves after at most one request of each key that waits at the next departure, and
+    /// of each that has left before and comes back.
+    #[test]
+    fn a_key_waits_for_one_request_of_each_other_key_whoever_comes(
+        steps in prop::collection::vec(step(1), 1..400),
+    ) {
+        let mut scene = Scene::new();
+        for step in steps.iter().chain(&vec![Step::Take; 400]) {
+            let Some(left) = scene.step(step) else {
+                continue;
+            };
+            for (key, count) in left.others.iter().flatten() {
+                prop_assert!(*count <= 1, "{} of {} ahead of {}", count, key, left.key);
+            }
+        }
+    }
+
+    /// What a key has cost delays it by as many rounds, and not by more.
+    #[test]
+    fn a_key_that_has_cost_much_waits_for_as_many_rounds_whoever_comes(
+        steps in prop::collection::vec(step(5), 1..400),
+    ) {
+        let mut scene = Scene::new();
+        for step in &steps {
+            if let Some(left) = scene.step(step) {
+                let rounds = 5 + 2;
+                prop_assert!(left.departures <= rounds * scene.most_keys, "{:?}", left);
+            }
+        }
+    }
+}
