@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `kinds` | who leads, who follows, and what is kept, without a clock |
 //! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
+//! | `accel_expires` | the same, as nginx has it |
 //! | `date` | the dates of HTTP |
 //! | `answer` | a complete answer, and the memory that it takes |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
 //! | `followers` | the line of those who wait |
 
+mod accel_expires;
 mod answer;
 mod date;
 mod directives;
@@ -33,6 +35,7 @@ use answer::Memory;
 use flight::Flight;
 use kinds::{Failed, FlightId, Kinds, Lookup};
 
+pub(crate) use accel_expires::ACCEL_EXPIRES;
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::accel_expires::{ACCEL_EXPIRES, accel_expires};
 use super::date::parse_date;
 use super::directives::{Directives, seconds};
 use crate::config::Collapse;
@@ -149,12 +150,18 @@ impl Head<'_> {
         let is_stream = media
             .get(..17)
             .is_some_and(|it| it.eq_ignore_ascii_case(b"text/event-stream"));
-        let is_private =
-            is_stream || directives.forbids_sharing || self.all("set-cookie").next().is_some();
+        // It goes before `Cache-Control` and `Expires`, as in nginx, and counts from the arrival.
+        let accel_expires = accel_expires(self.all(ACCEL_EXPIRES), self.arrived);
+        let forbids_sharing = directives.forbids_sharing && accel_expires.is_none();
+        let is_private = is_stream || forbids_sharing || self.all("set-cookie").next().is_some();
         if !SHAREABLE.contains(&self.status) || is_private || self.varies(collapse) {
             return Verdict::Unshareable;
         }
-        let (lifetime, age) = (self.lifetime(&directives), self.age());
+        let age = self.age();
+        let lifetime = match accel_expires {
+            Some(rest) => Some(age.saturating_add(rest)),
+            None => self.lifetime(&directives),
+        };
         if lifetime.is_some_and(|lifetime| lifetime <= age) {
             return Verdict::Unshareable;
         }

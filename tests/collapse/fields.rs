@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ask, how, wait_until_passed};
 use crate::support::scripted::{Script, Scripted};
-use crate::support::{Answer, Gateway, eventually, fetch_with, whole_lines};
+use crate::support::{Answer, Client, Gateway, eventually, fetch_with, whole_lines};
 
 const SAYS: &str = "X-RateLimit-Limit: 990\nX-RateLimit-Remaining: 980\nRateLimit: \"x\";r=990\nX-Request-Id: origin
     X-Drip-Shared: kept\nX-Own: 1\nX-Page: origin\nServer: origin\nConnection: x-hop\nX-Hop: 1\nKeep-Alive: timeout=9
@@ -133,6 +133,51 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
         assert_eq!(ids.get(&id).copied(), Some(shared.as_str()));
     }
     assert_eq!(origin.origin.arrivals().len(), 1);
+}
+
+/// `X-Accel-Expires` ends at nginx, too. Where nothing is shared it is for somebody else.
+#[test]
+fn what_the_origin_says_of_its_answer_to_the_gateway_reaches_no_client() {
+    let origin = Scripted::holding(|target: &str| Script {
+        status: 200,
+        fields: match target {
+            "/shared" => "X-Accel-Expires: 60\nX-Accel-Buffering: no\nETag: \"a\"",
+            "/alone" => "x-accel-expires: 0\nX-Accel-Buffering: no",
+            _ => "X-Accel-Expires: 60\nX-Accel-Buffering: no",
+        },
+    });
+    let gateway = Gateway::start(&file(&origin, ""));
+    let at = gateway.address();
+    let fetch = |target: &str, fields: &str| ask(at, target, fields);
+    let mut clients = vec![
+        ("leader", fetch("/shared", "X-Client: a\r\n")),
+        ("", fetch("/alone", "X-Client: a\r\n")),
+    ];
+    origin.origin.wait_for(2);
+    clients.push(("follower", fetch("/shared", "X-Client: b\r\n")));
+    wait_until_passed(&gateway, 3);
+    origin.open();
+    let mut answers: Vec<_> = clients
+        .into_iter()
+        .map(|(wanted, mut client)| (wanted, client.answer()))
+        .collect();
+    for (fields, status) in [("", 200), ("If-None-Match: \"a\"\r\n", 304)] {
+        let fields = format!("X-Client: c\r\n{fields}");
+        let answer = fetch("/shared", &fields).answer();
+        assert_eq!(answer.status, status);
+        answers.push(("kept", answer));
+    }
+    let post = "POST /shared HTTP/1.1\r\nHost: a\r\nX-Client: d\r\nContent-Length: 0\r\n\r\n";
+    let mut client = Client::connect(at);
+    client.send(post.as_bytes());
+    answers.push(("", client.answer()));
+    for (wanted, answer) in answers {
+        assert_eq!(how(&answer), wanted, "{answer:?}");
+        assert_eq!(answer.field("x-accel-expires"), None, "{wanted}");
+        assert_eq!(answer.field("x-accel-buffering"), Some("no"), "{wanted}");
+    }
+    let plain = fetch("/plain", "X-Client: e\r\n").answer();
+    assert_eq!(plain.field("x-accel-expires"), Some("60"));
 }
 
 /// An answer from memory costs its client as one from the origin.

@@ -8,7 +8,7 @@ use crate::support::{Client, Gateway, eventually};
 const FOLLOWERS: usize = 3;
 
 /// Answers that all who wait get.
-const SHARED: [(u16, &str); 47] = [
+const SHARED: [(u16, &str); 52] = [
     (200, ""),
     (203, ""),
     (204, ""),
@@ -56,10 +56,18 @@ const SHARED: [(u16, &str); 47] = [
     (200, "Vary: Host"),
     (200, "Vary:"),
     (200, "Set-Cookie2: a=b"),
+    (200, "X-Accel-Expires: 60"),
+    (200, "X-Accel-Expires: 60\nCache-Control: no-store"),
+    (
+        200,
+        "Cache-Control: private, max-age=0\nX-Accel-Expires: 60",
+    ),
+    (200, "X-Accel-Expires: @9000000000\nExpires: 0"),
+    (200, "X-Accel-Expires: -1\nX-Accel-Expires: 0"),
 ];
 
 /// Answers that each one gets for itself.
-const NOT_SHARED: [(u16, &str); 47] = [
+const NOT_SHARED: [(u16, &str); 53] = [
     (201, ""),
     (202, ""),
     (206, "Content-Range: bytes 0-9/100"),
@@ -107,6 +115,12 @@ const NOT_SHARED: [(u16, &str); 47] = [
     (200, "Vary: User-Agent"),
     (200, "Vary: Accept-Encoding\nVary: Origin"),
     (200, "Set-Cookie: a=b"),
+    (200, "X-Accel-Expires: 0"),
+    (200, "X-Accel-Expires: 0\nCache-Control: public, max-age=60"),
+    (200, "X-Accel-Expires: @1\nCache-Control: max-age=60"),
+    (200, "X-Accel-Expires: 60s\nCache-Control: private"),
+    (200, "X-Accel-Expires: 60\nSet-Cookie: a=b"),
+    (302, "X-Accel-Expires: 60\nLocation: /b"),
 ];
 
 #[test]
@@ -171,6 +185,7 @@ fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
         ("/aged", "Cache-Control: max-age=3600\nAge: 3595"),
         ("/dated", "Date: {-60}\nExpires: {5}"),
         ("/shared", "Cache-Control: max-age=3600, s-maxage=5"),
+        ("/accel", "Cache-Control: max-age=3600\nX-Accel-Expires: 5"),
     ];
     let script = move |target: &str| {
         let found = scripts.iter().find(|it| it.0 == target);

@@ -1,5 +1,6 @@
 //! Cases of RFC 9111, of those that http-tests/cache-tests checks of a shared cache among others.
 
+mod accel_expires;
 mod age;
 mod freshness;
 mod stale;

@@ -335,6 +335,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let own_id = record.request_id().map(|(name, _)| name.as_bytes());
         let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let mut put = cost::hiding(&route.cost, put);
+            let mut put = ratelimit_headers::hiding_shared(route, &mut put);
             heads::each_passing(head, false, replaced, &mut |name, value| {
                 if !own_id.is_some_and(|own| name.eq_ignore_ascii_case(own)) {
                     put(name, value);
@@ -369,8 +370,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let announced = trailers && head.length == BodyLength::Chunked;
             let passing = |put: &mut dyn FnMut(&[u8], &[u8])| {
                 let mut put = cost::hiding(&route.cost, put);
-                if ratelimit_headers::says_shared(route) {
-                    let mut put = ratelimit_headers::hiding_shared(&mut put);
+                if route.collapse.is_some() {
+                    let mut put = ratelimit_headers::hiding_shared(route, &mut put);
                     return heads::each_passing(head, announced, replaced, &mut put);
                 }
                 heads::each_passing(head, announced, replaced, &mut put);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::limits::{AppliedLimit, LimitOutcome};
 use super::record::RequestRecord;
+use crate::collapse::ACCEL_EXPIRES;
 use crate::config::{RatelimitHeaders, Route};
 use crate::gate::GateRejection;
 use crate::http::message::FieldName;
@@ -46,15 +47,13 @@ pub(super) fn write(
     }
 }
 
-/// Whether the responses of a route say how they are shared.
-pub(super) fn says_shared(route: &Route) -> bool {
-    route.headers.shared && route.collapse.is_some()
-}
-
-/// Leaves out what the origin says in `X-Drip-Shared`.
-pub(super) fn hiding_shared(put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
+/// Leaves out what ends here where answers are shared: `X-Accel-Expires`, which is for the gateway,
+/// and `X-Drip-Shared`, if the gateway writes its own.
+pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[u8]) {
+    let says_shared = route.headers.shared;
     move |name, value| {
-        if !name.eq_ignore_ascii_case(b"x-drip-shared") {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        if !is(ACCEL_EXPIRES) && !(says_shared && is("x-drip-shared")) {
             put(name, value);
         }
     }
