@@ -36,6 +36,7 @@ mod masked_keys;
 mod masked_reloads;
 mod new_keys;
 mod newcomers;
+mod next_server;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;
 mod one_key;

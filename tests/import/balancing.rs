@@ -1,6 +1,7 @@
 //! How an upstream chooses a server, and what drip is told of it.
 
 use super::{drip, told, written};
+use crate::support::{Gateway, Origin, fetch, free_address};
 
 const FILE: &str = "http {
     limit_req_zone $binary_remote_addr zone=z:1m rate=10r/s;
@@ -61,4 +62,25 @@ fn what_chooses_a_server_is_translated_or_told() {
     std::fs::write(&file, &settings).unwrap();
     let checked = drip(folder.path(), &["check", "gateway.toml"]);
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+}
+
+/// nginx goes on to each server, and to the backup last, within the request.
+#[test]
+fn the_first_request_reaches_the_backup_of_an_imported_file_whose_servers_are_gone() {
+    let [one, other] = [(); 2].map(|()| free_address());
+    let backup = Origin::start();
+    let conf = format!(
+        "http {{\n upstream app {{ server {one}; server {other}; server {} backup; }}\n \
+         server {{ listen 8080; location / {{ proxy_pass http://app; }} }}\n}}\n",
+        backup.address
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:?}");
+    let (_, settings) = settings
+        .split_once("listen = [\"0.0.0.0:8080\"]\n")
+        .expect("an address");
+    let gateway = Gateway::start(settings);
+    assert_eq!(fetch(gateway.address(), "/").status, 200, "{settings}");
+    assert_eq!(backup.arrivals().len(), 1);
 }

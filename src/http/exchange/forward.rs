@@ -364,6 +364,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Opens a new connection, to another server if the first cannot be reached.
     ///
+    /// As nginx does with `proxy_next_upstream error timeout`, its default.
+    ///
     /// This is safe because nothing was sent yet.
     async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let mut connection = self.connect_to_any(in_flight).await;
@@ -375,25 +377,20 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         connection
     }
 
+    /// Opens a connection to the picked server, or else to each other server once.
     pub(super) async fn connect_to_any(
-        &self,
+        &mut self,
         in_flight: &mut InFlight<'r>,
     ) -> Result<Connection, Failure> {
-        let first = match self.connect_to(in_flight).await? {
-            Ok(connection) => return Ok(connection),
+        match self.connect_to(in_flight).await? {
+            Ok(connection) => Ok(connection),
             // Another server could not be asked either.
-            Err(error) if error.is_own() => return Err(Failure::Origin(error)),
-            Err(error) => self.failed(in_flight, Failure::Origin(error)),
-        };
-        let now = self.worker.pacer.now();
-        match self.origin().another(in_flight, now, || self.hash()) {
-            Ok(()) => {}
-            // It waits until another server takes it.
-            Err(error) if error.is_full() => return Err(Failure::Origin(error)),
-            Err(_) => return Err(first),
+            Err(error) if error.is_own() => Err(Failure::Origin(error)),
+            Err(error) => {
+                let failure = self.failed(in_flight, Failure::Origin(error));
+                Box::pin(self.connect_to_others(in_flight, failure)).await
+            }
         }
-        let connection = self.connect_to(in_flight).await?;
-        connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))
     }
 
     pub(super) async fn connect_to(

@@ -57,7 +57,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         *self.held_since.get_or_insert_with(now)
     }
 
-    /// Opens a connection when the origin is back, after two servers at most were tried in vain.
+    /// Opens a connection when the origin is back, after each server was tried in vain.
     ///
     /// A request for which all servers that are left are full waits until one is not. Returns the
     /// error if the request does not wait for the origin.
@@ -71,10 +71,6 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Origin(error));
         }
         let held_since = self.held_since(error.is_full());
-        let error = match self.connect_to_others(in_flight, error).await {
-            Err(Failure::Origin(error)) => error,
-            connected_or_gone => return connected_or_gone,
-        };
         let place = in_flight.leave();
         let (connection, found) = self.connect_when_back(place, error, held_since).await?;
         *in_flight = found;
@@ -103,11 +99,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 }
             };
             self.record.server = Some(in_flight.server());
-            let mut connection = self.connect_to_any(&mut in_flight).await;
-            if let Err(Failure::Origin(error)) = connection {
-                connection = self.connect_to_others(&mut in_flight, error).await;
-            }
-            match connection {
+            match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
                     self.sent = self.worker.pacer.now();
                     self.record.server = Some(in_flight.server());
@@ -119,31 +111,32 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// Tries the servers that are left of more than two.
-    async fn connect_to_others(
-        &self,
+    /// Opens a connection to a server other than the one that was tried, backups last.
+    ///
+    /// Returns the last failure if none can be reached; `failure` is that of the first one.
+    pub(super) async fn connect_to_others(
+        &mut self,
         in_flight: &mut InFlight<'r>,
-        error: OriginError,
+        failure: Failure,
     ) -> Result<Connection, Failure> {
         let origin = self.origin();
-        if self.settings().servers.len() <= 2 || error.is_own() {
-            return Err(Failure::Origin(error));
-        }
-        let (mut tried, mut last) = (vec![in_flight.server()], error);
+        let (mut tried, mut last) = (vec![in_flight.server()], failure);
         loop {
             match origin.untried(&tried, in_flight, self.worker.pacer.now(), || self.hash()) {
                 Ok(()) => {}
                 // It waits until one of them is free.
                 Err(full) if full.is_full() => return Err(Failure::Origin(full)),
-                Err(_) => return Err(Failure::Origin(last)),
+                Err(_) => return Err(last),
             }
             tried.push(in_flight.server());
             match self.connect_to(in_flight).await? {
                 Ok(connection) => return Ok(connection),
-                Err(error) => match self.failed(in_flight, Failure::Origin(error)) {
-                    Failure::Origin(error) => last = error,
-                    failure => return Err(failure),
-                },
+                Err(error) if error.is_own() => return Err(Failure::Origin(error)),
+                Err(error) => last = self.failed(in_flight, Failure::Origin(error)),
+            }
+            if self.settings().holds() {
+                // The time in which the rest is tried is a part of `hold`.
+                self.held_since(false);
             }
         }
     }

@@ -1,0 +1,102 @@
+//! A request whose server cannot be reached goes on to each other one, and to the backups last, as with nginx's
+//! `proxy_next_upstream error timeout`.
+
+use std::net::SocketAddr;
+
+use crate::support::{Answer, Client, Exchange, Gateway, Origin, fetch, free_address};
+
+/// A file with these servers, and these that are backups.
+fn file(servers: &[SocketAddr], backups: &[SocketAddr], more: &str) -> String {
+    let server = |to: &SocketAddr| format!("\"http://{to}\"");
+    let backup = |to: &SocketAddr| format!("{{ url = \"http://{to}\", backup = true }}");
+    let servers = servers.iter().map(server);
+    let all: Vec<String> = servers.chain(backups.iter().map(backup)).collect();
+    format!(
+        "[origins.app]\nservers = [{}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        all.join(", ")
+    )
+}
+
+/// No server is taken out by failures.
+const ALWAYS_IN: &str = "max_fails = 1000";
+
+fn echo() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    })
+}
+
+fn post(gateway: &Gateway) -> Answer {
+    let mut client = Client::connect(gateway.address());
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+    client.answer()
+}
+
+/// How many requests could not be sent to a server.
+fn unreachable(gateway: &Gateway, server: SocketAddr) -> i64 {
+    let server = format!("http://{server}");
+    let labels = [("server", &*server), ("outcome", "unreachable")];
+    gateway
+        .metrics()
+        .count("drip_origin_requests_total", &labels)
+}
+
+#[test]
+fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
+    for primaries in 1..=4 {
+        for more in [ALWAYS_IN, "max_fails = 1000\nhold = \"10s\""] {
+            let gone: Vec<_> = (0..primaries).map(|_| free_address()).collect();
+            let backup = echo();
+            let gateway = Gateway::start(&file(&gone, &[backup.address], more));
+            assert_eq!(fetch(gateway.address(), "/").status, 200, "{primaries}");
+            // Nothing of it was sent, so it goes on with its body, whatever its method.
+            let answer = post(&gateway);
+            assert_eq!((answer.status, &*answer.text()), (200, "body"));
+            assert_eq!(backup.arrivals().len(), 2);
+            for server in gone {
+                assert_eq!(unreachable(&gateway, server), 2, "{primaries} {more}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_backup_that_refuses_leaves_the_next_one() {
+    let gone = [(); 4].map(|()| free_address());
+    let backup = echo();
+    let backups = [gone[2], gone[3], backup.address];
+    let gateway = Gateway::start(&file(&gone[..2], &backups, ALWAYS_IN));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(backup.arrivals().len(), 1);
+}
+
+#[test]
+fn each_server_is_tried_once_where_the_file_says_nothing_but_their_urls() {
+    let gone = [(); 4].map(|()| free_address());
+    let last = echo();
+    let servers = [gone[0], gone[1], gone[2], gone[3], last.address];
+    let gateway = Gateway::start(&file(&servers, &[], ALWAYS_IN));
+    assert_eq!(post(&gateway).status, 200);
+    for server in gone {
+        assert_eq!(unreachable(&gateway, server), 1);
+    }
+    let gateway = Gateway::start(&file(&gone, &[], ALWAYS_IN));
+    assert_eq!(post(&gateway).status, 502);
+    for server in gone {
+        assert_eq!(unreachable(&gateway, server), 1);
+    }
+}
+
+/// It may have done something with it.
+#[test]
+fn what_a_server_has_taken_goes_to_no_other_one() {
+    let taking = Origin::answering(|exchange: &mut Exchange| {
+        exchange.body()?;
+        Exchange::close()
+    });
+    let backup = echo();
+    let gateway = Gateway::start(&file(&[taking.address], &[backup.address], ALWAYS_IN));
+    assert_eq!(post(&gateway).status, 502);
+    assert_eq!((taking.arrivals().len(), backup.arrivals().len()), (1, 0));
+}
