@@ -13,6 +13,8 @@ pub(super) struct Place {
 pub(super) struct Notes {
     files: Vec<PathBuf>,
     all: Vec<Note>,
+    /// How many more there were than are kept.
+    left_out: usize,
     /// The places of lost limits, one for each time that such a limit would apply.
     lost: Vec<Place>,
     /// The locations that have lost all their limits, as nginx writes them, each with its host if
@@ -29,6 +31,9 @@ struct Note {
 
 /// How many unlimited locations are named.
 const MAX_NAMED: usize = 5;
+
+/// Maximum number of notes that say nothing of a limit. Further ones are counted.
+const MAX_NOTES: usize = 100_000;
 
 /// Maximum length of a message, in characters. Longer messages are cut off.
 const MAX_CHARACTERS: usize = 400;
@@ -94,6 +99,10 @@ impl Notes {
     }
 
     fn push(&mut self, place: Place, message: impl AsRef<str>, is_of_limit: bool) {
+        if self.all.len() >= MAX_NOTES && !is_of_limit {
+            self.left_out += 1;
+            return;
+        }
         let message = printable(message.as_ref());
         self.all.push(Note {
             place,
@@ -121,7 +130,10 @@ impl Notes {
         let mut all = self.all.iter().collect::<Vec<_>>();
         all.sort_by_key(|note| (!note.is_of_limit, *note));
         all.dedup();
-        all.into_iter().map(|note| self.show(note)).collect()
+        let more =
+            (self.left_out > 0).then(|| format!("{} more notes are left out", self.left_out));
+        let shown = all.into_iter().map(|note| self.show(note));
+        shown.chain(more).collect()
     }
 
     /// A place as text: file name and line number.
@@ -154,4 +166,23 @@ fn on_one_line(text: &str, most: usize) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_bounded_but_for_those_on_limits() {
+        let mut notes = Notes::default();
+        let place = |line| Place { file: 0, line };
+        for line in 0..MAX_NOTES + 3 {
+            notes.add(place(line), "a ; without a directive before it");
+        }
+        notes.lose(place(7), "a limit");
+        let all = notes.all();
+        assert_eq!(all.len(), 1 + MAX_NOTES + 1);
+        assert_eq!(all[0], ":7: a limit");
+        assert_eq!(all[MAX_NOTES + 1], "3 more notes are left out");
+    }
 }
