@@ -1,6 +1,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Maximum length of a key in bytes, as in nginx. A longer one is cut.
+///
+/// nginx does not limit a request with a longer key. Clients choose what is in most keys.
+pub(crate) const MAX_KEY_SIZE: usize = 65_535;
+
 /// What distinguishes one bucket of a zone from another: text and nginx's variables.
 ///
 /// Examples are `$remote_addr` and `$host:${http_x_api_key}`. A template without variables is one

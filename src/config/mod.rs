@@ -50,6 +50,7 @@ pub(crate) use file::parse_after;
 pub use file::{FileField, admin_of_broken, load, parse, read, unusable_files, warnings_of_files};
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
+pub(crate) use key::MAX_KEY_SIZE;
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub(crate) use mask::mask_key;
 pub use named_file::{FileKind, NamedFile};

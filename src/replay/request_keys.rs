@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::key::add;
 use super::line::Line;
 use crate::config::target;
-use crate::config::{Matcher, MatcherInput, Route, Settings, Variable, Zone};
+use crate::config::{MAX_KEY_SIZE, Matcher, MatcherInput, Route, Settings, Variable, Zone};
 
 /// Finds the route and the keys of the requests of a trace.
 pub(super) struct RequestKeys<'a> {
@@ -55,8 +55,15 @@ impl<'a> RequestKeys<'a> {
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
-    /// The value of a zone's key, whether the zone limits the client or not.
+    /// The value of a zone's key, whether the zone limits the client or not. A long one is cut, as in
+    /// the gateway.
     pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+        let mut key = self.whole(zone, route, line);
+        key.truncate(MAX_KEY_SIZE);
+        key
+    }
+
+    fn whole(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
             (None, Some(recorded)) => match recorded.decided() {

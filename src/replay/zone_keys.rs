@@ -1,9 +1,9 @@
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
-use crate::config::Zone;
+use crate::config::{Zone, short_key};
 
-/// The keys that a zone remembers: at most `max_keys`.
+/// The keys that a zone remembers: at most `max_keys`, of which long ones are kept short.
 pub(super) struct ZoneKeys<S> {
     known: LruCache<Box<[u8]>, S, RandomState>,
     most: usize,
@@ -18,11 +18,11 @@ impl<S> ZoneKeys<S> {
     }
 
     pub(super) fn peek(&self, key: &[u8]) -> Option<&S> {
-        self.known.peek(key)
+        self.known.peek(&*short_key(key))
     }
 
     pub(super) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
-        self.known.peek_mut(key)
+        self.known.peek_mut(&*short_key(key))
     }
 
     /// Marks a key as used. `false` if all keys of the full zone are busy.
@@ -34,6 +34,7 @@ impl<S> ZoneKeys<S> {
         is_busy: impl Fn(&S) -> bool,
         new: impl FnOnce() -> S,
     ) -> bool {
+        let key = &*short_key(key);
         if self.known.get(key).is_some() {
             return true;
         }

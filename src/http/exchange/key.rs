@@ -5,18 +5,13 @@ use std::net::IpAddr;
 use super::cookies;
 use super::request_info::RequestInfo;
 use crate::config::target;
-use crate::config::{KeyTemplate, Route, Variable, Zone};
+use crate::config::{KeyTemplate, MAX_KEY_SIZE, Route, Variable, Zone};
 use crate::http::downstream::ClientCertificate;
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
 use crate::origin::choice;
 use crate::time::clock;
 use crate::zone::Key;
-
-/// Maximum length of a key, as in nginx. A longer one is cut.
-///
-/// nginx does not limit a request with a longer key. Clients choose what is in most keys.
-const MAX_KEY_SIZE: usize = 65_535;
 
 thread_local! {
     /// The buffer in which keys are built.

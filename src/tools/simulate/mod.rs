@@ -104,7 +104,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         runs,
         keys: Keys::new(all.len()),
         rows: wanted.has_rows().then(|| Rows::new(has_gate)),
-        pending: is_eventual.then(Pending::default),
+        pending: is_eventual.then(Pending::new),
         is_drawn: wanted.plot.is_some(),
         read: 0,
         bad: 0,
@@ -208,7 +208,7 @@ impl Replay<'_> {
         if let Some(pending) = &mut self.pending {
             let number = pending.next_number();
             let judged = self.runs.iter_mut().map(|run| run.judge(number, line));
-            pending.add(NamedRequest::of(line), judged);
+            pending.add(NamedRequest::of(line), judged)?;
             return self.settle(outcomes);
         }
         outcomes.clear();
