@@ -42,6 +42,15 @@ impl<T: Copy + Ord> Order<T> {
             self.late += 1;
             time = self.left;
         }
+        if self.straight.len() + self.astray.len() == HELD {
+            // Before it is added, so that the queue never grows beyond its bound.
+            if self.first().is_some_and(|first| time < first) {
+                self.left = time;
+                out(time, item);
+                return;
+            }
+            self.take(&mut out);
+        }
         self.count += 1;
         let it = (time, self.count, item);
         if self.straight.back().is_none_or(|last| last.0 <= time) {
@@ -51,9 +60,7 @@ impl<T: Copy + Ord> Order<T> {
         }
         self.latest = self.latest.max(time);
         let due = self.latest.saturating_sub(WAITED);
-        while let Some(first) = self.first()
-            && (first <= due || self.straight.len() + self.astray.len() > HELD)
-        {
+        while self.first().is_some_and(|first| first <= due) {
             self.take(&mut out);
         }
     }
@@ -135,5 +142,11 @@ mod tests {
         }
         assert_eq!(left, 10);
         assert_eq!(order.straight.len() + order.astray.len(), HELD);
+        assert!(order.straight.capacity() <= HELD);
+        // One that is earlier than all that are held goes on at once.
+        order.put(9, (), |time, ()| left += time);
+        assert_eq!((left, order.late()), (19, 0));
+        order.put(8, (), |time, ()| left += time);
+        assert_eq!((left, order.late()), (19 + 9, 1));
     }
 }

@@ -4,6 +4,7 @@ mod collapse;
 mod gate;
 mod live;
 mod logs;
+mod memory;
 mod odd;
 mod outliers;
 mod plans;

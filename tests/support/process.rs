@@ -30,6 +30,16 @@ impl Process {
         of_kind("RssAnon:") + of_kind("RssShmem:")
     }
 
+    /// The most resident memory that it has had, in bytes; `None` once it has ended.
+    pub fn peak_memory(self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0)).ok()?;
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kilobytes = peak.trim().trim_end_matches(" kB");
+        Some(kilobytes.parse::<u64>().expect("a number") * 1024)
+    }
+
     /// How many file descriptors it has open.
     pub fn descriptors(self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.0))

@@ -6,7 +6,6 @@ use super::spool::{Event, Spool};
 use super::windows::{Counts, Spreads, Window};
 use crate::limit::Moment;
 use crate::replay::{Join, Timeline};
-use crate::tools::order::Order;
 
 /// How many keys are shown.
 const SHOWN: usize = 5;
@@ -36,14 +35,12 @@ impl Resolution {
 /// The keys that are judged together, and their requests.
 pub(super) struct Group {
     keys: Keys,
-    order: Order<(u32, Class)>,
     counted: Counted,
 }
 
 /// What is counted of a group, of requests in order.
 pub(super) struct Counted {
     pub(super) spool: Spool,
-    failure: Option<io::Error>,
     /// The keys, once all requests are counted.
     pub(super) keys: Ended,
     /// The windows of all keys together that have not ended.
@@ -56,25 +53,21 @@ pub(super) struct Counted {
     pub(super) resolution: Resolution,
     first: Option<u64>,
     last: u64,
-    /// How many requests could not be put into order.
-    pub(super) late: u64,
     /// The most good requests a second of one key, where some keys were set aside.
     peak: Option<u64>,
 }
 
 impl Group {
-    /// A group with at most `most_keys` keys at once.
+    /// A group that may have `least_keys` keys at once however many the others have.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no room for temporary files.
-    pub(super) fn new(most_keys: usize) -> io::Result<Self> {
+    pub(super) fn new(least_keys: usize) -> io::Result<Self> {
         Ok(Self {
-            keys: Keys::new(most_keys),
-            order: Order::new(),
+            keys: Keys::new(least_keys),
             counted: Counted {
                 spool: Spool::new()?,
-                failure: None,
                 keys: Ended::default(),
                 of_all: Counts::default(),
                 all: Spreads::new(),
@@ -83,45 +76,44 @@ impl Group {
                 resolution: Resolution::Second,
                 first: None,
                 last: 0,
-                late: 0,
                 peak: None,
             },
         })
     }
 
     /// The slot of a key, which becomes the most recently used one.
-    pub(super) fn slot(&mut self, key: &[u8]) -> u32 {
-        self.keys.slot(key, |window| self.counted.end_of(window))
+    ///
+    /// `has_room`: whether all groups together may have one more key.
+    pub(super) fn slot(&mut self, key: &[u8], has_room: bool) -> u32 {
+        self.keys
+            .slot(key, has_room, |window| self.counted.end_of(window))
+    }
+
+    /// The number of its keys that are known now.
+    pub(super) fn known(&self) -> usize {
+        self.keys.slots()
     }
 
     /// Whether no request had one of its keys.
     pub(super) fn is_empty(&self) -> bool {
-        self.keys.slots() == 0
+        self.known() == 0
     }
 
-    /// Counts a request of the key in `slot`.
+    /// Counts a request of the key in `slot`. Requests come in order of time.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, slot: u32, class: Class) -> io::Result<()> {
-        let (counted, keys) = (&mut self.counted, &mut self.keys);
-        let count = |time, of| counted.count(time, of, keys);
-        self.order.put(time, (slot, class), count);
-        counted.failure.take().map_or(Ok(()), Err)
+        self.counted.count(time, slot, class, &mut self.keys)
     }
 
     pub(super) fn end(mut self) -> io::Result<Counted> {
-        let (counted, keys) = (&mut self.counted, &mut self.keys);
-        self.order.end(|time, of| counted.count(time, of, keys));
-        if let Some(failure) = counted.failure.take() {
-            return Err(failure);
-        }
+        let counted = &mut self.counted;
         let (all, peaks) = (&mut counted.all, &mut counted.peaks);
         counted.of_all.end(|window| end_of_all(window, all, peaks));
         counted.spool.end(self.keys.slots())?;
         counted.keys = self.keys.end(SHOWN, |window| counted.end_of(window));
-        counted.late = self.order.late();
         Ok(self.counted)
     }
 }
@@ -143,7 +135,7 @@ impl Counted {
         self.each.add(window);
     }
 
-    fn count(&mut self, time: u64, (slot, class): (u32, Class), keys: &mut Keys) {
+    fn count(&mut self, time: u64, slot: u32, class: Class, keys: &mut Keys) -> io::Result<()> {
         self.resolution = self.resolution.max(Resolution::of(time));
         self.first.get_or_insert(time);
         self.last = time;
@@ -151,15 +143,12 @@ impl Counted {
         let over = |window| end_of_all(window, all, peaks);
         self.of_all.add(time, class, over);
         let is_first = keys.count(slot, time, class, |window| self.end_of(window));
-        let event = Event {
+        self.spool.put(Event {
             time,
             slot,
             is_first,
             class,
-        };
-        if let Err(failure) = self.spool.put(event) {
-            self.failure.get_or_insert(failure);
-        }
+        })
     }
 
     /// The time of the first request, and of the last one.

@@ -9,16 +9,17 @@ use crate::tools::shown;
 /// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;
 
-/// The keys of a log in bounded memory.
+/// The keys of a group in bounded memory.
 ///
-/// If there are too many, the least recently used key is dropped.
+/// If all groups together have too many, the group's least recently used key is dropped.
 ///
 /// A peak is a count within a second, so dropping a key loses no peak unless the key comes again
 /// within the same second. If a dropped key comes again, it only counts as another key.
 pub(super) struct Keys {
     slots: LruCache<Box<[u8]>, u32, RandomState>,
     known: Vec<Known>,
-    most: usize,
+    /// How many keys it may have however many the other groups have.
+    least: usize,
     dropped: u64,
     /// The highest peaks of dropped keys.
     remembered: Vec<Peaks>,
@@ -58,11 +59,11 @@ impl Peaks {
 }
 
 impl Keys {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(least: usize) -> Self {
         Self {
             slots: LruCache::unbounded_with_hasher(RandomState::default()),
             known: Vec::new(),
-            most: most.max(1),
+            least: least.max(1),
             dropped: 0,
             remembered: Vec::new(),
             heaviest: Vec::new(),
@@ -71,11 +72,13 @@ impl Keys {
     }
 
     /// The slot of a key, which becomes the most recently used one.
-    pub(super) fn slot(&mut self, key: &[u8], over: impl FnMut(Window)) -> u32 {
+    ///
+    /// `has_room`: whether all groups together may have one more key.
+    pub(super) fn slot(&mut self, key: &[u8], has_room: bool, over: impl FnMut(Window)) -> u32 {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
         }
-        let slot = if self.slots.len() < self.most {
+        let slot = if has_room || self.slots.len() < self.least {
             self.known.push(Known::default());
             u32::try_from(self.known.len() - 1).unwrap_or(u32::MAX)
         } else {
@@ -226,7 +229,7 @@ mod tests {
         for second in 0..1_000u64 {
             // One key comes nine times in its second, long before the end.
             let times = if second == 17 { 9 } else { 1 };
-            let slot = keys.slot(second.to_string().as_bytes(), &mut over);
+            let slot = keys.slot(second.to_string().as_bytes(), false, &mut over);
             for nth in 0..times {
                 let is_first = keys.count(
                     slot,

@@ -6,7 +6,7 @@ use crate::tools::order::WAITED;
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.
-const OPEN: usize = 1 << 20;
+const OPEN: usize = 1 << 16;
 
 /// What all requests together are to their origin: how many come in each second, and how many are
 /// there at once.
@@ -19,6 +19,8 @@ pub(super) struct OriginLoad {
     open: BTreeMap<u64, Load>,
     /// The first second that is not over yet.
     next: u64,
+    /// How many seconds ended early, because too many were open.
+    early: u64,
     /// Requests that are at the origin in each nanosecond of the seconds before `next`, and later.
     steady: i64,
     came: Seconds,
@@ -43,6 +45,15 @@ struct Load {
 impl OriginLoad {
     /// Adds a request.
     pub(super) fn add(&mut self, line: &Line) {
+        self.put(line);
+        // Not in `pass` alone: nothing may follow that is counted.
+        while self.open.len() > OPEN {
+            self.early += 1;
+            self.close_first();
+        }
+    }
+
+    fn put(&mut self, line: &Line) {
         self.second(line.time.as_nanos() / SECOND).came += 1;
         let Some(recorded) = &line.recorded else {
             return;
@@ -70,9 +81,7 @@ impl OriginLoad {
     /// No more requests come whose times are long before `now`.
     pub(super) fn pass(&mut self, now: u64) {
         let over = now.saturating_sub(WAITED) / SECOND;
-        while let Some(first) = self.open.first_entry()
-            && (*first.key() < over || self.open.len() > OPEN)
-        {
+        while self.open.first_key_value().is_some_and(|it| *it.0 < over) {
             self.close_first();
         }
     }
@@ -82,6 +91,11 @@ impl OriginLoad {
         while !self.open.is_empty() {
             self.close_first();
         }
+    }
+
+    /// How many seconds ended before all of their requests were there.
+    pub(super) fn early(&self) -> u64 {
+        self.early
     }
 
     /// The requests in a second; at the origin if the log tells when they were there.
@@ -192,6 +206,18 @@ mod tests {
             (load.came.spread().count(), load.began.spread().count()),
             (3, 2)
         );
+    }
+
+    #[test]
+    fn seconds_of_which_nothing_else_counts_are_not_kept_for_ever() {
+        let mut load = OriginLoad::default();
+        let seconds = OPEN as u64 + 1000;
+        for second in 0..seconds {
+            load.add(&Form::Csv.read(&format!("{second},a")).unwrap());
+        }
+        assert_eq!((load.open.len(), load.early()), (OPEN, 1000));
+        load.end();
+        assert_eq!(load.of_second().spread().count(), seconds);
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn notes(text: &mut String, survey: &Surveyed) {
         Some(_) => "requests were not decided on by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
-    let late: u64 = survey.groups().map(|group| group.late).sum();
+    let late = survey.facts.late;
     let notes = [
         (survey.facts.keyless, keyless),
         (
@@ -153,6 +153,11 @@ fn notes(text: &mut String, survey: &Surveyed) {
             survey.groups().map(|group| group.keys.dropped).sum(),
             "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
              peaks are still right, the number of keys is not",
+        ),
+        (
+            survey.facts.load.early(),
+            "seconds were counted for the gate of the origin before all of their requests were read, as the times are too\n\
+             far apart to remember all seconds at once",
         ),
         (
             survey.facts.unplanned,

@@ -9,6 +9,7 @@ use crate::config::{self, KeyTemplate, short_key};
 use crate::limit::Moment;
 use crate::replay::{Form, Line, add_to_key};
 use crate::tools::collapse::{CollapseSurvey, Collapsed, Request};
+use crate::tools::order::Order;
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
@@ -20,13 +21,17 @@ const MAX_PLANS: usize = 32;
 pub struct Survey {
     facts: Facts,
     plan_source: PlanSource,
+    /// The most keys that all groups together may have, and how many they have.
     most_keys: usize,
+    known_keys: usize,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
     /// The keys without a plan.
     rest: Group,
     /// The plans that were met, with their names.
     plans: Vec<(String, Group)>,
+    /// The requests with a key.
+    order: Order<KeyedItem>,
     /// All requests, with a key or without.
     collapse: CollapseSurvey,
     failure: Option<io::Error>,
@@ -54,6 +59,8 @@ pub(super) struct Facts {
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
+    /// How many requests could not be put into order.
+    pub(super) late: u64,
     pub(super) form: Option<Form>,
     /// The resolution of the coarsest log.
     coarsest: Option<Resolution>,
@@ -91,7 +98,7 @@ pub(super) struct Surveyed {
 impl Survey {
     /// Starts a survey with keys made from `template`, with at most `most_keys` keys at once.
     ///
-    /// Each plan may have as many.
+    /// Each plan may have a small part of them more, so that none is left without.
     ///
     /// # Errors
     ///
@@ -108,6 +115,7 @@ impl Survey {
             load: OriginLoad::default(),
             untold: BTreeSet::new(),
             keyless: 0,
+            late: 0,
             form: None,
             coarsest: None,
         };
@@ -115,9 +123,11 @@ impl Survey {
             facts,
             plan_source: PlanSource::Nowhere,
             most_keys,
+            known_keys: 0,
             key: Vec::new(),
-            rest: Group::new(most_keys)?,
+            rest: Group::new(least_keys(most_keys))?,
             plans: Vec::new(),
+            order: Order::new(),
             collapse: CollapseSurvey::new(),
             failure: None,
             ahead: None,
@@ -209,10 +219,10 @@ impl Survey {
             && recorded.is_some_and(|recorded| recorded.plan.is_some());
         let plan = self.plan(line);
         let key = short_key(&self.key);
-        let slot = match plan.and_then(|plan| self.plans.get_mut(plan)) {
-            Some((_, group)) => group.slot(&key),
-            None => self.rest.slot(&key),
-        };
+        let group = group_of(&mut self.rest, &mut self.plans, plan);
+        let before = group.known();
+        let slot = group.slot(&key, self.known_keys < self.most_keys);
+        self.known_keys += group.known() - before;
         let class = self.facts.hours.meet(line.time);
         Some(KeyedItem { plan, slot, class })
     }
@@ -262,7 +272,7 @@ impl Survey {
             self.facts.unplanned += 1;
             return None;
         }
-        match Group::new(self.most_keys) {
+        match Group::new(least_keys(self.most_keys)) {
             Ok(group) => self.plans.push((name, group)),
             Err(failure) => {
                 self.failure.get_or_insert(failure);
@@ -301,12 +311,28 @@ impl Survey {
         let Some(item) = item.keyed else {
             return Ok(());
         };
-        let plan = item.plan.and_then(|plan| self.plans.get_mut(plan));
-        let group = plan.map_or(&mut self.rest, |(_, group)| group);
-        group.count(time, item.slot, item.class)
+        let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
+        self.order.put(time, item, |time, item| {
+            let group = group_of(rest, plans, item.plan);
+            if let Err(error) = group.count(time, item.slot, item.class) {
+                failure.get_or_insert(error);
+            }
+        });
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
+        let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
+        self.facts.late = self.order.late();
+        self.order.end(|time, item| {
+            let group = group_of(rest, plans, item.plan);
+            if let Err(error) = group.count(time, item.slot, item.class) {
+                failure.get_or_insert(error);
+            }
+        });
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         self.facts.load.end();
         let plans = self.plans.into_iter();
         let plans = plans.map(|(name, group)| Ok((name, group.end()?)));
@@ -321,6 +347,24 @@ impl Survey {
             collapsed: self.collapse.end(),
             ahead: [begin, self.clock],
         })
+    }
+}
+
+/// How many keys a group may have however many the others have: all of them together, half of
+/// what all may have.
+fn least_keys(most_keys: usize) -> usize {
+    most_keys / (2 * (MAX_PLANS + 1))
+}
+
+/// The group of a plan, or of the keys without one.
+fn group_of<'g>(
+    rest: &'g mut Group,
+    plans: &'g mut [(String, Group)],
+    plan: Option<usize>,
+) -> &'g mut Group {
+    match plan.and_then(|plan| plans.get_mut(plan)) {
+        Some((_, group)) => group,
+        None => rest,
     }
 }
 
@@ -376,3 +420,6 @@ impl Surveyed {
         finest.unwrap_or(Resolution::Second)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Logs of strangers: however many keys, paths and seconds they have, and however long their lines are, the tools
+//! that read them take a bounded amount of memory, and tell what they lost for it.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::process::{ChildStdin, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::drip;
+use crate::support::night::day_or_night;
+use crate::support::process::Process;
+
+const MB: u64 = 1 << 20;
+
+/// Runs the program on a log that `write` writes into its standard input. Returns what it printed on both outputs, and
+/// the most memory that it took.
+fn on_log(
+    args: &[&str],
+    write: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<()>,
+) -> (String, u64) {
+    let mut child = drip()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    let process = Process::of(child.id());
+    let peak = thread::spawn(move || {
+        let mut peak = 0;
+        while let Some(now) = process.peak_memory() {
+            peak = now;
+            thread::sleep(Duration::from_millis(5));
+        }
+        peak
+    });
+    let read = |output: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            let mut output = output.expect("a pipe");
+            output.read_to_string(&mut text).expect("text");
+            text
+        })
+    };
+    let stdout = read(child.stdout.take().map(|it| Box::new(it) as _));
+    let stderr = read(child.stderr.take().map(|it| Box::new(it) as _));
+    let mut log = BufWriter::with_capacity(1 << 20, child.stdin.take().expect("a pipe"));
+    write(&mut log).expect("the program reads all of it");
+    drop(log.into_inner().expect("the program reads all of it"));
+    let told = [stdout, stderr].map(|it| it.join().expect("its output"));
+    child.wait().expect("it ends");
+    (told.concat(), peak.join().expect("its memory"))
+}
+
+/// How many keys are known at once.
+const KNOWN: u32 = 1 << 20;
+/// The length of a key and a path that are not shortened, but for their number.
+const LONG: usize = 110;
+
+/// A line of which no log has the like.
+fn write_long_line(log: &mut impl Write) -> io::Result<()> {
+    for _ in 0..64 {
+        log.write_all(&[b'x'; 1 << 20])?;
+    }
+    log.write_all(b"\n")
+}
+
+/// By night more keys than are known at once.
+#[test]
+fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
+    let (keys, most) = day_or_night((100_000, 150 * MB), (2_100_000, 700 * MB));
+    let (told, peak) = on_log(&["advise", "-"], |log| {
+        let long = "x".repeat(LONG);
+        for nth in 0..keys {
+            let (second, micros) = (nth / 8000, nth % 8000);
+            writeln!(log, "{second}.{micros:06},{nth:07}{long},/{nth:07}{long}")?;
+        }
+        write_long_line(log)
+    });
+    println!("{} MB", peak / MB);
+    let bad = format!("line {}: this line is longer than 1 MB", keys + 1);
+    assert!(told.contains(&bad), "{told}");
+    let forgotten = format!(
+        "{} times a key was forgotten",
+        keys.saturating_sub(KNOWN).max(1)
+    );
+    assert_eq!(told.contains(&forgotten), keys > KNOWN, "{told}");
+    assert!(peak < most, "{} MB", peak / MB);
+}
+
+/// Such lines have neither a key nor a target, and each is in a second of its own.
+#[test]
+fn lines_of_which_nothing_is_counted_take_no_memory() {
+    let (told, peak) = on_log(&["advise", "-"], |log| {
+        (0..600_000).try_for_each(|second| writeln!(log, "{{\"msec\":{second}}}"))
+    });
+    println!("{} MB", peak / MB);
+    assert!(told.contains("no request has a key"), "{told}");
+    assert!(peak < 64 * MB, "{} MB", peak / MB);
+}
+
+/// A zone of `simulate` keeps what tells long keys apart.
+#[test]
+fn a_replay_takes_no_memory_for_the_length_of_keys() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("gateway.toml");
+    let text = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\" }]\n";
+    std::fs::write(&file, text).expect("a file");
+    let file = file.to_str().expect("a name");
+    let (told, peak) = on_log(&["simulate", "-c", file, "--summary", "-"], |log| {
+        let long = "x".repeat(100_000);
+        (0..1500).try_for_each(|nth| writeln!(log, "{nth},{nth:04}{long}"))?;
+        // One comes twice.
+        writeln!(log, "1499,1499{long}")
+    });
+    println!("{} MB", peak / MB);
+    assert!(told.contains("1 of 1500 keys are limited"), "{told}");
+    assert!(peak < 100 * MB, "{} MB", peak / MB);
+}
