@@ -114,6 +114,13 @@ impl OriginError {
         matches!(self, Self::NoDescriptor { .. } | Self::AllFull { .. })
     }
 
+    /// Returns whether the request itself may be the cause: a server had it, and ended the connection
+    /// or the stream, or answered what is no response.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::Broken { .. } | Self::Invalid { .. })
+    }
+
     /// Returns whether the request need only wait until a server has fewer requests.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -15,6 +15,9 @@ use crate::limit::Moment;
 use crate::observe::summary::Summary;
 use crate::time::clock;
 
+/// Answers of a server within so many nanoseconds of each other have one time.
+const ANSWERS: u64 = 10_000_000;
+
 /// Whether requests may be sent to a server.
 ///
 /// They may if neither failed requests nor health checks have taken it out.
@@ -30,8 +33,10 @@ pub(super) struct ServerHealth {
     ///
     /// Zero while they do not.
     out_until: AtomicU64,
-    /// Whether answers have taken it out, and not requests without one.
-    by_answers: AtomicBool,
+    /// Whether failures in doubt have taken it out: requests that it had may be their cause.
+    in_doubt: AtomicBool,
+    /// The moment, in nanoseconds, of its last good answer, up to [`ANSWERS`] early; zero: none.
+    answered_at: AtomicU64,
     /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
     returned: AtomicU64,
     /// As `out_until`, for a server without others, which is asked all the same.
@@ -111,7 +116,8 @@ impl ServerHealth {
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
-            by_answers: AtomicBool::new(false),
+            in_doubt: AtomicBool::new(false),
+            answered_at: AtomicU64::new(0),
             returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
@@ -167,14 +173,29 @@ impl ServerHealth {
         in_since.map_or(returned, |since| since.max(returned))
     }
 
-    /// Notes what takes it out next: answers, or requests without one.
-    pub(super) fn note_by_answers(&self, by_answers: bool) {
-        self.by_answers.store(by_answers, Ordering::Relaxed);
+    /// Notes when it gave a good answer.
+    pub(super) fn note_answer(&self, at: Moment) {
+        let before = self.answered_at.load(Ordering::Relaxed);
+        // All workers read it, so it seldom changes.
+        if at.as_nanos().saturating_sub(before) >= ANSWERS {
+            self.answered_at.store(at.as_nanos(), Ordering::Relaxed);
+        }
     }
 
-    /// Whether answers keep it out.
-    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
-        self.by_answers.load(Ordering::Relaxed) && self.out_until() > now
+    /// When it last gave a good answer, up to 10 ms early.
+    pub(super) fn answered_at(&self) -> Option<Moment> {
+        let at = self.answered_at.load(Ordering::Relaxed);
+        (at > 0).then(|| Moment::from_nanos(at))
+    }
+
+    /// Notes whether the failures that take it out next are in doubt.
+    pub(super) fn note_in_doubt(&self, in_doubt: bool) {
+        self.in_doubt.store(in_doubt, Ordering::Relaxed);
+    }
+
+    /// Whether failures in doubt keep it out.
+    pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
+        self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
     }
 
     /// Leaves a change to the log.

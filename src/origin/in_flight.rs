@@ -2,8 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::OriginError;
-use super::failing_answers::FailingAnswers;
-use super::health::MaxFails;
+use super::failures::Failures;
 use super::server::Server;
 use crate::config::ServerUrl;
 use crate::gate::{Load, Place};
@@ -16,9 +15,7 @@ pub struct InFlight<'o> {
     server: &'o Arc<Server>,
     /// `None` while it waits for the origin to come back.
     counted: Option<Counted<'o>>,
-    max_fails: MaxFails,
-    /// `None` if each answer is a good one.
-    failing: Option<&'o FailingAnswers>,
+    failures: &'o Failures,
     place: Option<Place>,
 }
 
@@ -27,17 +24,12 @@ pub struct InFlight<'o> {
 struct Counted<'o>(&'o Server);
 
 impl<'o> InFlight<'o> {
-    pub(super) fn new(
-        server: &'o Arc<Server>,
-        max_fails: MaxFails,
-        failing: Option<&'o FailingAnswers>,
-    ) -> Self {
+    pub(super) fn new(server: &'o Arc<Server>, failures: &'o Failures) -> Self {
         server.enter();
         Self {
             server,
             counted: Some(Counted(server)),
-            max_fails,
-            failing,
+            failures,
             place: None,
         }
     }
@@ -81,7 +73,7 @@ impl<'o> InFlight<'o> {
         Arc::ptr_eq(self.server, server)
     }
 
-    /// Records that the head of a response arrived after `took`.
+    /// Records that the head of a response arrived `now`, after `took`.
     ///
     /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
     /// count as failures: how long the server had the whole request.
@@ -91,17 +83,15 @@ impl<'o> InFlight<'o> {
         status: u16,
         retry_after: impl FnOnce() -> Option<Duration>,
         waited: impl FnOnce() -> Duration,
+        now: Moment,
     ) {
         if let Some(place) = &self.place {
             place.answered(status, retry_after);
         }
         self.server.metrics().count_response(status, took);
-        if let Some(failing) = self.failing
-            && let Some(reason) = failing.reason(status, waited())
-        {
-            failing.failed(self.server, &reason, self.max_fails, clock::now());
-        } else {
-            self.server.answered();
+        match self.failures.reason(status, waited) {
+            Some(reason) => self.failures.answered(self.server, &reason, now),
+            None => self.server.answered(now),
         }
     }
 
@@ -127,7 +117,8 @@ impl<'o> InFlight<'o> {
     /// Records that no response came, for all of `took`.
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
-    /// further failure takes it out again, until it responds.
+    /// further failure takes it out again, until it responds. A failure that the request itself may
+    /// have caused does not count while the server answers others.
     ///
     /// What is the gateway's own fault counts against no server, and does not lower the gate.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
@@ -137,7 +128,7 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.failed(error.outcome());
         }
-        self.server.failed(error, self.max_fails, took, now);
+        self.failures.unanswered(self.server, error, took, now);
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `servers` | the servers of an origin |
 //! | `group`, `choice` | the choice of a server where the file says more than their URLs |
 //! | `server`, `health` | one server, and whether it is in use |
-//! | `failing_answers` | answers that count as failures |
+//! | `failures` | what counts as a failure, and how many servers it takes out |
 //! | `in_flight` | a request at a server |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
@@ -22,7 +22,7 @@ mod connection;
 mod dial;
 mod dns;
 pub(crate) mod error;
-mod failing_answers;
+mod failures;
 mod group;
 mod health;
 mod http1;

@@ -137,8 +137,14 @@ impl Server {
     }
 
     /// Notes that it answered as it should.
-    pub(super) fn answered(&self) {
+    pub(super) fn answered(&self, now: Moment) {
         self.health.answered(&self.url);
+        self.health.note_answer(now);
+    }
+
+    /// When it last answered as it should, up to 10 ms early; `None`: never.
+    pub(super) fn answered_at(&self) -> Option<Moment> {
+        self.health.answered_at()
     }
 
     /// Records that its answer counts as a failure, and why.
@@ -147,14 +153,14 @@ impl Server {
         self.note_failure(&reason, max_fails, format!("{}: {reason}", self.url), now);
     }
 
-    /// Whether answers keep it out.
-    pub(super) fn is_out_by_answers(&self, now: Moment) -> bool {
-        self.health.is_out_by_answers(now)
+    /// Whether failures in doubt keep it out.
+    pub(super) fn is_out_in_doubt(&self, now: Moment) -> bool {
+        self.health.is_out_in_doubt(now)
     }
 
-    /// Notes what takes it out next: answers, or requests without one.
-    pub(super) fn note_by_answers(&self, by_answers: bool) {
-        self.health.note_by_answers(by_answers);
+    /// Notes whether the failures that take it out next are in doubt.
+    pub(super) fn note_in_doubt(&self, in_doubt: bool) {
+        self.health.note_in_doubt(in_doubt);
     }
 
     /// Notes that it is new beside other servers.
@@ -180,8 +186,17 @@ impl Server {
         self.health
             .note_unreachable(outcome == Outcome::Unreachable);
         self.metrics.count(outcome, took);
-        self.note_by_answers(false);
+        if !error.is_in_doubt() {
+            self.note_in_doubt(false);
+        }
         self.note_failure(error, max_fails, error.to_string(), now);
+    }
+
+    /// Records that an attempt after `took` got no response, which does not count as a failure.
+    pub(super) fn note_unanswered(&self, error: &OriginError, took: Duration, now: Moment) {
+        self.metrics.count(error.outcome(), took);
+        let text = error.to_string();
+        self.incidents.lock().last_failure = Some(Failure { at: now, text });
     }
 
     fn note_failure(&self, reason: &dyn Display, max_fails: MaxFails, text: String, now: Moment) {

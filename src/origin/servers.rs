@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
-use super::failing_answers::FailingAnswers;
+use super::failures::Failures;
 use super::group::Group;
-use super::health::MaxFails;
 use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
@@ -29,8 +28,7 @@ pub struct Origin {
     next: AtomicUsize,
     /// How one is chosen where the file says more than their URLs; `None`: it does not.
     group: Option<Arc<Group>>,
-    /// `None` if each answer is a good one.
-    failing: Option<Box<FailingAnswers>>,
+    failures: Failures,
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
@@ -78,7 +76,7 @@ impl Origin {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         let group = Group::of(&settings, &servers);
-        let failing = FailingAnswers::of(&settings.fail_on, &servers, None);
+        let failures = Failures::of(&settings, &servers, None);
         let room = room(group.as_ref(), &settings);
         let gate = match known {
             None => OriginGate::of(&settings, room),
@@ -91,7 +89,7 @@ impl Origin {
             servers,
             next: AtomicUsize::new(0),
             group,
-            failing,
+            failures,
             dialer: dialer.with_tls(&settings.tls),
             settings,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
@@ -127,7 +125,7 @@ impl Origin {
             }
         }
         let group = Group::of(&settings, &servers);
-        let failing = FailingAnswers::of(&settings.fail_on, &servers, self.failing.as_deref());
+        let failures = Failures::of(&settings, &servers, Some(&self.failures));
         let room = room(group.as_ref(), &settings);
         let gate = match &self.gate {
             None => OriginGate::of(&settings, room),
@@ -143,7 +141,7 @@ impl Origin {
             servers,
             next: AtomicUsize::new(0),
             group,
-            failing,
+            failures,
             dialer: self.dialer.with_tls(&settings.tls),
             settings,
             version: gate.as_ref().map_or(0, |gate| gate.version()),
@@ -249,7 +247,7 @@ impl Origin {
                 dialer: self.dialer.clone(),
                 connect_timeout: self.settings.connect_timeout,
                 http2: self.settings.http2,
-                max_fails: self.max_fails(),
+                max_fails: self.failures.max_fails(),
             };
             actix_rt::spawn(recovery.run());
         }
@@ -309,15 +307,6 @@ impl Origin {
     #[must_use]
     pub fn settings(&self) -> &config::Origin {
         &self.settings
-    }
-
-    /// How many failures in a row take a server out.
-    fn max_fails(&self) -> MaxFails {
-        MaxFails {
-            in_a_row: self.settings.max_fails,
-            fail_timeout: self.settings.fail_timeout,
-            alone: self.is_alone(),
-        }
     }
 }
 

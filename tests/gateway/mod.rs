@@ -43,6 +43,7 @@ mod one_key;
 mod origin_panel;
 mod origins;
 mod overrides;
+mod own_failures;
 mod own_fields;
 mod pages;
 mod places;

@@ -177,17 +177,16 @@ fn a_post_goes_to_another_server_where_nothing_of_it_was_sent() {
 
 #[test]
 fn where_all_are_out_the_answer_is_503_until_one_is_asked_again() {
-    let broken = || Origin::answering(|_| Exchange::close());
-    let (first, second) = (broken(), broken());
-    let more = "max_fails = 1\nfail_timeout = \"1s\"\n";
+    let ((first, _open_first), (second, _open_second)) = (held(), held());
+    let more = "max_fails = 1\nfail_timeout = \"1s\"\nresponse_timeout = \"50ms\"\n";
     let gateway = Gateway::start(&several(&[first.address, second.address], more));
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(fetch(gateway.address(), "/").status, 504);
+    assert_eq!(fetch(gateway.address(), "/").status, 504);
     let answer = fetch(gateway.address(), "/");
     assert_eq!(answer.status, 503);
     assert_eq!(answer.field("retry-after"), Some("1"));
     std::thread::sleep(std::time::Duration::from_secs(1));
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(fetch(gateway.address(), "/").status, 504);
     assert_eq!(first.arrivals().len() + second.arrivals().len(), 3);
 }
 

@@ -316,6 +316,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             head.status,
             || retry_after(head.fields(), now),
             waited,
+            now,
         );
         self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);

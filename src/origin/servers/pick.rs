@@ -112,7 +112,7 @@ impl Origin {
     }
 
     fn begin<'o>(&'o self, server: &'o Arc<Server>) -> InFlight<'o> {
-        InFlight::new(server, self.max_fails(), self.failing.as_deref())
+        InFlight::new(server, &self.failures)
     }
 
     /// Picks a server where the file says more than their URLs.

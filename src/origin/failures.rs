@@ -1,0 +1,139 @@
+//! What counts as a failure of a server, and how many servers such failures take out.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::error::OriginError;
+use super::health::MaxFails;
+use super::server::Server;
+use crate::config::{self, FailOn};
+use crate::limit::Moment;
+
+/// Upper bound of the time for which one answer shows that a server works; `fail_timeout` may be
+/// less.
+const WORKS_FOR: Duration = Duration::from_secs(10);
+/// The part of that time which a server that is in again has for its first answer.
+const FIRST_ANSWER: u32 = 10;
+
+/// The rules by which failed requests take the servers of an origin out.
+///
+/// A failure is *in doubt* if the server had the request: the request itself may be the cause, and
+/// a client could take all servers out by sending it again and again.
+#[derive(Debug)]
+pub(super) struct Failures {
+    max_fails: MaxFails,
+    /// The answers that count as failures; none if there is no other server.
+    fail_on: Vec<FailOn>,
+    servers: Vec<Arc<Server>>,
+    /// One server at a time is taken out, so that two do not go because each sees the other in.
+    ///
+    /// Reloads keep it.
+    one_goes: Arc<Mutex<()>>,
+}
+
+impl Failures {
+    pub(super) fn of(
+        settings: &config::Origin,
+        servers: &[Arc<Server>],
+        before: Option<&Self>,
+    ) -> Self {
+        let alone = servers.len() < 2;
+        Self {
+            max_fails: MaxFails {
+                in_a_row: settings.max_fails,
+                fail_timeout: settings.fail_timeout,
+                alone,
+            },
+            fail_on: if alone {
+                Vec::new()
+            } else {
+                settings.fail_on.clone()
+            },
+            servers: servers.to_vec(),
+            one_goes: before.map_or_else(Arc::default, |it| Arc::clone(&it.one_goes)),
+        }
+    }
+
+    pub(super) fn max_fails(&self) -> MaxFails {
+        self.max_fails
+    }
+
+    /// Why an answer counts as a failure, if it does.
+    ///
+    /// `waited` is asked only if some answers count.
+    pub(super) fn reason(&self, status: u16, waited: impl FnOnce() -> Duration) -> Option<String> {
+        if self.fail_on.is_empty() {
+            return None;
+        }
+        let took = waited();
+        let failed = self.fail_on.iter().find(|it| it.has(status, took))?;
+        Some(match failed {
+            FailOn::Status(_) => format!("it answered {status}"),
+            FailOn::Slow(_) => format!("it answered after {took:?}"),
+        })
+    }
+
+    /// Counts an answer as a failure of `server`, for this reason.
+    pub(super) fn answered(&self, server: &Arc<Server>, reason: &str, now: Moment) {
+        self.in_doubt(server, now, |max_fails| {
+            server.failed_by_answer(reason, max_fails, now);
+        });
+    }
+
+    /// Records that an attempt after `took` got no response.
+    ///
+    /// In doubt, it counts only if the server gives no answers to others either.
+    pub(super) fn unanswered(
+        &self,
+        server: &Arc<Server>,
+        error: &OriginError,
+        took: Duration,
+        now: Moment,
+    ) {
+        if !error.is_in_doubt() {
+            server.failed(error, self.max_fails, took, now);
+        } else if self.works(server, now) {
+            server.note_unanswered(error, took, now);
+        } else {
+            self.in_doubt(server, now, |max_fails| {
+                server.failed(error, max_fails, took, now);
+            });
+        }
+    }
+
+    /// Whether a server has answered lately, or is in again only now.
+    fn works(&self, server: &Server, now: Moment) -> bool {
+        let works_for = self.max_fails.fail_timeout.min(WORKS_FOR);
+        let has_answered = server.answered_at().is_some_and(|at| now < at + works_for);
+        let first_answer = works_for / FIRST_ANSWER;
+        has_answered || server.back_for(now).is_some_and(|back| back < first_answer)
+    }
+
+    /// Lets a failure in doubt count by these rules.
+    ///
+    /// Such failures take no more than half of the servers out, and never the last one that is in:
+    /// while all answer 503, half of them are better than none.
+    fn in_doubt(&self, server: &Arc<Server>, now: Moment, count: impl FnOnce(MaxFails)) {
+        if self.max_fails.alone {
+            return count(self.max_fails);
+        }
+        let _alone = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
+        let out = others().filter(|it| it.is_out_in_doubt(now)).count();
+        let may_go = 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(false, now));
+        if may_go {
+            server.note_in_doubt(true);
+        }
+        count(MaxFails {
+            in_a_row: if may_go {
+                self.max_fails.in_a_row
+            } else {
+                u32::MAX
+            },
+            ..self.max_fails
+        });
+    }
+}

@@ -1,0 +1,138 @@
+//! Requests that fail by themselves, and take no server from others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::support::frames::reset;
+use crate::support::{Exchange, FrameOrigin, Gateway, Origin, eventually, fetch};
+
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// A file with these servers, any failure of which counts.
+fn file(servers: &[String], fail_timeout: &str) -> String {
+    format!(
+        "workers = 1\n[origins.app]\nservers = {servers:?}\nmax_fails = 1\n\
+         fail_timeout = \"{fail_timeout}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+/// Answers all but two targets: one ends the connection, and one has an answer that is none.
+fn picky() -> Origin {
+    Origin::answering(|exchange| match exchange.target() {
+        "/ends" => Exchange::close(),
+        "/invalid" => exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n"),
+        _ => exchange.reply(b"ok"),
+    })
+}
+
+fn healthy(gateway: &Gateway, servers: &[String]) -> Vec<Option<f64>> {
+    let metrics = gateway.metrics();
+    let of = |server: &String| metrics.value("drip_origin_healthy", &[("server", server)]);
+    servers.iter().map(of).collect()
+}
+
+/// How often each was asked for a target.
+fn asked(origins: &[Origin; 2], target: &str) -> [usize; 2] {
+    let of = |origin: &Origin| {
+        let arrivals = origin.arrivals().into_iter();
+        arrivals.filter(|it| it.target == target).count()
+    };
+    origins.each_ref().map(of)
+}
+
+fn check_all_in(gateway: &Gateway, servers: &[String]) {
+    assert_eq!(healthy(gateway, servers), [Some(1.0), Some(1.0)]);
+    let mut lines = gateway.log_lines().into_iter();
+    assert!(!lines.any(|(_, line)| line.contains("taken out")));
+}
+
+#[test]
+fn a_request_that_ends_its_connection_takes_out_no_server_that_answers_others() {
+    for target in ["/ends", "/invalid"] {
+        let origins = [picky(), picky()];
+        let servers = origins
+            .each_ref()
+            .map(|it| format!("http://{}", it.address));
+        let gateway = Gateway::start(&file(&servers, "1h"));
+        for _ in 0..2 {
+            assert_eq!(fetch(gateway.address(), "/").status, 200);
+        }
+        for _ in 0..20 {
+            for _ in 0..2 {
+                let before = asked(&origins, target);
+                assert_eq!(fetch(gateway.address(), target).status, 502, "{target}");
+                let after = asked(&origins, target);
+                // Another server would fail as well.
+                let tried = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+                assert_eq!(tried, 1, "{target}");
+            }
+            for _ in 0..2 {
+                assert_eq!(fetch(gateway.address(), "/").status, 200, "{target}");
+            }
+        }
+        check_all_in(&gateway, &servers);
+    }
+}
+
+#[test]
+fn a_stream_that_alone_is_reset_takes_out_no_server_that_answers_others() {
+    let origins = [FrameOrigin::start(), FrameOrigin::start()];
+    let servers = origins.each_ref().map(|it| format!("h2c://{}", it.address));
+    let gateway = Gateway::start(&file(&servers, "1h"));
+    for _ in 0..2 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    for _ in 0..20 {
+        for origin in &origins {
+            origin.next(|to, stream| to.send(reset(stream, ENHANCE_YOUR_CALM)));
+        }
+        for _ in 0..2 {
+            assert_eq!(fetch(gateway.address(), "/many").status, 502);
+        }
+        for _ in 0..2 {
+            assert_eq!(fetch(gateway.address(), "/").status, 200);
+        }
+    }
+    check_all_in(&gateway, &servers);
+    // No request was sent twice, and the connections go on.
+    let asked = origins.each_ref().map(FrameOrigin::requests);
+    assert_eq!(asked.iter().sum::<usize>(), 2 + 20 * 4);
+    assert_eq!(origins.map(|it| it.connections()), [1, 1]);
+}
+
+#[test]
+fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
+    let is_broken = Arc::<AtomicBool>::default();
+    let of_first = Arc::clone(&is_broken);
+    let first = Origin::answering(move |exchange| {
+        if of_first.load(Ordering::SeqCst) {
+            return Exchange::close();
+        }
+        exchange.reply(b"ok")
+    });
+    let second = picky();
+    let servers = [&first, &second].map(|it| format!("http://{}", it.address));
+    let gateway = Gateway::start(&file(&servers, "2s"));
+    for _ in 0..2 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    is_broken.store(true, Ordering::SeqCst);
+    eventually("it is taken out", || {
+        let _by_either = fetch(gateway.address(), "/");
+        healthy(&gateway, &servers) == [Some(0.0), Some(1.0)]
+    });
+    gateway.wait_for_line("taken out");
+
+    // Nobody was answered before: it would be out at once.
+    let origins = [picky(), picky()];
+    let servers = origins
+        .each_ref()
+        .map(|it| format!("http://{}", it.address));
+    let gateway = Gateway::start(&file(&servers, "1h"));
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/ends").status, 502);
+    }
+    let out = healthy(&gateway, &servers);
+    assert_eq!(out.iter().filter(|it| **it == Some(0.0)).count(), 1);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+}
