@@ -1,5 +1,6 @@
 //! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
 
+mod calls;
 mod downgrade;
 mod lengths;
 mod origin_bodies;

@@ -133,6 +133,10 @@ pub trait ClientStream {
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>>;
 
+    /// Says whether the body may pause for as long as the response does: the messages of a call of
+    /// gRPC may. Only over HTTP/2.
+    fn let_body_pause(&mut self, _may_pause: bool) {}
+
     /// Returns whether the whole body of the request was read.
     fn body_is_over(&self) -> bool;
 

@@ -110,7 +110,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             answer: settings.response_timeout,
             stalled: settings.response_timeout.min(settings.body_timeout),
             // While the client of a call has not ended its messages, both sides may be silent.
-            open: if self.info.head.is_grpc() {
+            open: if self.is_call {
                 settings.tunnel_timeout
             } else {
                 settings.response_timeout

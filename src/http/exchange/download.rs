@@ -61,7 +61,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Returns the next piece of the response's body, which is empty at the end.
     async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
-        let limit = if self.info.head.is_grpc() {
+        let limit = if self.is_call {
             self.settings().tunnel_timeout
         } else {
             self.settings().body_timeout

@@ -52,6 +52,9 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) held_since: Option<Moment>,
     /// Whether the client has received the interim response that it waits for.
     pub(super) continued: bool,
+    /// Whether it is a call of gRPC: it says so, and its connection speaks HTTP/2. Such a call may be
+    /// silent for longer than other requests.
+    pub(super) is_call: bool,
     /// Whether the head of any response has arrived, even an interim one.
     ///
     /// If so, the request is not sent again.
@@ -126,6 +129,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             sent: began,
             held_since: None,
             continued: false,
+            is_call: false,
             any_head: false,
             has_ended_work: false,
             named_away: Vec::new(),
@@ -323,13 +327,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the lease of
     /// its place has ended meanwhile.
     fn write_head(
-        &self,
+        &mut self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
     ) -> Result<(), Failure> {
         if !in_flight.may_start() {
             return Err(Failure::Rejected(GateRejection::LEASE_ENDED));
         }
+        self.is_call = matches!(connection, Connection::Http2(_)) && self.info.head.is_grpc();
+        self.client.let_body_pause(self.is_call);
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,

@@ -16,9 +16,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let media = media.trim_ascii();
             STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it))
         };
-        head.status == 101
-            || self.info.head.is_grpc()
-            || head.fields().named("content-type").any(is_stream)
+        head.status == 101 || self.is_call || head.fields().named("content-type").any(is_stream)
     }
 
     /// The origin has done what it had to do for the request: it is charged that, and the next ones

@@ -90,10 +90,9 @@ impl<'a> Http2Stream<'a> {
 
     /// Adapts the stream to what its head asks for.
     ///
-    /// What follows the head of a WebSocket is no body. The messages of a call of gRPC may pause.
+    /// What follows the head of a WebSocket is no body.
     pub(super) fn set_kind(&mut self, head: &RequestHead) {
         self.is_over |= head.opens_websocket();
-        self.may_pause = head.is_grpc();
         self.expecting = head.expects_continue().then(Box::default);
     }
 
@@ -220,6 +219,10 @@ impl ClientStream for Http2Stream<'_> {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn let_body_pause(&mut self, may_pause: bool) {
+        self.may_pause = may_pause;
     }
 
     fn body_is_over(&self) -> bool {
