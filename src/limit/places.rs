@@ -19,6 +19,9 @@ use super::{Moment, Ticket};
 /// key has one lane for each `in_flight` and `max_wait` in use among the routes that share its
 /// zone: nearly always one.
 ///
+/// A request that needs places of several keys waits in the lane of one of them, and is *asleep* at
+/// the others. Where it is asleep it holds no place, and gets none before it asks again.
+///
 /// Takes no memory until the first request runs or waits.
 #[derive(Debug)]
 pub struct Places<W>(Option<Box<State<W>>>);
@@ -29,6 +32,7 @@ struct State<W> {
     lanes: Vec<Lane<W>>,
     /// Where each waiter is in its lane.
     joined: HashMap<Ticket, Moment>,
+    asleep: HashSet<Ticket>,
 }
 
 /// The waiters with the same terms.
@@ -64,6 +68,25 @@ impl<W> Places<W> {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |state| state.joined.len())
+    }
+
+    /// Number of requests that wait for a place of another key, and need one here, too.
+    #[must_use]
+    pub fn asleep(&self) -> usize {
+        self.0.as_ref().map_or(0, |state| state.asleep.len())
+    }
+
+    /// Counts a request that waits for a place of another key.
+    pub fn sleep(&mut self, ticket: Ticket) {
+        self.state().asleep.insert(ticket);
+    }
+
+    /// A request that was asleep asks for a place, or has left.
+    pub fn wake(&mut self, ticket: Ticket) {
+        if let Some(state) = &mut self.0 {
+            state.asleep.remove(&ticket);
+        }
+        self.shrink();
     }
 
     /// Whether one more request may run where `in_flight` may.
@@ -207,7 +230,7 @@ impl<W> Places<W> {
             return;
         };
         state.lanes.retain(|lane| !lane.waiters.is_empty());
-        if state.running.is_empty() && state.joined.is_empty() {
+        if state.running.is_empty() && state.joined.is_empty() && state.asleep.is_empty() {
             self.0 = None;
         }
     }
@@ -232,6 +255,7 @@ impl<W> Default for State<W> {
             running: HashSet::new(),
             lanes: Vec::new(),
             joined: HashMap::new(),
+            asleep: HashSet::new(),
         }
     }
 }

@@ -71,6 +71,8 @@ pub enum Answer {
     /// The key is unknown, and the zone takes no more new keys now: the request is to join the
     /// bucket of [`NEW_KEYS`] with this limit.
     OneTooMany(Limit),
+    /// The answer to an [`AskPlace`](super::messages::AskPlace) that does not wait: no place is free.
+    NoPlace,
 }
 
 impl From<Result<Grant, Rejection>> for Answer {
@@ -109,7 +111,7 @@ pub struct Grant {
     pub excess: Excess,
     /// What the client may do next.
     pub outlook: Outlook,
-    /// Set if the request has taken a place among the running ones of its key.
+    /// Set if the request has taken a place among the running ones of its key, or asks for one later.
     pub place: Option<Ticket>,
 }
 

@@ -27,6 +27,7 @@ pub struct Joining<'z> {
     plan: Option<&'z PlanMetrics>,
     ticket: Ticket,
     onward: Option<Onward>,
+    places_later: bool,
     dry_run: bool,
     /// Whether it waits at the bucket that unknown keys share.
     is_flood: bool,
@@ -56,14 +57,20 @@ impl<'z> Joining<'z> {
         key: Key,
         plan: Option<&'z PlanMetrics>,
         dry_run: bool,
-        RequestTicket { ticket, onward }: RequestTicket,
+        request: RequestTicket,
     ) -> Self {
+        let RequestTicket {
+            ticket,
+            onward,
+            places_later,
+        } = request;
         Self {
             shards,
             key: Some(key),
             plan,
             ticket,
             onward,
+            places_later,
             dry_run,
             is_flood: false,
             unused: Unused::Cancelled,
@@ -119,14 +126,15 @@ fn ask(
     key: &Key,
     limit: Limit,
     dry_run: bool,
-    RequestTicket { ticket, onward }: RequestTicket,
+    request: RequestTicket,
 ) -> Result<Answer, oneshot::Receiver<Answer>> {
     shards.ask(&JoinRequest {
         key,
         limit,
         dry_run,
-        ticket,
-        onward,
+        ticket: request.ticket,
+        onward: request.onward,
+        places_later: request.places_later,
     })
 }
 
@@ -149,8 +157,11 @@ impl<'z> Joining<'z> {
         self.is_flood = true;
         self.shards.metrics().flooded.add(1);
         let key = Key::from(NEW_KEYS);
-        let (ticket, onward) = (self.ticket, self.onward);
-        let request = RequestTicket { ticket, onward };
+        let request = RequestTicket {
+            ticket: self.ticket,
+            onward: self.onward,
+            places_later: self.places_later,
+        };
         coming(ask(self.shards, &key, limit, self.dry_run, request))
     }
 
@@ -216,7 +227,7 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Ready(Ok(self.turn(Grant::unlimited())));
             }
             // The key's actor or the supervisor has panicked. In a stop everybody is answered.
-            Ok(Answer::OneTooMany(_)) | Err(_) => Rejection {
+            Ok(Answer::OneTooMany(_) | Answer::NoPlace) | Err(_) => Rejection {
                 reason: Rejected::Restart,
                 excess: Excess::default(),
                 retry_after: RETRY_SOON,
@@ -239,7 +250,7 @@ impl Drop for Joining<'_> {
         self.answer.close();
         match self.answer.try_recv() {
             Ok(Answer::Turn(grant)) => give_back(self.shards, &self.bucket_key(), &grant),
-            Ok(Answer::Rejected(_) | Answer::OneTooMany(_)) => {}
+            Ok(Answer::Rejected(_) | Answer::OneTooMany(_) | Answer::NoPlace) => {}
             Err(_) => {
                 let (key, ticket) = (self.bucket_key(), self.ticket);
                 self.shards.send(&Key::clone(&key), Leave { key, ticket });

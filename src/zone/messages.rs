@@ -27,6 +27,27 @@ pub struct Join {
     pub ticket: Ticket,
     /// Where the request goes on to, if what is to come matters there.
     pub onward: Option<Onward>,
+    /// Whether it asks for its place later, by [`AskPlace`].
+    pub places_later: bool,
+    /// Receives the answer.
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// Asks for a place for a request that has its turn. Answered exactly once, unless the caller has
+/// gone before.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AskPlace {
+    /// The key of the place.
+    pub key: Key,
+    /// The ticket of the join.
+    pub ticket: Ticket,
+    /// The route's limit.
+    pub limit: Limit,
+    /// When it joined. Whoever joined first has the next place.
+    pub joined: Moment,
+    /// Whether it waits until a place is free.
+    pub waits: bool,
     /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
 }
@@ -77,7 +98,7 @@ pub struct Refund {
     pub charge: Charge,
 }
 
-/// A request that was given a place has ended, or never used it.
+/// A request that was given a place, or asks for one later, has ended, or never used it.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct FreePlace {
@@ -85,6 +106,8 @@ pub struct FreePlace {
     pub key: Key,
     /// The ticket of its join.
     pub ticket: Ticket,
+    /// Whether it still needs the place, but waits for one of another key first.
+    pub stays: bool,
 }
 
 /// A turn was used, and its request turned out to have another cost than it was charged.

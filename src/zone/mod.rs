@@ -36,6 +36,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 mod ticket;
+mod together;
 mod turn;
 mod unused;
 
@@ -53,4 +54,5 @@ pub use store_link::{SharedBy, StoreHealth, StoreRefusal, store_result};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
 pub use ticket::RequestTicket;
+pub use together::take_places;
 pub use turn::{OccupiedPlace, Turn, UsedTurn};

@@ -8,6 +8,8 @@ use crate::limit::{Onward, Ticket};
 pub struct RequestTicket {
     pub(super) ticket: Ticket,
     pub(super) onward: Option<Onward>,
+    /// Whether it takes its places in all zones together, once it has its turns.
+    pub(super) places_later: bool,
 }
 
 impl RequestTicket {
@@ -17,6 +19,16 @@ impl RequestTicket {
         Self {
             ticket: next_ticket(),
             onward,
+            places_later: false,
+        }
+    }
+
+    /// The same request, which takes its places in all zones together, once it has its turns.
+    #[must_use]
+    pub fn with_places_later(self) -> Self {
+        Self {
+            places_later: true,
+            ..self
         }
     }
 }

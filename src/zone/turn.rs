@@ -1,9 +1,11 @@
-use super::answer::{Charge, Grant, Key, NEW_KEYS};
-use super::messages::{FreePlace, Refund, Settle};
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Rejection};
+use super::messages::{AskPlace, FreePlace, Refund, Settle};
 use super::shards::Shards;
 use super::unused::Unused;
-use crate::limit::{Cost, Ticket};
-use crate::observe::metrics::PlanMetrics;
+use crate::limit::{Cost, Limit, Ticket};
+use crate::observe::metrics::{PlanMetrics, Rejected};
 
 /// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
 #[derive(Debug)]
@@ -78,6 +80,69 @@ impl<'z> Turn<'z> {
         })
     }
 
+    /// Asks for the place that the turn does not have yet, under this limit. Returns whether it has
+    /// it. `waits`: until one is free.
+    ///
+    /// # Errors
+    ///
+    /// The zone rejects the request: [withdraw](Self::withdraw) the turn.
+    pub async fn ask_place(&mut self, limit: Limit, waits: bool) -> Result<bool, Rejection> {
+        let Some(ticket) = self.grant.place else {
+            // The zone no longer limits.
+            return Ok(true);
+        };
+        let key = self.bucket_key();
+        let joined = match self.grant.charge {
+            Charge::Own(charge) => charge.at(),
+            _ => self.grant.at,
+        };
+        let (reply, answer) = oneshot::channel();
+        let ask = AskPlace {
+            key: Key::clone(&key),
+            ticket,
+            limit,
+            joined,
+            waits,
+            reply,
+        };
+        self.shards.send(&key, ask);
+        let rejection = match answer.await {
+            Ok(Answer::Turn(place)) => {
+                self.grant.outlook = place.outlook;
+                self.grant.due = self.grant.due.max(place.due);
+                self.grant.at = self.grant.at.max(place.at);
+                return Ok(true);
+            }
+            Ok(Answer::NoPlace) => return Ok(false),
+            Ok(Answer::Rejected(rejection)) => rejection,
+            // A request of an earlier file came so late that nothing is left of the zone.
+            Err(_) if self.shards.has_ended(&key) => return Ok(true),
+            // The key's actor or the supervisor has panicked.
+            Ok(Answer::OneTooMany(_)) | Err(_) => Rejection::soon(Rejected::Restart),
+        };
+        let rejection = Rejection {
+            excess: self.grant.excess,
+            is_flood: self.is_flood,
+            ..rejection
+        };
+        let (plan, dry_run) = (self.plan, self.dry_run);
+        self.shards.count_rejection(plan, &rejection, dry_run);
+        Err(rejection)
+    }
+
+    /// Gives the place back, but not the turn: the request waits for a place in another zone first.
+    pub fn put_place_back(&self) {
+        if let Some(ticket) = self.grant.place {
+            free(self.shards, &self.bucket_key(), ticket, true);
+        }
+    }
+
+    /// Gives the turn back, because its own zone has rejected the request and counted it.
+    pub fn withdraw(mut self) {
+        self.unused = None;
+        give_back(self.shards, &self.bucket_key(), &self.grant);
+    }
+
     /// Gives the turn back, because another zone or the origin's gate rejected the request.
     pub fn reject_elsewhere(mut self) {
         self.unused = Some(Unused::RejectedElsewhere);
@@ -141,7 +206,7 @@ pub struct OccupiedPlace<'z> {
 
 impl Drop for OccupiedPlace<'_> {
     fn drop(&mut self) {
-        free(self.shards, &self.key, self.ticket);
+        free(self.shards, &self.key, self.ticket, false);
     }
 }
 
@@ -159,11 +224,16 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
     };
     shards.send(key, refund);
     if let Some(ticket) = grant.place {
-        free(shards, key, ticket);
+        free(shards, key, ticket, false);
     }
 }
 
-fn free(shards: &Shards, key: &Key, ticket: Ticket) {
-    let key = Key::clone(key);
-    shards.send(&Key::clone(&key), FreePlace { key, ticket });
+/// Frees a place. `stays`: the request still needs it, but waits for one of another key first.
+fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
+    let free = FreePlace {
+        key: Key::clone(key),
+        ticket,
+        stays,
+    };
+    shards.send(key, free);
 }

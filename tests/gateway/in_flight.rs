@@ -219,6 +219,56 @@ fn requests_that_need_places_of_two_keys_never_wait_for_each_other() {
 }
 
 #[test]
+fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
+    // Whatever the order of the zones' names.
+    for all in ["all", "zones"] {
+        let held = HoldingOrigin::of("slow");
+        let limits = format!(
+            "[{{ zone = \"{all}\", burst = 100, in_flight = 2 }}, \
+             {{ zone = \"client\", burst = 20, in_flight = 1 }}]"
+        );
+        let gateway = Gateway::start(&format!(
+            "workers = 4\n[origins.app]\nservers = [\"http://{}\"]\n\
+             [zones.{all}]\nkey = \"$host\"\nrate = \"none\"\n\
+             [zones.client]\nkey = \"$arg_client\"\nrate = \"none\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = {limits}\n",
+            held.origin.address
+        ));
+        let target = |nth: usize| format!("/slow{nth}?client=a");
+        let mut clients = Vec::new();
+        for nth in 0..6 {
+            clients.push(Client::ask(gateway.address(), &target(nth)));
+            eventually("it runs or waits", || {
+                let labels = |zone| [("zone", zone)];
+                let metrics = gateway.metrics();
+                let depth = |zone| metrics.value("drip_zone_queue_depth", &labels(zone));
+                let waiting = [all, "client"].map(|zone| depth(zone).unwrap_or_default());
+                let is_first = nth == 0 && held.targets().len() == 1;
+                is_first || waiting.iter().sum::<f64>() >= nth as f64 && nth > 0
+            });
+        }
+        for _ in 0..5 {
+            assert_eq!(
+                fetch(gateway.address(), "/quick?client=b").status,
+                200,
+                "{all}"
+            );
+        }
+        for (nth, client) in clients.iter_mut().enumerate() {
+            held.release(&target(nth));
+            assert_eq!(client.answer().status, 200, "{all}");
+        }
+        let mut arrivals = held.targets();
+        arrivals.retain(|target| target.ends_with('a'));
+        assert_eq!(arrivals, (0..6).map(target).collect::<Vec<_>>(), "{all}");
+        eventually("nothing runs", || in_flight(&gateway) == 0);
+        eventually("nothing waits", || {
+            gateway.zone("drip_zone_queue_depth") == 0
+        });
+    }
+}
+
+#[test]
 fn the_state_is_told_and_a_reload_keeps_it() {
     let held = HoldingOrigin::start();
     let text = file(&held.origin, "none", "burst = 1, in_flight = 1");

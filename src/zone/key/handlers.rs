@@ -53,7 +53,14 @@ impl Handler<FreePlace> for KeyActor {
 
     fn handle(&mut self, free: FreePlace, _: &mut Context<Self>) {
         self.message_handled();
-        self.at_now(|actor, _| actor.free_place(free.ticket));
+        self.at_now(|actor, _| {
+            actor.free_place(free.ticket);
+            if free.stays {
+                actor.places.sleep(free.ticket);
+            } else {
+                actor.leave_places(free.ticket);
+            }
+        });
     }
 }
 

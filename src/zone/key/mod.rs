@@ -1,6 +1,7 @@
 #[cfg(test)]
 mod crash;
 mod handlers;
+mod offers;
 mod pause;
 mod places;
 mod queue;
@@ -30,7 +31,7 @@ use places::DueWaiter;
 use queue::KeyQueue;
 use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
-use waiter::Waiter;
+use waiter::{Waiter, WaitsFor};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
@@ -79,12 +80,15 @@ impl KeyActor {
         }
     }
 
-    fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
+    fn join(&mut self, mut join: Join, now: Moment, ctx: &mut Context<Self>) {
         if let Some(rejection) = self.refuses_in_pause(join.limit, join.dry_run) {
             return self.reject(join.reply, rejection, join.dry_run);
         }
         if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
             return self.reject(join.reply, refusal.into_rejection(now), join.dry_run);
+        }
+        if join.places_later {
+            join.limit.in_flight = None;
         }
         let since = self.real(now);
         let queue = match &mut self.queue {
@@ -100,6 +104,7 @@ impl KeyActor {
             dry_run,
             ticket,
             onward,
+            places_later,
             reply,
             ..
         } = join;
@@ -119,6 +124,7 @@ impl KeyActor {
             excess,
             ticket,
             onward,
+            waits_for: WaitsFor::of(places_later),
             reply,
         };
         match (until, limit.delay) {
@@ -168,11 +174,15 @@ impl KeyActor {
             limit,
             excess,
             ticket,
+            waits_for,
             reply,
             ..
         } = waiter;
-        let place = limit.in_flight.map(|_| ticket);
-        if let Some(ticket) = place {
+        let mut place = limit.in_flight.map(|_| ticket);
+        if waits_for == WaitsFor::Time {
+            place = Some(ticket);
+            self.places.sleep(ticket);
+        } else if place.is_some() {
             self.places.take(ticket);
         }
         let grant = Grant {
@@ -185,6 +195,7 @@ impl KeyActor {
         };
         if reply.send(Answer::Turn(grant)).is_err() {
             self.queue.refund(charge, now);
+            self.places.wake(ticket);
             self.free_place(ticket);
         }
     }
@@ -259,7 +270,8 @@ impl KeyActor {
 
     /// Number of requests that wait for their time or for a place.
     fn depth(&self) -> usize {
-        self.queue.depth() + self.places.depth() + self.pause.depth()
+        let places = self.places.depth() + self.places.asleep();
+        self.queue.depth() + places + self.pause.depth()
     }
 
     /// Removes and returns all waiters. Their charges stay.

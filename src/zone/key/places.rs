@@ -6,7 +6,7 @@ use actix::Context;
 
 use super::super::answer::{Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
-use super::waiter::Waiter;
+use super::waiter::{Waiter, WaitsFor};
 use crate::limit::{Account, Limit, Moment, Reason, Refusal, Terms, Verdict};
 
 /// A request whose time has come, but that must wait until fewer of its key run.
@@ -33,8 +33,9 @@ impl KeyActor {
                 in_flight,
                 max_wait,
             };
-            let joined = match charge {
-                Charge::Own(charge) => charge.at(),
+            let joined = match (waiter.waits_for, charge) {
+                (WaitsFor::Place { joined, .. }, _) => joined,
+                (_, Charge::Own(charge)) => charge.at(),
                 _ => waiter.since,
             };
             let ticket = waiter.ticket;

@@ -12,7 +12,7 @@ use super::super::store_link::{PlacesAnswer, StoreLink};
 use super::KeyActor;
 use super::places::{DueWaiter, most};
 use super::queue::KeyQueue;
-use super::waiter::Waiter;
+use super::waiter::{Waiter, WaitsFor};
 use crate::config::OnStoreFailure;
 use crate::limit::{
     KeyPlaces, Limit, Moment, Places, PlacesWanted, Reason, Refusal, Ticket, Verdict,
@@ -87,7 +87,22 @@ impl KeyActor {
         let Some(in_flight) = limit.in_flight else {
             return;
         };
-        let shared = self.shared_places.get_or_insert_with(|| {
+        let mut bucket = self.queue.bucket();
+        let verdict = bucket.decide(self.queue.rate(), limit, now + CLEARLY);
+        let shared = self.share_places(in_flight, ctx);
+        if !matches!(verdict, Verdict::Reject(_)) {
+            shared.coming.push((ticket, in_flight));
+        }
+    }
+
+    /// What is known of the places at all gateways, under this maximum if nothing is known yet.
+    fn share_places(
+        &mut self,
+        in_flight: NonZeroU32,
+        ctx: &mut Context<Self>,
+    ) -> &mut SharedPlaces {
+        self.ensure_alarm(ctx);
+        self.shared_places.get_or_insert_with(|| {
             Box::new(SharedPlaces {
                 places: KeyPlaces::new(in_flight),
                 actor: ctx.address().downgrade(),
@@ -97,13 +112,25 @@ impl KeyActor {
                 heard: 0,
                 turns: 0,
             })
-        });
-        let mut bucket = self.queue.bucket();
-        let verdict = bucket.decide(self.queue.rate(), limit, now + CLEARLY);
-        if !matches!(verdict, Verdict::Reject(_)) {
-            shared.coming.push((ticket, in_flight));
+        })
+    }
+
+    /// Asks the store for a place for a request that has its turn. If none is free, it waits, unless
+    /// it is to be told so or as many wait as may.
+    pub(super) fn ask_shared_place(
+        &mut self,
+        in_flight: NonZeroU32,
+        waiter: Waiter,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let shared = self.share_places(in_flight, ctx);
+        if let WaitsFor::Place { at_once: true, .. } = waiter.waits_for {
+            shared.unjudged.push((waiter.ticket, None));
+            self.pass(waiter, Charge::Nothing, None, now);
+        } else {
+            self.pass_or_judge(waiter, Charge::Nothing, None, now);
         }
-        self.ensure_alarm(ctx);
     }
 
     /// Returns why a request may not wait for a place, if others wait that came before it.
@@ -199,7 +226,9 @@ impl KeyActor {
             let Some(DueWaiter { waiter, charge }) = self.places.leave(ticket) else {
                 continue;
             };
-            if self.depth() >= self.ceiling(waiter.limit) {
+            if let WaitsFor::Place { at_once: true, .. } = waiter.waits_for {
+                self.has_no_place(waiter);
+            } else if self.depth() >= self.ceiling(waiter.limit) {
                 self.refuse_place(waiter, charge, false, now);
             } else {
                 self.pass(waiter, charge, None, now);
@@ -207,7 +236,13 @@ impl KeyActor {
         }
     }
 
-    fn refuse_place(&mut self, waiter: Waiter, charge: Charge, dry_run: bool, now: Moment) {
+    pub(super) fn refuse_place(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        dry_run: bool,
+        now: Moment,
+    ) {
         self.queue.refund(charge, now);
         let refusal = Refusal {
             reason: Reason::InFlight,

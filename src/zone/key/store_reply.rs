@@ -11,7 +11,7 @@ use super::super::store_link::{
 };
 use super::KeyActor;
 use super::queue::KeyQueue;
-use super::waiter::Waiter;
+use super::waiter::{Waiter, WaitsFor};
 use crate::config::OnStoreFailure;
 use crate::limit::{Delay, Excess, Moment, Rate, Verdict};
 
@@ -153,6 +153,7 @@ impl KeyActor {
             dry_run,
             ticket,
             onward,
+            places_later,
             reply,
             ..
         } = join;
@@ -162,6 +163,7 @@ impl KeyActor {
             excess,
             ticket,
             onward,
+            waits_for: WaitsFor::of(places_later),
             reply,
         };
         match limit.delay {

@@ -12,7 +12,26 @@ pub(super) struct Waiter {
     pub(super) excess: Excess,
     pub(super) ticket: Ticket,
     pub(super) onward: Option<Onward>,
+    pub(super) waits_for: WaitsFor,
     pub(super) reply: oneshot::Sender<Answer>,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitsFor {
+    /// Its time, and then a place if its limit bounds the running requests.
+    Turn,
+    /// Its time. It asks for a place later.
+    Time,
+    /// A place. It joined at `joined`. `at_once`: it is told if none is free.
+    Place { joined: Moment, at_once: bool },
+}
+
+impl WaitsFor {
+    /// What a join waits for.
+    pub(super) fn of(places_later: bool) -> Self {
+        if places_later { Self::Time } else { Self::Turn }
+    }
 }
 
 impl Waiter {

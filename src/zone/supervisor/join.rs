@@ -19,6 +19,7 @@ pub(in crate::zone) struct JoinRequest<'k> {
     pub(in crate::zone) dry_run: bool,
     pub(in crate::zone) ticket: Ticket,
     pub(in crate::zone) onward: Option<Onward>,
+    pub(in crate::zone) places_later: bool,
 }
 
 impl JoinRequest<'_> {
@@ -31,6 +32,7 @@ impl JoinRequest<'_> {
             dry_run: self.dry_run,
             ticket: self.ticket,
             onward: self.onward,
+            places_later: self.places_later,
             reply,
         };
         (join, answer)
@@ -45,6 +47,7 @@ impl Join {
             dry_run: self.dry_run,
             ticket: self.ticket,
             onward: self.onward,
+            places_later: self.places_later,
         }
     }
 }
@@ -55,7 +58,7 @@ impl Handle<Join> for ZoneSupervisor {
         match self.decide_at_once(&join.request(), now) {
             Some(Answer::Turn(grant)) => self.answer(join, Ok(grant), now),
             Some(Answer::Rejected(rejection)) => self.answer(join, Err(rejection), now),
-            Some(answer @ Answer::OneTooMany(_)) => {
+            Some(answer @ (Answer::OneTooMany(_) | Answer::NoPlace)) => {
                 // The caller may have gone.
                 let _gone = join.reply.send(answer);
             }

@@ -26,7 +26,7 @@ use actix::{Addr, Context, Handler, Message, Recipient};
 use super::answer::{Charge, Key, Outcome};
 use super::arrivals::ArrivalLog;
 use super::key::KeyActor;
-use super::messages::{End, FreePlace, Leave, Probe, Refund, RejectAll, Retire, Settle};
+use super::messages::{AskPlace, End, FreePlace, Leave, Probe, Refund, RejectAll, Retire, Settle};
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::{StoreLink, StoreReply};
@@ -261,6 +261,15 @@ impl Handle<Leave> for ZoneSupervisor {
         // has no waiters.
         if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
             active.tell(leave);
+        }
+    }
+}
+
+impl Handle<AskPlace> for ZoneSupervisor {
+    fn handle(&mut self, ask: AskPlace) {
+        // A key at which a request is asleep is active. If it is not, it was forgotten in a panic.
+        if let Some(active) = self.keys.get(&ask.key).and_then(Known::active) {
+            active.tell(ask);
         }
     }
 }

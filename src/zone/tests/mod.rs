@@ -11,6 +11,7 @@ mod new_keys;
 mod overrides;
 mod panics;
 mod plans;
+mod together;
 
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -104,9 +104,18 @@ impl PendingLimit {
 
     /// Asks the zone for a turn, and keeps what the verdict needs.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
+        self.join_as(self.request, gateway)
+    }
+
+    /// Asks the zone for a turn without its place, which the request asks for later.
+    pub(super) fn join_without_place<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
+        self.join_as(self.request.with_places_later(), gateway)
+    }
+
+    fn join_as<'r>(&self, request: RequestTicket, gateway: &'r Gateway) -> Joining<'r> {
         let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
         let key = Key::clone(&self.key);
-        zone.join_as(self.request, key, self.plan, limit, self.dry_run)
+        zone.join_as(request, key, self.plan, limit, self.dry_run)
     }
 
     /// Asks the zone whether it would reject the request, which it does not charge.

@@ -11,7 +11,8 @@ use super::pending::PendingLimit;
 use super::turns::Turns;
 use super::verdict::Verdicts;
 use crate::http::gateway::Gateway;
-use crate::zone::{Joining, Probing, Rejection, Turn};
+use crate::limit::Limit;
+use crate::zone::{Joining, Probing, Rejection, Turn, take_places};
 
 /// Returns the verdicts of several limits when all have given a turn, or the first rejection.
 pub(super) async fn join_all(
@@ -37,17 +38,17 @@ pub(super) async fn join_all(
         Ok(turns) => turns,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
-    for index in at_once..pending.len() {
-        let asked = &mut pending[index];
+    let bounded = &mut pending[at_once..];
+    for asked in &mut *bounded {
         if let Some(max) = &mut asked.wanted.limit.max_wait {
             *max = max.saturating_sub(waited());
         }
-        match asked.join(gateway).await {
-            Ok(turn) => turns.push(turn),
-            Err(rejection) => {
-                turns.reject_elsewhere();
-                return Err((pending.swap_remove(index), rejection));
-            }
+    }
+    match with_places(gateway, bounded).await {
+        Ok(with_places) => turns.extend(with_places),
+        Err((index, rejection)) => {
+            turns.reject_elsewhere();
+            return Err((pending.swap_remove(at_once + index), rejection));
         }
     }
     let mut longest = None;
@@ -61,6 +62,27 @@ pub(super) async fn join_all(
         }
     }
     Ok((verdicts, turns))
+}
+
+/// Returns the turns of limits that bound the running requests, with their places, or the first
+/// rejection and its index in `bounded`.
+async fn with_places<'r>(
+    gateway: &'r Gateway,
+    bounded: &[PendingLimit],
+) -> Result<Turns<'r>, (usize, Rejection)> {
+    match bounded {
+        [] => Ok(Turns::default()),
+        // In a dry run nothing waits for places.
+        [first, ..] if bounded.len() == 1 || first.dry_run => {
+            turns(bounded.iter().map(|asked| asked.join(gateway)).collect()).await
+        }
+        _ => {
+            let joining = bounded.iter().map(|it| it.join_without_place(gateway));
+            let turns = turns(joining.collect()).await?.into_iter().collect();
+            let limits: Vec<Limit> = bounded.iter().map(|it| it.wanted.limit).collect();
+            Ok(take_places(turns, &limits).await?.into_iter().collect())
+        }
+    }
 }
 
 /// Returns the first rejection by any of the zones, and its index in `asked`.

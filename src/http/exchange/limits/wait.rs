@@ -36,9 +36,8 @@ pub(in super::super) enum Begun<'r, F> {
 /// Joins all zones of the route for a request.
 ///
 /// All zones are joined at once, but those that bound the running requests of a key: they come
-/// after the others, one after another in the order of the zones' names, which no reload changes.
-/// So a request that holds a place in one of them only waits for zones further on, and no two
-/// requests can wait for each other.
+/// after the others, and a request takes the places in all of them or none, so that it holds none
+/// while it waits for another.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// several zones are joined at once, they are probed first, so that this is rare. While the request

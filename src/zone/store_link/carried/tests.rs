@@ -74,6 +74,7 @@ fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
             dry_run: false,
             ticket: Ticket(0),
             onward: None,
+            places_later: false,
             reply: oneshot::channel().0,
         };
         let asked = StoreRequest::Join(join, START);
