@@ -367,6 +367,29 @@ fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
 }
 
 #[test]
+fn a_request_that_waits_in_one_zone_holds_no_place_in_another() {
+    let bench = Bench::new(
+        "[zones.all]\nkey = \"$request_method\"\nrate = \"none\"\n\
+         [zones.client]\nkey = \"$remote_addr\"\nrate = \"none\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{ zone = \"all\", burst = 9, in_flight = 2 }, \
+         { zone = \"client\", burst = 9, in_flight = 1 }]\n",
+    );
+    // All come at 1000 s, and run for a quarter of a second.
+    let line = |key: u32| {
+        format!(
+            "{{\"msec\":1000.250,\"remote_addr\":\"192.0.2.{key}\",\
+             \"request_method\":\"GET\",\"request_time\":0.25}}\n"
+        )
+    };
+    let output = bench.simulate([line(1), line(1), line(1), line(2)].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let delay = |line: &str| line.split(',').nth(4)?.parse::<f64>().ok();
+    let delays: Vec<_> = text.lines().skip(1).map(delay).collect();
+    assert_eq!(delays, [0.0, 0.25, 0.5, 0.0].map(Some));
+}
+
+#[test]
 fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
     let bench = Bench::new(
         "[zones.key]\nkey = \"$remote_addr\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\n\

@@ -56,10 +56,16 @@ impl KeyPlaces {
         queued: usize,
     ) -> bool {
         let known = self.keys.get(&wanted.owner);
-        let is_free = known.is_none_or(|known| known.places.is_free(wanted.terms.in_flight));
+        let is_free = self.is_free(wanted);
         let waiting = queued + known.map_or(0, |known| known.places.depth());
         let most = usize::try_from(limit.burst).unwrap_or(usize::MAX);
         (waits || !is_free) && waiting >= most
+    }
+
+    /// Whether a place is free.
+    pub(super) fn is_free(&self, wanted: &PlaceRequest) -> bool {
+        let known = self.keys.get(&wanted.owner);
+        known.is_none_or(|known| known.places.is_free(wanted.terms.in_flight))
     }
 
     /// Takes a place for a request that joined then, or makes it wait for one. Whether it has one.
@@ -107,17 +113,31 @@ impl KeyPlaces {
     pub(super) fn end(&mut self, number: u64) -> Vec<u64> {
         let mut granted = Vec::new();
         for owner in self.held.remove(&number).unwrap_or_default() {
-            let Some(known) = self.keys.get_mut(&owner) else {
-                continue;
-            };
-            known.places.free(Ticket(number));
-            while let Some(next) = known.places.take_next() {
-                known.places.take(Ticket(next));
-                self.held.entry(next).or_default().push(owner.clone());
-                granted.push(next);
-            }
-            self.reschedule(&owner);
+            granted.extend(self.free(&owner, number));
         }
+        granted
+    }
+
+    /// A request gives back a place that it was given. Returns who has it now.
+    pub(super) fn give_back(&mut self, place: &PlaceRequest, number: u64) -> Vec<u64> {
+        if let Some(held) = self.held.get_mut(&number) {
+            held.retain(|owner| *owner != place.owner);
+        }
+        self.free(&place.owner, number)
+    }
+
+    fn free(&mut self, owner: &Owner, number: u64) -> Vec<u64> {
+        let mut granted = Vec::new();
+        let Some(known) = self.keys.get_mut(owner) else {
+            return granted;
+        };
+        known.places.free(Ticket(number));
+        while let Some(next) = known.places.take_next() {
+            known.places.take(Ticket(next));
+            self.held.entry(next).or_default().push(owner.clone());
+            granted.push(next);
+        }
+        self.reschedule(owner);
         granted
     }
 

@@ -294,6 +294,6 @@ struct ZonesJoined {
     charges: Vec<Charged>,
     /// The turns that it still waits for.
     turns: usize,
-    /// The places that it still needs then, the next one last.
+    /// The places that it still needs then. It waits for the last one.
     wanted: Vec<PlaceRequest>,
 }

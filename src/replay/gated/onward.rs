@@ -32,23 +32,37 @@ impl<'a> GatedSimulator<'a> {
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
-                request.joined.wanted.pop();
+                if let Some(place) = request.joined.wanted.pop()
+                    && !request
+                        .joined
+                        .wanted
+                        .iter()
+                        .all(|it| self.places.is_free(it))
+                {
+                    // It takes all places or none.
+                    self.granted.extend(self.places.give_back(&place, number));
+                    request.joined.wanted.insert(0, place);
+                }
                 let outcome = self.go_on(number, request);
                 self.known.extend(outcome.map(|outcome| (number, outcome)));
             }
         }
     }
 
-    /// A request that has all its turns takes its places and goes to its gate. Returns its outcome
-    /// unless it waits.
+    /// A request that has all its turns takes its places, all or none, and goes to its gate. Returns
+    /// its outcome unless it waits.
     pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
-        while let Some(place) = request.joined.wanted.last() {
+        let wanted = &mut request.joined.wanted;
+        if let Some(full) = wanted.iter().rposition(|it| !self.places.is_free(it)) {
+            wanted[full..].rotate_left(1);
+        }
+        while let Some(place) = wanted.last() {
             if !self.places.take(place, number, time) {
                 self.waiting.insert(number, request);
                 return None;
             }
-            request.joined.wanted.pop();
+            wanted.pop();
         }
         let waited = self.now.since(time);
         if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
