@@ -238,7 +238,8 @@ fn an_access_log_makes_its_own_keys() {
 fn what_the_gateway_refuses_counts_for_nothing_and_arguments_are_read_decoded() {
     let bench = Bench::new(
         "[zones.z]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
-         limits = [{ zone = \"z\", burst = 0 }]\n",
+         limits = [{ zone = \"z\", burst = 0 }]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nmatch = { \"query:free\" = \"1\" }\n",
     );
     let log = |requests: &[&str]| -> String {
         let line = |request: &&str| {
@@ -248,7 +249,11 @@ fn what_the_gateway_refuses_counts_for_nothing_and_arguments_are_read_decoded() 
         };
         requests.iter().map(line).collect()
     };
-    let refused = ["post /?key=a", "POST /?key=a&key=b"];
+    let refused = [
+        "post /?key=a",
+        "POST /?key=a&key=b",
+        "POST /?key=a&free=0&free=1",
+    ];
     let counted = ["POST /?%6Bey=a", "POST /?key=%61", "POST /"];
     let rows = bench.rows(&log(&[&refused[..], &counted[..]].concat()));
     let verdicts = rows.iter().map(|row| row.split(',').nth(2).unwrap());

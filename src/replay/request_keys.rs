@@ -25,7 +25,7 @@ impl<'a> RequestKeys<'a> {
     }
 
     /// The route of a request; `None` if no route takes it, or if it is refused: by the route, or
-    /// because its method is not in capitals, or because it has an argument of the key twice.
+    /// because its method is not in capitals, or because it has an argument twice that is read.
     pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
         if method.is_some_and(is_lowercase_word) {
@@ -89,8 +89,10 @@ fn meets(route: &Route, line: &Line) -> bool {
     let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
     let query = query.map_or("", |(_, query)| query).as_bytes();
     let is_met = |condition: &Matcher| match &condition.input {
+        // As for a request: one that has it twice is refused by the route.
         MatcherInput::Query(name) => {
             condition.is_met_by(target::given_argument(query, name).as_deref())
+                || target::has_several(query, name)
         }
         MatcherInput::Header(_) | MatcherInput::Cookie(_) => false,
     };

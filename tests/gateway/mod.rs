@@ -5,6 +5,7 @@ mod admin;
 mod admin_api;
 mod admin_tokens;
 mod algorithms;
+mod ambiguous_conditions;
 mod billing;
 mod bodies;
 mod check;

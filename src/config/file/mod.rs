@@ -25,6 +25,7 @@ use super::node::Node;
 use super::of_table::OfTable;
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
+use super::settings::ConditionInputs;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
 use super::tables::{jwt, limit, origin, routes, server, zone};
@@ -237,8 +238,9 @@ fn settings<'r>(
         warnings: Vec::new(),
         from_environment: environment::merged(written, &counts),
     };
+    let conditions = Arc::new(ConditionInputs::of(&settings.routes));
     for route in &mut settings.routes {
-        route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins);
+        route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins, &conditions);
         route.collapse_stamp = route.stamp(&settings.origins);
         route.jwt = Arc::clone(&jwt);
     }

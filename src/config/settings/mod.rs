@@ -33,6 +33,7 @@ pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages,
 pub use path_pattern::{PathPattern, Precedence};
 pub use peers::{PeerPattern, Peers};
 pub use plans::Plans;
+pub(in crate::config) use request_inputs::ConditionInputs;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use room_secret::RoomSecret;

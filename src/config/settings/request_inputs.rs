@@ -1,8 +1,11 @@
-use super::CostRule;
+use std::sync::Arc;
+
+use super::{CostRule, Matcher, MatcherInput};
 use crate::config::spelling::{is_field, is_same_field};
 use crate::config::{KeyTemplate, Origin, Part, Route, Variable, Zone};
 
-/// What the limits and `collapse` of a route read from the fields and the query of a request.
+/// What the limits, `collapse` and the conditions of a route read from the fields and the query of
+/// a request.
 ///
 /// A client must not be able to say one thing to the gateway and another to the origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +16,18 @@ pub struct RequestInputs {
     cookies: Vec<String>,
     /// Names of arguments of the query.
     arguments: Vec<String>,
+    /// What the conditions of all routes read: a request comes here because it does not meet those
+    /// of other ones, too.
+    conditions: Arc<ConditionInputs>,
+}
+
+/// What the conditions of all routes of a file read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::config) struct ConditionInputs {
+    /// Names of fields as the file writes them, in lowercase.
+    fields: Vec<String>,
+    /// Names of cookies.
+    cookies: Vec<String>,
 }
 
 /// Fields whose lines make one list (RFC 9110, section 5.3), or that are checked elsewhere.
@@ -37,9 +52,28 @@ const LISTS: [&str; 16] = [
     "x-forwarded-for",
 ];
 
+impl ConditionInputs {
+    pub(in crate::config) fn of(routes: &[Route]) -> Self {
+        let mut all = RequestInputs::default();
+        all.add_conditions(routes.iter().flat_map(|route| &route.conditions));
+        Self {
+            fields: all.fields,
+            cookies: all.cookies,
+        }
+    }
+}
+
 impl RequestInputs {
-    /// What the limits, the gate, the waiting room, `collapse` and the cost of a route read.
-    pub(in crate::config) fn of(route: &Route, zones: &[Zone], origins: &[Origin]) -> Self {
+    /// What the limits, the gate, the waiting room, `collapse`, the cost and the conditions of a
+    /// route read.
+    ///
+    /// `conditions`: those of all routes.
+    pub(in crate::config) fn of(
+        route: &Route,
+        zones: &[Zone],
+        origins: &[Origin],
+        conditions: &Arc<ConditionInputs>,
+    ) -> Self {
         let origin = route.origin().and_then(|origin| origins.get(origin));
         let limits = route.limits.iter().map(|limit| limit.zone);
         let used = limits.chain(origin.and_then(|origin| origin.share));
@@ -49,7 +83,10 @@ impl RequestInputs {
         let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
         let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
         let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));
-        let mut inputs = Self::default();
+        let mut inputs = Self {
+            conditions: Arc::clone(conditions),
+            ..Self::default()
+        };
         let authorization = "authorization".to_owned();
         for part in keys.flat_map(KeyTemplate::parts) {
             let (names, name) = match part {
@@ -80,21 +117,36 @@ impl RequestInputs {
         if let CostRule::Header { name, .. } = &route.cost {
             inputs.fields.push(name.clone());
         }
-        for names in [
-            &mut inputs.fields,
-            &mut inputs.cookies,
-            &mut inputs.arguments,
-        ] {
+        inputs.add_conditions(&route.conditions);
+        inputs
+    }
+
+    /// Adds what conditions read. Each name is there once then.
+    fn add_conditions<'m>(&mut self, conditions: impl IntoIterator<Item = &'m Matcher>) {
+        for condition in conditions {
+            let (names, name) = match &condition.input {
+                MatcherInput::Header(name) => (&mut self.fields, name),
+                MatcherInput::Cookie(name) => (&mut self.cookies, name),
+                MatcherInput::Query(name) => (&mut self.arguments, name),
+            };
+            names.push(name.clone());
+        }
+        for names in [&mut self.fields, &mut self.cookies, &mut self.arguments] {
             names.sort();
             names.dedup();
         }
-        inputs
+    }
+
+    /// Whether a request has a field of this name at most once where it is read.
+    #[must_use]
+    pub fn is_single(name: &str) -> bool {
+        !LISTS.contains(&name)
     }
 
     /// The fields that a request has at most once.
     pub fn single_fields(&self) -> impl Iterator<Item = &str> {
         let fields = self.fields.iter().map(String::as_str);
-        fields.filter(|name| !LISTS.contains(name))
+        fields.filter(|name| Self::is_single(name))
     }
 
     /// The cookies.
@@ -103,24 +155,35 @@ impl RequestInputs {
         &self.cookies
     }
 
+    /// The cookies that reach the origin once, in two parts: those that the route reads, and those
+    /// that conditions of any route do.
+    #[must_use]
+    pub fn single_cookies(&self) -> [&[String]; 2] {
+        [&self.cookies, &self.conditions.cookies]
+    }
+
     /// The arguments.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    /// Whether a field of this name is read.
+    /// Whether a field of this name is read, also by a condition of another route.
     ///
     /// `underscores`: `_` counts as `-`.
     #[must_use]
     pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
-        let mut fields = self.fields.iter();
-        fields.any(|known| is_field(known, name, underscores))
+        self.all_fields()
+            .any(|known| is_field(known, name, underscores))
     }
 
     /// Whether some programs take a field of this name for one that is read.
     #[must_use]
     pub fn seem_to_read(&self, name: &[u8]) -> bool {
-        self.fields.iter().any(|known| is_same_field(known, name))
+        self.all_fields().any(|known| is_same_field(known, name))
+    }
+
+    fn all_fields(&self) -> impl Iterator<Item = &String> {
+        self.fields.iter().chain(&self.conditions.fields)
     }
 }

@@ -98,7 +98,7 @@ table! {
         /// A hash of what decides how the origin answers a request, and which requests are equal;
         /// 0 without `collapse`. It is the same for each load of one file.
         collapse_stamp: u64;
-        /// What its limits and `collapse` read from the fields and the query of a request.
+        /// What its limits, `collapse` and its conditions read from the fields and the query of a request.
         inputs: RequestInputs;
         /// How tokens of clients are verified: those of the whole file.
         jwt: Arc<[Jwt]>;

@@ -53,7 +53,7 @@ table! {
         hold_streams: bool = BOOLEAN.or("true"), NextRequest,
             "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.";
         underscores_in_headers: bool = BOOLEAN.or("false"), NextRequest,
-            "Pass fields with _ for - on and read them as that field, where limits read it, instead of dropping them.";
+            "Pass fields with _ for - on and read them as that field, where limits or conditions read it, instead of dropping them.";
         keep_alive: Duration = DURATION.or("\"75s\""), NewConnections,
             "How long an idle client connection stays open; \"0\": a connection serves one request.";
         /// `None`: never. It applies to client and origin connections.

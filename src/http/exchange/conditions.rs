@@ -14,6 +14,9 @@ pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
     is_here && route.conditions.iter().all(|it| is_met(it, info))
 }
 
+/// Whether a condition is met, or would be to some programs.
+///
+/// Who finds the route refuses a request that is read in two ways: the route reads the same.
 fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
     let value = match &condition.input {
         MatcherInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
@@ -21,5 +24,5 @@ fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
         MatcherInput::Query(name) => target::given_argument(info.query(), name),
         MatcherInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
     };
-    condition.is_met_by(value.as_deref())
+    condition.is_met_by(value.as_deref()) || info.is_ambiguous(&condition.input)
 }

@@ -1,4 +1,4 @@
-//! Cookies that keys are made of, read as programs read them.
+//! Cookies that keys and conditions read, read as programs read them.
 
 use std::borrow::Cow;
 
@@ -89,14 +89,14 @@ fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
 /// Some programs read the last cookie of a name, others the first, as keys do. So the origin gets
 /// only the first.
 pub(super) struct Repeated<'a> {
-    names: &'a [String],
+    names: [&'a [String]; 2],
     /// The names so far, by their index.
     seen: SmallVec<[usize; 2]>,
 }
 
 impl<'a> Repeated<'a> {
-    /// `names`: those of the cookies that keys are made of.
-    pub(super) fn new(names: &'a [String]) -> Self {
+    /// `names`: those of the cookies that keys are made of, and those that conditions read.
+    pub(super) fn new(names: [&'a [String]; 2]) -> Self {
         let seen = SmallVec::new();
         Self { names, seen }
     }
@@ -105,7 +105,7 @@ impl<'a> Repeated<'a> {
     pub(super) fn left_out_of<'l>(&mut self, line: &'l [u8]) -> Option<SmallVec<[&'l [u8]; 8]>> {
         let mut parts = SmallVec::new();
         let mut is_whole = true;
-        if self.names.is_empty() {
+        if self.names.iter().all(|names| names.is_empty()) {
             return None;
         }
         for piece in pieces(line) {
@@ -123,7 +123,7 @@ impl<'a> Repeated<'a> {
 
     fn is_repeated(&mut self, piece: &[u8]) -> bool {
         let is_named = |name: &String| named(piece, name).is_some();
-        let Some(index) = self.names.iter().position(is_named) else {
+        let Some(index) = self.names.into_iter().flatten().position(is_named) else {
             return false;
         };
         let is_known = self.seen.contains(&index);
@@ -216,7 +216,7 @@ mod tests {
             ),
             (&["b=1; b=2"], &["b=1; b=2"]),
         ] {
-            let mut repeated = Repeated::new(&names);
+            let mut repeated = Repeated::new([&names[..1], &names]);
             let passing = lines.iter().map(|line| {
                 let parts = repeated.left_out_of(line.as_bytes());
                 let bytes = parts.map_or(line.as_bytes().to_vec(), |parts| parts.concat());

@@ -200,6 +200,10 @@ fn find<'a>(
         gateway.count_refused(index);
         return Err(Reply::of_status(403));
     }
+    // Before the room, so that nobody draws a number for a request that is refused then.
+    if let Some(unfit) = info.ambiguity(&route.inputs) {
+        return Err(Reply::unfit(unfit));
+    }
     let origin = match route.action {
         RouteAction::Forward(origin) => origin,
         RouteAction::Refuse(status) => return Err(Reply::of_status(status)),
@@ -221,9 +225,6 @@ fn find<'a>(
             400,
             "The path is ambiguous without its prefix\n",
         ));
-    }
-    if let Some(unfit) = info.ambiguity(&route.inputs) {
-        return Err(Reply::unfit(unfit));
     }
     let length = info.head.length().exact();
     let limit = gateway.settings().server.max_body_size;

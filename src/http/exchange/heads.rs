@@ -89,7 +89,7 @@ impl<'a> RequestOnward<'a> {
         let (info, head) = (self.info, self.info.head);
         let fields = head.fields();
         let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
-        let mut cookies = Repeated::new(self.route.inputs.cookies());
+        let mut cookies = Repeated::new(self.route.inputs.single_cookies());
         for (known, name, value) in fields.iter() {
             let passes = match known {
                 FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
@@ -139,7 +139,7 @@ impl<'a> RequestOnward<'a> {
     /// Whether a field ends here although it is none of this hop.
     ///
     /// `Connection` lists it, or some programs take it for one that the gateway reads or sets. One
-    /// that limits are found by reaches the origin, whatever `Connection` says.
+    /// that limits or routes are found by reaches the origin, whatever `Connection` says.
     fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
         let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
         if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {

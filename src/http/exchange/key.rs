@@ -176,7 +176,7 @@ fn add_certificate(
 /// Removes the blanks of Latin-1 around a value, which are none of HTTP.
 ///
 /// Some programs, such as Python's `wsgiref`, remove them.
-fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
+pub(super) fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
     while let [b'\x85' | b'\xa0' | b' ' | b'\t', rest @ ..]
     | [rest @ .., b'\x85' | b'\xa0' | b' ' | b'\t'] = value
     {

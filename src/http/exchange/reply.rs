@@ -80,15 +80,18 @@ impl<'a> Reply<'a> {
             UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
             UnfitRequest::Nul => Self::plain(400, "A path cannot have %00\n"),
             UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
-            UnfitRequest::FieldTwice => {
-                Self::plain(400, "A field that limits read can only be there once\n")
-            }
-            UnfitRequest::ArgumentTwice => {
-                Self::plain(400, "An argument that limits read can only be there once\n")
-            }
-            UnfitRequest::Cookie => {
-                Self::plain(400, "A cookie that limits read stands inside another one\n")
-            }
+            UnfitRequest::FieldTwice => Self::plain(
+                400,
+                "A field that limits or routes read can only be there once\n",
+            ),
+            UnfitRequest::ArgumentTwice => Self::plain(
+                400,
+                "An argument that limits or routes read can only be there once\n",
+            ),
+            UnfitRequest::Cookie => Self::plain(
+                400,
+                "A cookie that limits or routes read stands inside another one\n",
+            ),
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
         }
     }

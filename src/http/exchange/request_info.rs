@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::cookies;
-use super::grpc;
-use crate::config::{RequestInputs, Server, is_field, target};
+use super::{grpc, key};
+use crate::config::{MatcherInput, RequestInputs, Server, is_field, target};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::observe::escape::escape;
@@ -34,11 +34,11 @@ pub(super) enum UnfitRequest {
     Asterisk,
     /// Its path has a zero byte, once it is decoded.
     Nul,
-    /// A field that limits read is there twice.
+    /// A field that limits or conditions read is there twice.
     FieldTwice,
-    /// An argument that limits read is there twice.
+    /// An argument that limits or conditions read is there twice.
     ArgumentTwice,
-    /// A cookie that limits read stands inside another one.
+    /// A cookie that limits or conditions read stands inside another one.
     Cookie,
     /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
@@ -86,7 +86,7 @@ impl<'a> RequestInfo<'a> {
         self.head.fields()
     }
 
-    /// Returns the values of the fields that limits read as `name`, in order.
+    /// Returns the values of the fields that limits and conditions read as `name`, in order.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let fields = self.fields().iter();
         let is_named = move |found| is_field(name, found, self.underscores);
@@ -95,10 +95,10 @@ impl<'a> RequestInfo<'a> {
             .map(|(.., value)| value)
     }
 
-    /// Returns the values of all fields of a name, joined as nginx joins them; `None` if there is
-    /// no such field.
+    /// Returns the values of all fields of a name as keys have them, joined as nginx joins them;
+    /// `None` if there is no such field.
     pub(super) fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
-        let mut values = self.named(name);
+        let mut values = self.named(name).map(key::without_odd_blanks);
         let first = values.next()?;
         let mut joined = Cow::Borrowed(first);
         for value in values {
@@ -109,20 +109,39 @@ impl<'a> RequestInfo<'a> {
         Some(joined)
     }
 
-    /// Returns what limits by these inputs would read, and programs would read in two ways.
+    /// Returns what limits and conditions by these inputs would read, and programs would read in
+    /// two ways.
     pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {
         let fields = inputs.single_fields();
-        if { fields }.any(|name| self.named(name).nth(1).is_some()) {
+        if { fields }.any(|name| self.has_field_twice(name)) {
             return Some(UnfitRequest::FieldTwice);
         }
         let mut arguments = inputs.arguments().iter();
         if arguments.any(|name| target::has_several(self.query(), name)) {
             return Some(UnfitRequest::ArgumentTwice);
         }
-        let lines = || self.fields().all(FieldName::Cookie);
         let mut cookies = inputs.cookies().iter();
-        let is_hidden = cookies.any(|name| cookies::is_inside(lines(), name));
+        let is_hidden = cookies.any(|name| self.has_cookie_inside(name));
         is_hidden.then_some(UnfitRequest::Cookie)
+    }
+
+    /// Whether programs would read a part of the request in two ways.
+    pub(super) fn is_ambiguous(&self, input: &MatcherInput) -> bool {
+        match input {
+            MatcherInput::Header(name) => {
+                RequestInputs::is_single(name) && self.has_field_twice(name)
+            }
+            MatcherInput::Query(name) => target::has_several(self.query(), name),
+            MatcherInput::Cookie(name) => self.has_cookie_inside(name),
+        }
+    }
+
+    fn has_field_twice(&self, name: &str) -> bool {
+        self.named(name).nth(1).is_some()
+    }
+
+    fn has_cookie_inside(&self, name: &str) -> bool {
+        cookies::is_inside(self.fields().all(FieldName::Cookie), name)
     }
 
     /// Returns how long its client waits, if it says so: the deadline of a call of gRPC.

@@ -42,6 +42,10 @@ async fn fetch(
     let Some((index, route)) = found else {
         return;
     };
+    // The file may have changed since the request was found to be fit.
+    if info.ambiguity(&route.inputs).is_some() {
+        return;
+    }
     let RouteAction::Forward(origin) = route.action else {
         return;
     };

@@ -23,7 +23,7 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
     // What the origin gets has one, and it is the same.
     let names = ["session".to_owned()];
     let passing = |lines: &[&[u8]]| -> Vec<Vec<u8>> {
-        let mut repeated = Repeated::new(&names);
+        let mut repeated = Repeated::new([&names, &[]]);
         let line = |line: &&[u8]| {
             let parts = repeated.left_out_of(line);
             parts.map_or(line.to_vec(), |parts| parts.concat())
