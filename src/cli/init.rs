@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{import, logs};
-use crate::config::{self, DEFAULT_FILE, KeyTemplate};
+use crate::config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use crate::replay::Trace;
 use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Survey};
 use crate::tools::complain::complain;
@@ -170,7 +170,7 @@ fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
 /// A name within a comment.
 fn comment(name: &str) -> String {
     name.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| if is_printable(c) { c } else { '?' })
         .collect()
 }
 

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use super::NamedFile;
+use super::printable::put_printable;
 
 /// One problem in a file: its place, what was found, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,24 +72,14 @@ impl Problem {
     }
 }
 
-/// A message that is safe to print: control characters are escaped, and its length is limited.
+/// A message that is safe to print: what is not printable is escaped, and its length is limited.
 ///
 /// Messages contain names and values from the file, which may have any characters.
 pub(super) fn on_one_line(message: String) -> String {
-    if message.len() <= MAX_CHARACTERS && !message.contains(char::is_control) {
-        return message;
-    }
     let mut line = String::with_capacity(message.len());
-    for (index, c) in message.chars().enumerate() {
-        if index == MAX_CHARACTERS {
-            line.push_str("...");
-            break;
-        }
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
+    put_printable(&mut line, message.chars().take(MAX_CHARACTERS));
+    if message.chars().nth(MAX_CHARACTERS).is_some() {
+        line.push_str("...");
     }
     line
 }

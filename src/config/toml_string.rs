@@ -1,5 +1,7 @@
 use std::fmt::Write as _;
 
+use super::printable::is_printable;
+
 /// A text as TOML's basic string.
 pub(crate) fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -9,7 +11,8 @@ pub(crate) fn toml_string(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            c if c.is_control() => {
+            // Of these all have four digits.
+            c if !is_printable(c) => {
                 // Writing to a string does not fail.
                 let _ = write!(quoted, "\\u{:04X}", u32::from(c));
             }

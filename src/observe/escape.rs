@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::config::is_printable;
+
 /// Escapes bytes so that the text cannot break out of its line or its quotes.
 ///
 /// As in nginx: each byte that is not printable becomes `\xNN`, a backslash `\\`, and a quote
@@ -94,20 +96,42 @@ fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     text
 }
 
-/// Whether a character can be shown without changing the text around it.
+/// JSON in which characters that are not printable are escaped, as `\u202e`. Its meaning stays.
 ///
-/// Not printable are control characters, characters that some readers take for the end of a line,
-/// and characters that change the direction of the text after them.
-pub(crate) fn is_printable(c: char) -> bool {
-    let moves = matches!(
-        c,
-        '\u{61c}'
-            | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{feff}'
-    );
-    !c.is_control() && !moves
+/// Programs that write JSON leave those as they are that do not break it. In JSON on one line only
+/// strings have such characters.
+#[must_use]
+pub(super) fn in_json(json: String) -> String {
+    with_escapes(json, |text, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    })
+}
+
+/// Lines in which characters are escaped that are not printable, all but line feeds.
+#[must_use]
+pub(super) fn in_lines(lines: String) -> String {
+    with_escapes(lines, |text, c| match c {
+        '\n' => text.push(c),
+        c => escape_bytes(text, c.encode_utf8(&mut [0; 4]).as_bytes()),
+    })
+}
+
+fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
+    // Most texts are of these alone.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_printable(c) {
+            escaped.push(c);
+        } else {
+            put(&mut escaped, c);
+        }
+    }
+    escaped
 }
 
 fn escape_bytes(text: &mut String, bytes: &[u8]) {
@@ -122,6 +146,20 @@ mod properties;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_and_json_have_only_printable_characters_and_json_keeps_its_meaning() {
+        let nasty = "a\u{9b}31m\u{7f}\u{202e}b\u{2028}c\u{feff}é😀\n";
+        let json = serde_json::to_string(nasty).unwrap();
+        let shown = in_json(json.clone());
+        assert_eq!(shown, r#""a\u009b31m\u007f\u202eb\u2028c\ufeffé😀\n""#);
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), nasty);
+        assert_eq!(
+            in_lines(nasty.to_owned()),
+            "a\\xC2\\x9B31m\\x7F\\xE2\\x80\\xAEb\\xE2\\x80\\xA8c\\xEF\\xBB\\xBFé😀\n"
+        );
+        assert_eq!(in_lines("plain\n".to_owned()), "plain\n");
+    }
 
     #[test]
     fn names_are_of_bounded_length() {

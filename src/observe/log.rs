@@ -33,7 +33,7 @@ impl Logging {
     ///
     /// Returns an error if the thread that writes cannot be started.
     pub(crate) fn start(log: &Log) -> io::Result<Self> {
-        let stderr = Arc::new(Stderr::start()?);
+        let stderr = Arc::new(Stderr::start(log.format)?);
         let (filter, level) = reload::Layer::new(wanted(log.level));
         let to_stderr = fmt::layer()
             .with_writer(Arc::clone(&stderr))

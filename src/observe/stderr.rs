@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::backlog::{Backlog, Outcome, Waiting};
+use super::escape::{in_json, in_lines};
 use super::metrics::count_dropped_stderr_line;
 use super::stream;
+use crate::config::Format;
 
 /// Bytes that may wait. Further lines are dropped and counted.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -48,22 +50,29 @@ fn tell_lost() {
 }
 
 /// Takes lines for standard error, and never waits.
+///
+/// What is not printable is escaped: a message may quote a client, an origin or the store.
 #[derive(Debug)]
-pub(super) struct Stderr(Backlog);
+pub(super) struct Stderr {
+    backlog: Backlog,
+    /// The format of the lines that are written.
+    format: Format,
+}
 
 impl Stderr {
-    /// Starts the thread that writes.
+    /// Starts the thread that writes lines of this format.
     ///
     /// # Errors
     ///
     /// Returns an error if no thread can be started.
-    pub(super) fn start() -> io::Result<Self> {
-        Backlog::new(&WAITING, stream::stderr()?).map(Self)
+    pub(super) fn start(format: Format) -> io::Result<Self> {
+        let backlog = Backlog::new(&WAITING, stream::stderr()?)?;
+        Ok(Self { backlog, format })
     }
 
     /// Writes one line.
     pub(super) fn print(&self, line: impl Display) {
-        self.0.push(format!("{line}\n"));
+        self.backlog.push(in_lines(format!("{line}\n")));
     }
 
     /// Waits for lines that are not written yet, but not for long.
@@ -75,7 +84,12 @@ impl Stderr {
 /// Each write is a whole line.
 impl Write for &Stderr {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.push(String::from_utf8_lossy(line).into_owned());
+        let text = String::from_utf8_lossy(line).into_owned();
+        self.backlog
+            .push(match (self.format, text.strip_suffix('\n')) {
+                (Format::Json, Some(object)) => in_json(object.to_owned()) + "\n",
+                _ => in_lines(text),
+            });
         Ok(line.len())
     }
 

@@ -1,5 +1,6 @@
 //! The log of a running gateway: what it says, how often, and at which level.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -168,6 +169,36 @@ fn a_key_is_escaped_once() {
         } else {
             let line: Value = serde_json::from_str(&line).expect("JSON");
             assert_eq!((&line["key"], &line["count"]), (&escaped.into(), &1.into()));
+        }
+    }
+}
+
+#[test]
+fn no_line_of_the_access_log_can_turn_or_move_what_is_around_it() {
+    let origin = Origin::start();
+    let nasty = "a\u{9b}31m\u{202e}b\u{2028}c\u{7f}\u{feff}é😀";
+    for format in ["text", "json"] {
+        let log = format!("[log]\naccess = \"access.log\"\nformat = \"{format}\"\n");
+        let gateway = start_drip(&origin, &log, &[("/", "")]);
+        let mut client = Client::connect(gateway.address());
+        let agent = nasty.replace('\u{7f}', "");
+        client.send(
+            format!("GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nReferer: {agent}\r\n\r\n")
+                .as_bytes(),
+        );
+        assert_eq!(client.answer().status, 200);
+        let file = gateway.site.folder().join("access.log");
+        let read = || fs::read_to_string(&file).unwrap_or_default();
+        eventually("the line is written", || read().ends_with('\n'));
+        let line = read();
+        let odd = |c: char| !(c.is_ascii_graphic() || " \né😀".contains(c));
+        assert!(!line.contains(odd), "{format}: {line:?}");
+        if format == "json" {
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            assert!(
+                line["user_agent"] == agent && line["referer"] == agent,
+                "{line}"
+            );
         }
     }
 }

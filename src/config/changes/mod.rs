@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use toml::{Table, Value};
 
 use super::of_table::OfTable;
+use super::printable::put_printable;
 use super::{Page, Plan, RejectBody, Route, Settings, Zone, show};
 
 /// Longest shown value, in characters.
@@ -221,13 +222,7 @@ fn plain(value: &Value) -> String {
         value => value.to_string(),
     };
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-    }
+    put_printable(&mut plain, text.chars());
     plain
 }
 

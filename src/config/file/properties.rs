@@ -6,7 +6,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::show;
+use crate::config::{is_printable, show};
 use crate::limit::Delay;
 use crate::testing::{bytes, config, is_long_run, replay};
 
@@ -27,7 +27,7 @@ fn are_told_well(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
         let letters = lines[line - 1].chars().count();
         prop_assert!((1..=letters + 1).contains(column), "{:?}", problem);
         prop_assert!(
-            !message.is_empty() && !message.contains(char::is_control),
+            !message.is_empty() && message.chars().all(is_printable),
             "{:?}",
             problem
         );

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Entry;
 use crate::limit::{Excess, Moment};
-use crate::observe::escape::{escape, escape_unquoted};
+use crate::observe::escape::{escape, escape_unquoted, in_json};
 
 /// A line in nginx's `combined` format, followed by the limit's fields.
 ///
@@ -187,7 +187,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         user_agent: entry.user_agent.as_deref(),
     };
     // Strings and numbers always have a JSON form.
-    serde_json::to_string(&line).unwrap_or_default()
+    in_json(serde_json::to_string(&line).unwrap_or_default())
 }
 
 /// Bytes as text: unchanged if they are UTF-8, otherwise escaped.

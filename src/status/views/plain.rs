@@ -2,7 +2,7 @@ use std::fmt::{self, Display, Write as _};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::observe::escape::is_printable;
+use crate::config::is_printable;
 
 /// Text from outside with unprintable characters escaped as `\u{NN}`.
 ///

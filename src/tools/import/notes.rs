@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::config::put_printable;
+
 /// A line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
@@ -155,16 +157,10 @@ fn printable(text: &str) -> String {
     on_one_line(text, MAX_CHARACTERS)
 }
 
-/// The first characters of a text, with those that control a terminal escaped.
+/// The first characters of a text, with those escaped that are not printable.
 fn on_one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
-    for c in text.chars().take(most) {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
+    put_printable(&mut line, text.chars().take(most));
     line
 }
 

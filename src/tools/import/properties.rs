@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{Files, Import, import};
+use crate::config::is_printable;
 use crate::testing::{bytes, cases, replay};
 
 /// Every file has the same content, and each folder has two files.
@@ -51,7 +52,7 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
     );
     for note in &notes {
         prop_assert!(
-            note.starts_with('/') && !note.contains(char::is_control),
+            note.starts_with('/') && note.chars().all(is_printable),
             "{:?}",
             note
         );

@@ -34,6 +34,8 @@ pub(super) const CASES: &[Case] = &[
     (APP, "\"app\"\nhost = \"*\"", r#"11:8: host: leave host out to match every host; found "*""#),
     (APP, "\"app\"\nhost = \"www.*\"",
      r#"11:8: host: a * stands for whole labels at the beginning, as in "*.example.com"; found "www.*""#),
+    (APP, "\"app\"\nhost = \"\u{202e}\u{2028}a\"",
+     r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "\u202E\u2028a""#),
     (APP, "\"app\"\nhost = [\"a.test\", \"A.test\"]", "11:19: host: \"A.test\" is listed twice; remove one"),
     (APP, "\"app\"\nmatch = { \"header:X-Version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }", ""),
     (APP, "\"app\"\nmatch = { \"x-version\" = \"2\" }",

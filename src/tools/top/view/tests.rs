@@ -230,7 +230,7 @@ fn no_control_character_is_drawn() {
     let model = model();
     for size in [(60, 15), (200, 60)] {
         let shown = page(&model, &after(&model, &[Action::Next, Action::Next]), size);
-        let nasty = |c: char| c != '\n' && !crate::observe::escape::is_printable(c);
+        let nasty = |c: char| c != '\n' && !crate::config::is_printable(c);
         assert!(!shown.contains(nasty));
         assert!(shown.contains(r"a\u{1b}[2J\u{d}\u{a}\u{202e}b"), "{shown}");
     }
