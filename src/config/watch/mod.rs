@@ -26,6 +26,9 @@ use super::{LoadError, NamedFile, read};
 /// The file is read when it has not changed for this time.
 const QUIET: Duration = Duration::from_millis(50);
 
+/// A file that is never quiet is read after this time all the same, between two writes.
+const MAX_UNREST: Duration = Duration::from_secs(3);
+
 /// Shortest time between two looks at the file, however busy its folder is.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -45,6 +48,8 @@ pub struct Watcher {
     read_at: Option<Stamp>,
     /// Stamp of the file at the last look.
     seen: Stamp,
+    /// Since when a change waits for the file to be quiet.
+    unrest_since: Option<Instant>,
     /// The files that it names, with their stamps when the file was last read.
     others: Vec<NamedFile>,
     inotify: RecommendedWatcher,
@@ -89,6 +94,7 @@ impl Watcher {
             path,
             text: Some(text),
             read_at: None,
+            unrest_since: None,
             others: Vec::new(),
             inotify,
             watched: BTreeSet::new(),
@@ -118,7 +124,8 @@ impl Watcher {
         self.look();
     }
 
-    /// Waits until the file has changed and been quiet for 50 ms; returns its text.
+    /// Waits until the file has changed and been quiet for 50 ms, or has not been quiet for 3 s;
+    /// returns its text.
     ///
     /// The text is never the same as the one returned last, unless a file that it names has
     /// changed. After an error any text counts as changed. Dropping the future loses no change.
@@ -130,6 +137,7 @@ impl Watcher {
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
             if Some(self.look()) == self.read_at && self.knows_others() {
+                self.unrest_since = None;
                 self.wait_for_hint().await;
                 continue;
             }
@@ -139,8 +147,10 @@ impl Watcher {
             if Stamp::of(&self.path) != stamp {
                 // The file was written to again while it was read.
                 self.text = told;
+                sleep(MIN_INTERVAL).await;
                 continue;
             }
+            self.unrest_since = None;
             self.read_at = Some(stamp);
             self.text = found.as_ref().ok().cloned();
             let has_other_changed = self.note(others);
@@ -191,13 +201,19 @@ impl Watcher {
         has_changed
     }
 
-    /// Waits until neither the file nor one that it names has changed for [`QUIET`].
+    /// Waits until neither the file nor one that it names has changed for [`QUIET`], but not for
+    /// longer than [`MAX_UNREST`].
     async fn settle(&mut self) -> (Stamp, Vec<Stamp>) {
+        let latest = *self.unrest_since.get_or_insert_with(Instant::now) + MAX_UNREST;
         let mut stamp = (self.look(), self.stamps());
         let mut quiet_at = Instant::now() + QUIET;
         loop {
-            let quiet = timeout_at(quiet_at, self.wait_for_hint()).await.is_err();
+            let until = quiet_at.min(latest);
+            let quiet = timeout_at(until, self.wait_for_hint()).await.is_err();
             let now = (self.look(), self.stamps());
+            if Instant::now() >= latest {
+                return now;
+            }
             if now != stamp {
                 stamp = now;
                 quiet_at = Instant::now() + QUIET;

@@ -80,6 +80,41 @@ async fn a_file_written_slowly_is_told_whole() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
+    let mut setting = setting();
+    let (path, other) = (setting.path(), setting.folder.path().join("other"));
+    let done = Arc::new(AtomicBool::new(false));
+    let writer = thread::spawn({
+        let done = Arc::clone(&done);
+        move || {
+            for version in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                fs::write(&other, format!("version {version}")).unwrap();
+                fs::rename(&other, &path).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    // The future may be dropped meanwhile.
+    let mut texts = Vec::new();
+    let begin = Instant::now();
+    while texts.len() < 2 && begin.elapsed() < 4 * MAX_UNREST {
+        if let Ok(text) = timeout(SOON, setting.watcher.changed()).await {
+            texts.push(text.unwrap());
+        }
+    }
+    done.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert_eq!(texts.len(), 2);
+    assert!(
+        texts.iter().all(|text| text.starts_with("version ")),
+        "{texts:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_file_renamed_over() {
     let mut setting = setting();
     for text in ["new", "newer"] {
