@@ -65,7 +65,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn the_file_has_a_room_without_a_warning() {
+    fn the_file_has_a_room() {
         let addresses = [1, 2, 3].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let file = OwnFile::create(&text(addresses)).unwrap();
         let settings = config::load(file.path()).unwrap();
