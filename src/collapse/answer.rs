@@ -1,59 +1,16 @@
 //! A complete answer of an origin, as several requests get it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::body::AnswerBody;
+use super::memory::Charge;
 use super::terms::{Terms, Windows};
 use crate::config::Collapse;
 use crate::limit::{Cost, Moment};
 
 /// What an answer takes beside its bytes: the entry of the table, its key's node, this struct.
-const OVERHEAD: usize = 400;
-
-/// The memory that answers take, all together.
-///
-/// It counts as long as anybody reads them.
-#[derive(Debug, Default)]
-pub(super) struct Memory(AtomicUsize);
-
-impl Memory {
-    pub(super) fn used(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A part of the memory, given back when this is dropped.
-#[derive(Debug)]
-pub(super) struct Charge {
-    memory: Arc<Memory>,
-    bytes: usize,
-}
-
-impl Charge {
-    pub(super) fn new(memory: &Arc<Memory>) -> Self {
-        Self {
-            memory: Arc::clone(memory),
-            bytes: 0,
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(super) fn set(&mut self, bytes: usize) {
-        self.memory.0.fetch_add(bytes, Ordering::Relaxed);
-        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.bytes = bytes;
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
+pub(super) const OVERHEAD: usize = 400;
 
 /// Fields of a head, one behind the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,10 +78,9 @@ pub struct AnswerHead {
 pub struct SharedAnswer {
     /// Its head.
     pub head: AnswerHead,
-    body: Vec<u8>,
+    body: Arc<AnswerBody>,
     /// When all of it was there.
     complete: Moment,
-    _charge: Charge,
 }
 
 impl SharedAnswer {
@@ -138,15 +94,14 @@ impl SharedAnswer {
         charge.set(size(&head, body.len()));
         Self {
             head,
-            body,
+            body: AnswerBody::new(body, charge),
             complete,
-            _charge: charge,
         }
     }
 
     /// Its body.
     #[must_use]
-    pub fn body(&self) -> &[u8] {
+    pub fn body(&self) -> &Arc<AnswerBody> {
         &self.body
     }
 
@@ -167,4 +122,18 @@ impl SharedAnswer {
 /// What an answer with a body of `length` bytes takes.
 pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
     OVERHEAD + head.reason.len() + head.fields.size() + length
+}
+
+/// An answer as the table of kinds has it. Once the table forgets it, its readers alone hold it.
+#[derive(Debug)]
+pub(super) struct KeptAnswer(pub(super) Arc<SharedAnswer>);
+
+impl Drop for KeptAnswer {
+    fn drop(&mut self) {
+        let Self(answer) = self;
+        let is_read = Arc::strong_count(answer) > 1 || Arc::strong_count(&answer.body) > 1;
+        if is_read {
+            answer.body.hold();
+        }
+    }
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::SharedAnswers;
-use super::answer::{self, AnswerHead, Charge, SharedAnswer};
+use super::answer::{self, AnswerHead, SharedAnswer};
+use super::body::AnswerBody;
 use super::flight::Flight;
 use super::kinds::FlightId;
+use super::memory::Charge;
 use crate::config::Collapse;
 use crate::gate::{Line, Reserved};
 use crate::limit::Moment;
@@ -40,10 +42,24 @@ impl Gathered {
         &self.body
     }
 
-    /// Takes the bytes of the body.
+    /// The bytes behind the first `read` ones, for a single client that has those; `None` if there
+    /// are none.
     #[must_use]
-    pub fn into_body(self) -> Vec<u8> {
-        self.body
+    pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
+        let Self {
+            mut body,
+            mut charge,
+            ..
+        } = self;
+        body.drain(..read.min(body.len()));
+        if body.is_empty() {
+            return None;
+        }
+        body.shrink_to_fit();
+        charge.set(answer::OVERHEAD + body.len());
+        let rest = AnswerBody::new(body, charge);
+        rest.hold();
+        Some(rest)
     }
 }
 

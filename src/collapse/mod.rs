@@ -6,13 +6,15 @@
 //! | `terms`, `directives` | what an answer allows, as a shared cache reads it (RFC 9111) |
 //! | `accel_expires` | the same, as nginx has it |
 //! | `date` | the dates of HTTP |
-//! | `answer` | a complete answer, and the memory that it takes |
+//! | `answer`, `body` | a complete answer, and its body, which slow readers can lose |
+//! | `memory` | the bytes that answers take, and those that only readers hold |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
 //! | `followers` | the line of those who wait |
 
 mod accel_expires;
 mod answer;
+mod body;
 mod date;
 mod directives;
 mod flight;
@@ -20,6 +22,7 @@ mod follower;
 mod followers;
 mod kinds;
 mod leader;
+mod memory;
 mod present;
 mod terms;
 
@@ -31,12 +34,14 @@ use tokio::sync::oneshot;
 use crate::config::Collapse;
 use crate::limit::Moment;
 use crate::time::clock;
-use answer::Memory;
+use answer::KeptAnswer;
 use flight::Flight;
 use kinds::{Failed, FlightId, Kinds, Lookup};
+use memory::{Memory, READERS_PART};
 
 pub(crate) use accel_expires::ACCEL_EXPIRES;
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
+pub use body::AnswerBody;
 pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
 pub use present::{Preconditions, Presented};
@@ -55,7 +60,7 @@ pub struct SharedAnswers {
     evicted: AtomicU64,
 }
 
-type KindTable = Kinds<Arc<SharedAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
+type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
 
 /// What a request of a kind does.
 #[derive(Debug)]
@@ -114,7 +119,8 @@ impl SharedAnswers {
         while kinds.evict().is_some() {}
     }
 
-    /// How many answers were forgotten while they still served, because others needed their memory.
+    /// How many answers were forgotten while they still served, or were cut off while clients read
+    /// them, because others needed their memory.
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
@@ -143,7 +149,7 @@ impl SharedAnswers {
     ) -> Share {
         let mut waits = None;
         let mut kinds = self.lock();
-        let windows = |answer: &Arc<SharedAnswer>| answer.windows(collapse);
+        let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
         let asked = kinds.ask(key, now, may_lead, windows, |flight| {
             let (sender, told) = oneshot::channel();
             waits = Some((told, Arc::clone(flight)));
@@ -154,8 +160,8 @@ impl SharedAnswers {
             Leader::new(self, id, flight, collapse)
         };
         match asked {
-            Lookup::Kept(answer) => Share::Kept(answer),
-            Lookup::Stale(answer, id) => Share::Stale(answer, id.map(leader)),
+            Lookup::Kept(answer) => Share::Kept(Arc::clone(&answer.0)),
+            Lookup::Stale(answer, id) => Share::Stale(Arc::clone(&answer.0), id.map(leader)),
             Lookup::Lead(id) => Share::Lead(leader(id)),
             Lookup::Follow(key, number) => match waits {
                 Some((told, flight)) => {
@@ -168,7 +174,8 @@ impl SharedAnswers {
     }
 
     fn complete(&self, id: &FlightId, answer: &Arc<SharedAnswer>, windows: &Windows, now: Moment) {
-        let followers = self.lock().complete(id, Arc::clone(answer), windows, now);
+        let kept = Arc::new(KeptAnswer(Arc::clone(answer)));
+        let followers = self.lock().complete(id, kept, windows, now);
         for follower in followers {
             // One that has left needs none.
             let _left = follower.send(Followed::Answer(Arc::clone(answer)));
@@ -203,10 +210,11 @@ impl SharedAnswers {
         counts: bool,
         now: Moment,
     ) -> Option<Arc<SharedAnswer>> {
-        let windows = |answer: &Arc<SharedAnswer>| answer.windows(&leader.collapse);
+        let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let failed = self.lock().failed(&leader.id, counts, windows, now);
         match failed {
-            Failed::Stale(answer, followers) => {
+            Failed::Stale(kept, followers) => {
+                let answer = Arc::clone(&kept.0);
                 for follower in followers {
                     let _left = follower.send(Followed::Stale(Arc::clone(&answer)));
                 }
@@ -234,27 +242,37 @@ impl SharedAnswers {
         size <= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Forgets answers until `bytes` more fit. Returns whether they do.
+    /// Makes room for `bytes` more that are gathered. Returns whether they fit.
     fn make_room(&self, bytes: usize) -> bool {
         let (fits, evicted) = self.forget(bytes);
         self.evicted.fetch_add(evicted, Ordering::Relaxed);
         fits
     }
 
-    /// The same. Also returns how many of the answers still served.
+    /// The same. Also returns how many answers still served, or were read.
+    ///
+    /// If it is too much, what has more than its part of the memory gives way: answers that are
+    /// kept, or those that only readers hold.
     fn forget(&self, bytes: usize) -> (bool, u64) {
         let limit = self.limit.load(Ordering::Relaxed);
-        let fits = |kinds: &KindTable| self.memory.used() + kinds.bytes() + bytes <= limit;
         let mut kinds = self.lock();
         let mut evicted = 0;
-        while !fits(&kinds) {
+        loop {
+            let all = self.memory.used() + kinds.bytes() + bytes;
+            if all <= limit {
+                return (true, evicted);
+            }
+            let others = all.saturating_sub(self.memory.held());
+            if others <= limit - limit / READERS_PART && self.memory.cut_off() {
+                evicted += 1;
+                continue;
+            }
             let until = kinds.next_ends();
             if kinds.evict().is_none() {
                 return (false, evicted);
             }
             evicted += u64::from(until.is_some_and(|until| clock::now() < until));
         }
-        (true, evicted)
     }
 
     fn lock(&self) -> MutexGuard<'_, KindTable> {

@@ -2,6 +2,7 @@
 
 mod memory;
 mod order;
+mod readers;
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -98,10 +99,23 @@ impl Clients {
         self.complete(self.lead_of(key, now), body, now)
     }
 
+    /// A leader that has gathered these bytes.
+    fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
+        let leader = self.lead_of(key, now);
+        let mut gathered = leader.gather(head(&self.collapse, now));
+        assert!(leader.add(&mut gathered, body), "it fits");
+        (leader, gathered)
+    }
+
     fn is_kept(&self, key: &[u8], now: u64) -> bool {
         let asked = self.shared.ask(key, &self.collapse, false, at(now));
         matches!(asked, Share::Kept(_))
     }
+}
+
+/// The bytes of a body; `None` if it is cut off.
+fn bytes_of(body: &AnswerBody) -> Option<Vec<u8>> {
+    body.read(0..body.length(), <[u8]>::to_vec)
 }
 
 /// What a follower is told, if it is by now.

@@ -7,6 +7,7 @@ mod poison;
 mod private;
 mod reload;
 mod shares;
+mod slow_readers;
 mod stale;
 mod trouble;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use super::page::PageBody;
-use crate::collapse::SharedAnswer;
+use crate::collapse::AnswerBody;
 use crate::http::downstream::{Aborted, ClientStream};
 use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
@@ -64,7 +64,7 @@ impl ReplyBody {
 
 /// The body of an answer that several requests get, on its way to one client.
 pub(super) struct SharedBody {
-    answer: Arc<SharedAnswer>,
+    body: Arc<AnswerBody>,
     /// What the client has not accepted yet.
     left: Range<usize>,
     /// How many bytes of it were offered to the client, and not accepted.
@@ -72,10 +72,10 @@ pub(super) struct SharedBody {
 }
 
 impl SharedBody {
-    /// `left`: the part of the answer's body that the client gets.
-    pub(super) fn new(answer: &Arc<SharedAnswer>, left: Range<usize>) -> Self {
+    /// `left`: the part of the body that the client gets.
+    pub(super) fn new(body: &Arc<AnswerBody>, left: Range<usize>) -> Self {
         Self {
-            answer: Arc::clone(answer),
+            body: Arc::clone(body),
             left,
             piece: None,
         }
@@ -83,8 +83,8 @@ impl SharedBody {
 
     /// Sends the body, and the end of the response.
     ///
-    /// While the client accepts nothing, this holds no buffer: a slow client holds the answer alone,
-    /// which is there once for all.
+    /// While the client accepts nothing, this holds no buffer: a slow client holds the body alone,
+    /// which is there once for all. If it loses that, the response breaks off.
     fn poll_send<C: ClientStream>(
         &mut self,
         client: &mut C,
@@ -100,7 +100,10 @@ impl SharedBody {
             let is_last = end == self.left.end;
             let mut piece = Buffer::take();
             piece.clear_for_body();
-            piece.put(&self.answer.body()[self.left.start..end]);
+            let range = self.left.start..end;
+            if self.body.read(range, |bytes| piece.put(bytes)).is_none() {
+                return Poll::Ready(Err(Aborted::AnswerBroken));
+            }
             let then = if is_last { Then::End(None) } else { Then::More };
             let sent = client.poll_send(cx, &mut piece, then);
             if sent.is_pending() {

@@ -28,7 +28,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let gauges = gauges.map(|(name, help, value)| (Family::gauge(name, help), value));
     let evictions = Family::counter(
         "drip_shared_evictions_total",
-        "Shared answers that were forgotten early, because others needed their memory.",
+        "Shared answers that were forgotten early, or cut off from slow readers, because others needed their memory.",
     );
     for (mut family, value) in gauges.into_iter().chain([(evictions, shared.evicted)]) {
         family.add(&[], value);

@@ -40,7 +40,7 @@ pub struct SharedAnswers {
     pub bytes: u64,
     /// What they may take: `shared_answers` of the file.
     pub max_bytes: u64,
-    /// How many were forgotten while they still served, because others needed their memory. In a
-    /// sample those of this second; else all.
+    /// How many were forgotten while they still served, or cut off from slow readers, because others
+    /// needed their memory. In a sample those of this second; else all.
     pub evicted: u64,
 }

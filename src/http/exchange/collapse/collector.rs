@@ -8,8 +8,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::erased::AnyClient;
-use super::own_copy::OwnCopy;
-use crate::collapse::{AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict};
+use super::own_copy::{OwnCopy, Source};
+use crate::collapse::{
+    AnswerBody, AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict,
+};
 use crate::gate::{Place, Reserved};
 use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response};
 use crate::http::message::date::with_date;
@@ -38,9 +40,9 @@ enum Stage {
     /// It is gathered.
     Gathering(Gathered),
     /// It is complete, and the client may not have all of it.
-    Complete(Arc<SharedAnswer>),
+    Complete(Arc<AnswerBody>),
     /// It is for the client alone, who gets these bytes first.
-    Passing(Vec<u8>),
+    Passing(Option<Arc<AnswerBody>>),
     /// The client is to get this one in its place.
     Stale(Arc<SharedAnswer>),
 }
@@ -83,6 +85,16 @@ impl<'c> Collector<'c> {
         self.has_lost_client.get()
     }
 
+    /// Whether the client is lost because others needed the memory of what it had not read.
+    pub(super) fn is_cut_off(&self) -> bool {
+        match &self.stage {
+            Stage::Complete(body) | Stage::Passing(Some(body)) => {
+                self.has_lost_client() && body.is_cut_off()
+            }
+            _ => false,
+        }
+    }
+
     /// There is no answer, or none that others may get: the next request leads.
     pub(super) fn fail(&mut self) {
         let Some(leader) = self.leader.take() else {
@@ -92,14 +104,14 @@ impl<'c> Collector<'c> {
         if matches!(self.stage, Stage::Ahead) {
             self.stage = match stale {
                 Some(stale) => Stage::Stale(stale),
-                None => Stage::Passing(Vec::new()),
+                None => Stage::Passing(None),
             };
         }
     }
 
     /// The answer that the client gets in place of the origin's, if one serves.
     pub(super) fn take_stale(&mut self) -> Option<Arc<SharedAnswer>> {
-        match std::mem::replace(&mut self.stage, Stage::Passing(Vec::new())) {
+        match std::mem::replace(&mut self.stage, Stage::Passing(None)) {
             Stage::Stale(stale) => Some(stale),
             stage => {
                 self.stage = stage;
@@ -144,18 +156,25 @@ impl<'c> Collector<'c> {
                 false
             }
             Verdict::Shared(_) | Verdict::Unshareable => {
-                self.share_no_more(Vec::new());
+                self.share_no_more(None);
                 false
             }
         }
     }
 
     /// The answer is for the client alone. It gets these bytes first.
-    fn share_no_more(&mut self, first: Vec<u8>) {
+    fn share_no_more(&mut self, first: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
             leader.unshareable(self.pacer.now());
         }
         self.stage = Stage::Passing(first);
+    }
+
+    /// What is gathered, and the client has not got.
+    fn rest(&mut self, gathered: Gathered) -> Option<Arc<AnswerBody>> {
+        let sent = self.own.take_sent();
+        let is_read = self.client.is_some() && !self.has_lost_client.get();
+        gathered.into_rest(sent).filter(|_| is_read)
     }
 
     /// Adds a piece of the answer. If that makes it too large, the client gets it alone.
@@ -168,7 +187,8 @@ impl<'c> Collector<'c> {
             piece.clear_for_body();
             self.stage = Stage::Gathering(gathered);
         } else {
-            self.share_no_more(gathered.into_body());
+            let rest = self.rest(gathered);
+            self.share_no_more(rest);
         }
     }
 
@@ -177,7 +197,7 @@ impl<'c> Collector<'c> {
         let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
         if let (Stage::Gathering(gathered), Some(leader)) = (stage, self.leader.take()) {
             let answer = leader.complete(gathered, self.pacer.now());
-            self.stage = Stage::Complete(answer);
+            self.stage = Stage::Complete(Arc::clone(answer.body()));
         }
     }
 
@@ -193,13 +213,12 @@ impl<'c> Collector<'c> {
         if self.has_lost_client.get() {
             return Poll::Ready(Ok(()));
         }
-        let bytes = match &self.stage {
-            Stage::Gathering(gathered) => gathered.body(),
-            Stage::Complete(answer) => answer.body(),
-            Stage::Passing(first) => first,
-            Stage::Ahead | Stage::Stale(_) => &[],
+        let source = match &self.stage {
+            Stage::Gathering(gathered) => Source::Gathered(gathered.body()),
+            Stage::Complete(body) | Stage::Passing(Some(body)) => Source::Body(body),
+            Stage::Ahead | Stage::Passing(None) | Stage::Stale(_) => Source::Gathered(&[]),
         };
-        let sent = self.own.poll_send(client, cx, bytes, end);
+        let sent = self.own.poll_send(client, cx, source, end);
         if matches!(sent, Poll::Ready(Err(_))) {
             self.has_lost_client.set(true);
         }
@@ -341,9 +360,9 @@ impl ClientStream for Collector<'_> {
                 piece.clear_for_body();
                 Poll::Ready(Ok(()))
             }
-            Stage::Passing(first) if !first.is_empty() => {
+            Stage::Passing(first) if first.is_some() || self.own.is_sending() => {
                 ready!(self.poll_own(cx, None))?;
-                self.stage = Stage::Passing(Vec::new());
+                self.stage = Stage::Passing(None);
                 self.poll_passing(cx, piece, then)
             }
             _ => self.poll_passing(cx, piece, then),

@@ -86,6 +86,9 @@ pub(super) async fn lead_any<'w, 'r>(
     if collector.is_for_nobody() {
         return Ok(());
     }
+    if collector.is_cut_off() {
+        return Err(Aborted::AnswerBroken);
+    }
     let stale = collector.take_stale();
     if collector.has_lost_client() {
         if !ClientStream::has_begun(&collector) {

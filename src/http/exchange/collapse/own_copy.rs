@@ -1,12 +1,40 @@
 //! How much of a gathered answer its own client has.
 
+use std::ops::Range;
 use std::task::{Context, Poll, ready};
 
 use super::erased::AnyClient;
+use crate::collapse::AnswerBody;
 use crate::http::downstream::ClientError;
 use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::sender::Then;
+
+/// The bytes that the client is to get.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Those that are there so far.
+    Gathered(&'a [u8]),
+    /// All of an answer, or the rest of one.
+    Body(&'a AnswerBody),
+}
+
+impl Source<'_> {
+    fn length(self) -> usize {
+        match self {
+            Self::Gathered(bytes) => bytes.len(),
+            Self::Body(body) => body.length(),
+        }
+    }
+
+    /// `None`: they were cut off.
+    fn read(self, range: Range<usize>, read: impl FnOnce(&[u8])) -> Option<()> {
+        match self {
+            Self::Gathered(bytes) => bytes.get(range).map(read),
+            Self::Body(body) => body.read(range, read),
+        }
+    }
+}
 
 /// How much of a gathered answer its own client has.
 #[derive(Default)]
@@ -24,36 +52,52 @@ struct Piece {
 }
 
 impl Piece {
-    /// The first bytes of those that are left; `is_end`: they are all.
-    fn first_of(rest: &[u8], is_end: bool) -> Self {
-        let length = rest.len().min(READ_SIZE);
+    /// The bytes from `start`; `is_end`: no more than those in the source will come. `None`: the
+    /// source was cut off.
+    fn from(source: Source<'_>, start: usize, is_end: bool) -> Option<Self> {
+        let end = source.length().min(start + READ_SIZE);
         let mut buffer = Buffer::take();
         buffer.clear_for_body();
-        buffer.put(&rest[..length]);
-        Self {
+        source.read(start..end, |bytes| buffer.put(bytes))?;
+        Some(Self {
             buffer,
-            length,
-            is_last: is_end && length == rest.len(),
-        }
+            length: end - start,
+            is_last: is_end && end == source.length(),
+        })
     }
 }
 
 impl OwnCopy {
-    /// Sends what the client has not got of `bytes`, and their `end` if they are all.
+    /// Whether the client has not accepted all that it was offered.
+    pub(super) fn is_sending(&self) -> bool {
+        self.piece.is_some()
+    }
+
+    /// Returns how much of the source the client has, or was offered. The next source begins there.
+    pub(super) fn take_sent(&mut self) -> usize {
+        let piece = self.piece.as_mut();
+        let offered = piece.map_or(0, |piece| std::mem::take(&mut piece.length));
+        std::mem::take(&mut self.sent) + offered
+    }
+
+    /// Sends what the client has not got of the source, and its `end` if that is all.
     pub(super) fn poll_send(
         &mut self,
         client: &mut dyn AnyClient,
         cx: &mut Context<'_>,
-        bytes: &[u8],
+        source: Source<'_>,
         end: Option<Then<'_>>,
     ) -> Poll<Result<(), ClientError>> {
         loop {
             if self.piece.is_none() {
-                let rest = bytes.get(self.sent..).unwrap_or_default();
-                if rest.is_empty() && (end.is_none() || self.is_ended) {
+                let has_all = self.sent == source.length();
+                if has_all && (end.is_none() || self.is_ended) {
                     return Poll::Ready(Ok(()));
                 }
-                self.piece = Some(Piece::first_of(rest, end.is_some()));
+                let Some(piece) = Piece::from(source, self.sent, end.is_some()) else {
+                    return Poll::Ready(Err(ClientError::Gone));
+                };
+                self.piece = Some(piece);
             }
             let Some(piece) = &mut self.piece else {
                 return Poll::Ready(Ok(()));

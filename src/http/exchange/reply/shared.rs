@@ -29,7 +29,7 @@ impl Reply<'_> {
         preconditions: &Preconditions<'_>,
         now: Moment,
     ) -> Self {
-        let presented = preconditions.present(&answer.head, answer.body().len());
+        let presented = preconditions.present(&answer.head, answer.body().length());
         let status = match presented {
             Presented::Whole => answer.head.status,
             Presented::Part(_) => 206,
@@ -71,7 +71,7 @@ impl SharedReply {
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
         let head = &self.answer.head;
-        let length = self.answer.body().len();
+        let length = self.answer.body().length();
         let (status, phrase, range) = match &self.presented {
             Presented::Whole => (head.status, &*head.reason, 0..length),
             Presented::Part(range) => (206, &b"Partial Content"[..], range.clone()),
@@ -132,13 +132,15 @@ impl SharedReply {
             fields: &fields,
         });
         let left = if to_head { 0..0 } else { range };
-        if left.len() > READ_SIZE {
-            return ReplyBody::Shared(Box::new(SharedBody::new(&self.answer, left)));
+        let body = self.answer.body();
+        if left.len() <= READ_SIZE {
+            // It goes into the buffer of the head.
+            let mut piece = Buffer::take();
+            piece.clear_for_body();
+            if body.read(left.clone(), |bytes| piece.put(bytes)).is_some() {
+                return ReplyBody::new(piece);
+            }
         }
-        // It goes into the buffer of the head.
-        let mut piece = Buffer::take();
-        piece.clear_for_body();
-        piece.put(&self.answer.body()[left]);
-        ReplyBody::new(piece)
+        ReplyBody::Shared(Box::new(SharedBody::new(body, left)))
     }
 }

@@ -1,0 +1,140 @@
+//! What only slow readers hold, and what becomes of them.
+
+use super::*;
+
+const LIMIT: usize = 100_000;
+
+fn limited(keep: u64) -> Clients {
+    let clients = Clients::new(collapse(keep, 0));
+    clients.shared.set_limit(LIMIT);
+    clients
+}
+
+fn bytes(clients: &Clients) -> usize {
+    clients.shared.kept().bytes
+}
+
+#[test]
+fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
+    let clients = limited(60);
+    // Each of the pages is read slowly, and is needed no more.
+    let slow: Vec<_> = (0..200_u8)
+        .map(|nth| clients.keep(&[b's', nth], &[b'x'; 9000], 0))
+        .collect();
+    assert!(bytes(&clients) <= LIMIT);
+    for nth in 0..7 {
+        drop(clients.keep(&[b'k', nth], &[b'y'; 9000], 1));
+    }
+    let mut rests = Vec::new();
+    for nth in 0..20 {
+        let leader = clients.lead_of(b"large", 2);
+        let mut gathered = leader.gather(head(&clients.collapse, 2));
+        assert!(leader.add(&mut gathered, &[b'z'; 2000]), "{nth}");
+        // It is too large, so its reader alone has what is gathered.
+        rests.push(gathered.into_rest(0).expect("the rest"));
+        drop(leader);
+        assert!(bytes(&clients) <= LIMIT, "{}", bytes(&clients));
+    }
+    for nth in 0..7 {
+        assert!(clients.is_kept(&[b'k', nth], 3), "{nth}");
+    }
+    drop((slow, rests));
+}
+
+#[test]
+fn what_readers_hold_for_longest_is_cut_off_first_and_takes_no_memory_then() {
+    let clients = limited(0);
+    let slow: Vec<_> = (0..30_u8)
+        .map(|nth| clients.keep(&[nth], &[b'x'; 9000], 0))
+        .collect();
+    let is_cut_off: Vec<_> = slow.iter().map(|it| it.body().is_cut_off()).collect();
+    // There is room for ten of them.
+    assert_eq!(is_cut_off, [[true; 10], [true; 10], [false; 10]].concat());
+    assert_eq!(clients.shared.evicted(), 20);
+    assert!((90_000..=LIMIT).contains(&bytes(&clients)));
+    assert_eq!(bytes_of(slow[19].body()), None);
+    assert_eq!(slow[19].body().length(), 9000);
+    assert_eq!(bytes_of(slow[20].body()), Some(vec![b'x'; 9000]));
+    drop(slow);
+    assert_eq!(clients.shared.kept(), Kept::default());
+    assert_eq!(clients.shared.memory.held(), 0);
+}
+
+#[test]
+fn an_answer_that_is_kept_is_not_cut_off() {
+    let clients = limited(60);
+    let kept = clients.keep(KEY, &[b'x'; 9000], 0);
+    let slow: Vec<_> = (0..20_u8)
+        .map(|nth| {
+            let (leader, gathered) = clients.gather(&[nth], &[b'x'; 9000], 0);
+            leader.unshareable(at(0));
+            gathered.into_rest(0)
+        })
+        .collect();
+    assert!(!kept.body().is_cut_off());
+    assert!(clients.is_kept(KEY, 1));
+    drop(slow);
+}
+
+#[test]
+fn the_rest_of_an_answer_that_is_not_shared_takes_memory_until_it_is_read() {
+    let clients = limited(0);
+    let (leader, gathered) = clients.gather(KEY, &[b'x'; 9000], 0);
+    let rest = gathered.into_rest(4000).expect("a rest");
+    assert_eq!(bytes_of(&rest), Some(vec![b'x'; 5000]));
+    assert!((5000..6000).contains(&bytes(&clients)));
+    assert_eq!(clients.shared.memory.held(), bytes(&clients));
+    drop((leader, rest));
+    assert_eq!(clients.shared.kept(), Kept::default());
+    let (leader, gathered) = clients.gather(KEY, &[b'x'; 9000], 1);
+    assert!(gathered.into_rest(9000).is_none(), "the client has all");
+    assert_eq!(bytes(&clients), 0);
+    drop(leader);
+}
+
+#[test]
+fn gathered_answers_find_room_until_they_have_three_quarters() {
+    let clients = limited(0);
+    let slow: Vec<_> = (0..11_u8)
+        .map(|nth| clients.keep(&[b's', nth], &[b'x'; 9000], 0))
+        .collect();
+    let mut gathered = Vec::new();
+    for nth in 0..7_u8 {
+        gathered.push(clients.gather(&[nth], &[b'y'; 9000], 1));
+        assert!(bytes(&clients) <= LIMIT);
+    }
+    let leader = clients.lead(2);
+    let mut too_much = leader.gather(head(&clients.collapse, 2));
+    assert!(!leader.add(&mut too_much, &[b'z'; 20_000]));
+    // Readers keep their quarter.
+    let left = slow.iter().filter(|it| !it.body().is_cut_off());
+    assert!(left.count() >= 2);
+    // Once nobody reads slowly, there is room for more.
+    drop(slow);
+    assert!(leader.add(&mut too_much, &[b'z'; 20_000]));
+}
+
+#[test]
+fn readers_are_cut_off_on_other_threads_without_harm() {
+    let clients = limited(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u8 {
+            let clients = &clients;
+            scope.spawn(move || {
+                let mut slow = Vec::new();
+                for nth in 0..200_u8 {
+                    slow.push(clients.keep(&[thread, nth], &[nth; 9000], 0));
+                    let read = &slow[usize::from(nth) / 2];
+                    if let Some(bytes) = bytes_of(read.body()) {
+                        assert!(bytes == [nth / 2; 9000], "{nth}");
+                    }
+                    if nth % 3 == 0 && nth > 0 {
+                        slow[usize::from(nth) / 3] = clients.keep(&[thread, 255], b"", 0);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(clients.shared.kept(), Kept::default());
+    assert_eq!(clients.shared.memory.held(), 0);
+}

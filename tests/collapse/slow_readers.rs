@@ -1,0 +1,149 @@
+//! Clients that take nothing of the answers that they share: what they hold is bounded, what is kept for others is not
+//! theirs, and a client that loses its answer sees that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{ask, file_with, how, wait_until_passed};
+use crate::support::frames::{Frames, INITIAL_WINDOW_SIZE, Outcome, get, settings, window_update};
+use crate::support::{Client, Gateway, Origin, eventually};
+
+const MB: usize = 1 << 20;
+const CHUNK: usize = 16 << 10;
+/// The size of an answer above `max_size`, of which no field says that.
+const LARGE: usize = 96 * CHUNK;
+const INTERNAL_ERROR: u32 = 2;
+
+/// An origin that has pages of 100 KB at `/kept`, of 900 KB at `/fits`, and larger ones in chunks elsewhere. It counts those
+/// that it has sent.
+fn origin() -> (Origin, Arc<AtomicUsize>) {
+    let sent = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&sent);
+    let origin = Origin::answering(move |exchange| {
+        if exchange.target().starts_with("/kept") {
+            return exchange.reply(&[b'k'; 100 << 10]);
+        }
+        if exchange.target().starts_with("/fits") {
+            exchange.reply(&[b'f'; 900 << 10])?;
+        } else {
+            exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            let size = format!("{CHUNK:x}\r\n");
+            let chunk = [size.as_bytes(), &[b'c'; CHUNK], b"\r\n"].concat();
+            for _ in 0..LARGE / CHUNK {
+                exchange.send(&chunk)?;
+            }
+            exchange.send(b"0\r\n\r\n")?;
+        }
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    });
+    (origin, sent)
+}
+
+fn start(origin: &Origin, memory: &str, collapse: &str) -> Gateway {
+    let file = file_with(origin.address, "", "", collapse);
+    let server = format!("workers = 2\nshared_answers = \"{memory}\"\n");
+    Gateway::start(&format!("{server}{file}"))
+}
+
+/// A client of HTTP/2 that takes no byte of a body.
+fn taking_nothing(gateway: &Gateway) -> Frames {
+    let mut client = Frames::connect(gateway.address());
+    let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
+    client.send(none).expect("the gateway reads");
+    client
+}
+
+/// Sends the request of a number, and waits until the origin has sent its answer.
+fn take_nothing(client: &mut Frames, path: &str, nth: u32, sent: &AtomicUsize) {
+    let before = sent.load(Ordering::SeqCst);
+    let request = get(2 * nth + 1, &format!("{path}?{nth}"));
+    client.send(request).expect("the gateway reads");
+    eventually("the origin has sent it", || {
+        sent.load(Ordering::SeqCst) > before
+    });
+}
+
+/// The body of the stream of a number, once the client takes it; or how it broke off.
+fn take(client: &mut Frames, nth: u32) -> Result<Vec<u8>, Outcome> {
+    for stream in [0, 2 * nth + 1] {
+        let more = window_update(stream, 1 << 24);
+        client.send(more).expect("the gateway reads");
+    }
+    client.body(2 * nth + 1)
+}
+
+fn count(gateway: &Gateway, name: &str) -> usize {
+    let count = gateway.metrics().count(name, &[]);
+    usize::try_from(count).expect("a count")
+}
+
+#[test]
+fn one_connection_that_takes_nothing_holds_its_part_alone_and_others_have_what_is_kept() {
+    const STREAMS: u32 = 90;
+    for path in ["/large", "/fits"] {
+        let (origin, sent) = origin();
+        let gateway = start(&origin, "8MB", "keep = \"1h\"");
+        let kept: Vec<_> = (0..5).map(|nth| format!("/kept?{nth}")).collect();
+        let fetch_kept = || {
+            let fetched = kept
+                .iter()
+                .map(|it| ask(gateway.address(), it, "").answer());
+            let hows = fetched.map(|answer| how(&answer).to_owned());
+            hows.collect::<Vec<_>>()
+        };
+        assert_eq!(fetch_kept(), ["leader"; 5]);
+        let before = gateway.peak_memory();
+        let mut client = taking_nothing(&gateway);
+        for nth in 0..STREAMS {
+            take_nothing(&mut client, path, nth, &sent);
+            assert_eq!(fetch_kept(), ["kept"; 5], "{path}: {nth}");
+            let held = count(&gateway, "drip_shared_answers_bytes");
+            assert!(held <= 8 * MB, "{path}: {held}");
+        }
+        // Without sharing, each of these streams may have 64 KB, too.
+        let grown = gateway.peak_memory() - before;
+        let most = (8 * MB + STREAMS as usize * (64 << 10) + 20 * MB) as u64;
+        assert!(grown < most, "{path}: {grown} bytes more");
+        assert!(count(&gateway, "drip_shared_evictions_total") > 0);
+        // The one that has waited for longest has lost its answer, and the last one has not.
+        assert_eq!(take(&mut client, 0), Err(Outcome::Reset(INTERNAL_ERROR)));
+        let last = take(&mut client, STREAMS - 1).expect("a whole body");
+        assert!(last.len() == LARGE || last.len() == 900 << 10);
+        drop(client);
+        if path == "/large" {
+            eventually("nothing is held", || {
+                count(&gateway, "drip_shared_answers_bytes") < MB
+            });
+        }
+    }
+}
+
+#[test]
+fn all_readers_of_an_answer_that_is_cut_off_see_that_it_is_incomplete() {
+    const SIZE: usize = 20 << 20;
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/slow" {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        exchange.reply(&vec![b'x'; SIZE])
+    });
+    let gateway = start(&origin, "30MB", "max_size = \"30MB\"");
+    let slow: Vec<Client> = (0..3)
+        .map(|_| ask(gateway.address(), "/slow", ""))
+        .collect();
+    wait_until_passed(&gateway, 3);
+    eventually("the slow ones alone hold it", || {
+        gateway.metrics().count("drip_shared_requests_total", &[]) == 3
+            && count(&gateway, "drip_shared_answers_bytes") >= SIZE
+            && count(&gateway, "drip_shared_waiting") == 0
+    });
+    // It needs the memory.
+    let other = ask(gateway.address(), "/other", "").answer();
+    assert_eq!((other.body.len(), how(&other)), (SIZE, "leader"));
+    assert_eq!(count(&gateway, "drip_shared_evictions_total"), 1);
+    for mut client in slow {
+        let broken = client.try_answer();
+        assert!(broken.is_err(), "{broken:?}");
+    }
+}
