@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::kinds::Asker;
+
 /// Those who wait for one answer, in the order in which they came.
 ///
 /// One that leaves is only marked, so that to come and to be answered costs no more than a line
@@ -19,8 +21,7 @@ struct Follower<W> {
     number: u64,
     /// `None`: it has left.
     waiter: Option<W>,
-    /// Whether its answer could be that of the others, should its leader fail.
-    may_lead: bool,
+    asker: Asker,
 }
 
 impl<W> Default for Followers<W> {
@@ -38,12 +39,12 @@ impl<W> Followers<W> {
     }
 
     /// `number`: above that of all who came before.
-    pub(super) fn push(&mut self, number: u64, waiter: W, may_lead: bool) {
+    pub(super) fn push(&mut self, number: u64, waiter: W, asker: Asker) {
         self.waiting += 1;
         self.line.push_back(Follower {
             number,
             waiter: Some(waiter),
-            may_lead,
+            asker,
         });
     }
 
@@ -54,11 +55,15 @@ impl<W> Followers<W> {
         first
     }
 
-    /// Takes the first one that may lead, with its number.
-    pub(super) fn pop_leader(&mut self) -> Option<(u64, W)> {
-        let may_lead = |it: &&mut Follower<W>| it.may_lead && it.waiter.is_some();
-        let next = self.line.iter_mut().find(may_lead)?;
-        let taken = (next.number, next.waiter.take()?);
+    /// Takes the first one that may lead, with its number and its client: one of another client than
+    /// `avoided` if there is one.
+    pub(super) fn pop_leader(&mut self, avoided: Option<u64>) -> Option<(u64, u64, W)> {
+        let may_lead = |it: &Follower<W>| it.asker.may_lead && it.waiter.is_some();
+        let is_other = |it: &Follower<W>| may_lead(it) && Some(it.asker.client) != avoided;
+        let other = self.line.iter().position(is_other);
+        let next = other.or_else(|| self.line.iter().position(may_lead))?;
+        let next = self.line.get_mut(next)?;
+        let taken = (next.number, next.asker.client, next.waiter.take()?);
         self.has_left();
         Some(taken)
     }
@@ -90,22 +95,39 @@ impl<W> Followers<W> {
 mod tests {
     use super::*;
 
+    fn asker(client: u64, may_lead: bool) -> Asker {
+        Asker { client, may_lead }
+    }
+
     #[test]
     fn those_who_have_left_are_passed_over_and_take_no_room_for_long() {
         let mut followers = Followers::default();
         for number in 1..=1000 {
-            followers.push(number, number, number % 2 == 0);
+            followers.push(number, number, asker(1, number % 2 == 0));
         }
         assert!((4..=997).all(|number| followers.remove(number)));
         assert!(!followers.remove(4));
         assert!(!followers.remove(1001));
         assert!(followers.line.len() <= 2 * 6 + 8);
-        assert_eq!(followers.pop_leader(), Some((2, 2)));
+        assert_eq!(followers.pop_leader(None), Some((2, 1, 2)));
         assert_eq!(followers.pop_first(), Some(1));
         assert_eq!(followers.pop_first(), Some(3));
         assert!(followers.remove(998));
         assert!(!followers.is_empty());
-        followers.push(1001, 1001, true);
+        followers.push(1001, 1001, asker(1, true));
         assert_eq!(followers.into_waiters(), [999, 1000, 1001]);
+    }
+
+    #[test]
+    fn one_of_another_client_leads_if_there_is_one() {
+        let mut followers = Followers::default();
+        for (number, client, may_lead) in [(1, 7, true), (2, 8, false), (3, 7, true), (4, 9, true)]
+        {
+            followers.push(number, (), asker(client, may_lead));
+        }
+        assert_eq!(followers.pop_leader(Some(7)), Some((4, 9, ())));
+        assert_eq!(followers.pop_leader(Some(7)), Some((1, 7, ())));
+        assert_eq!(followers.pop_leader(Some(9)), Some((3, 7, ())));
+        assert_eq!(followers.pop_leader(None), None);
     }
 }

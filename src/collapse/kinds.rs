@@ -4,6 +4,10 @@
 //! that come until its answer is complete follow. If the answer may not be shared, they go on by
 //! themselves in the order in which they came, each as soon as the one before it has joined the
 //! queue of the origin.
+//!
+//! An answer whose fields forbid to share it says that of its kind. A failure, and a status that no
+//! cache keeps, may concern one request alone: the next one leads, and after two in a row one
+//! request at a time probes whether an answer may be shared again, while no other waits for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +20,14 @@ use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
 
-/// How long requests of a kind go on by themselves after an answer that may not be shared.
+/// How long requests of a kind go on by themselves after an answer that may not be shared, or after
+/// the last probe that got none.
 pub const UNSHAREABLE_FOR: Duration = Duration::from_secs(10);
 
 /// How long a stale answer serves, after the origin failed, before it is asked again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How many leaders in a row may fail before the others go on by themselves.
+/// How many leaders in a row may have no answer for the others before these go on by themselves.
 const MAX_FAILURES: u8 = 2;
 
 /// The bytes that tell one kind from all others.
@@ -53,7 +58,27 @@ pub enum Lookup<A> {
     Alone,
 }
 
-/// What becomes of those who followed a leader that failed.
+/// A request, as its kind knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// A number that two clients seldom have in common.
+    pub client: u64,
+    /// Whether its answer could be that of others.
+    pub may_lead: bool,
+}
+
+/// Why a leader has no answer for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It has left.
+    Left,
+    /// Its answer has a status that may concern it alone.
+    OwnStatus,
+    /// The origin failed.
+    Failed,
+}
+
+/// What becomes of those who followed a leader that has no answer for them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failed<A, W> {
     /// They get this stale answer, and so does the leader.
@@ -73,8 +98,12 @@ struct Flight<W, S> {
     key: KindKey,
     number: u64,
     state: S,
+    /// The client of the leader.
+    client: u64,
     followers: Followers<W>,
     failures: u8,
+    /// Whether its kind is not shared: nobody waits for it.
+    is_probe: bool,
 }
 
 #[derive(Debug)]
@@ -83,11 +112,15 @@ enum Entry<A> {
         answer: A,
         /// After the origin failed: when it may be asked again.
         retry_at: Option<Moment>,
+        /// The last client that got a status of its own since. Two of them get it as all do.
+        refused: Option<u64>,
         /// When it is good for nothing any more.
         until: Moment,
     },
     Unshareable {
         until: Moment,
+        /// Whether one request at a time probes whether the kind may be shared again.
+        is_probed: bool,
     },
 }
 
@@ -119,22 +152,25 @@ impl<A, W, S> Default for Kinds<A, W, S> {
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// A request of a kind comes. `wait` makes its waiter if it has to follow.
     ///
-    /// `may_lead`: whether its answer could be that of others. `windows`: until when an answer
-    /// serves it.
+    /// `windows`: until when an answer serves it.
     pub fn ask(
         &mut self,
         key: &[u8],
         now: Moment,
-        may_lead: bool,
+        asker: Asker,
         windows: impl Fn(&A) -> Windows,
         wait: impl FnOnce(&S) -> W,
     ) -> Lookup<A> {
         match self.entries.get_mut(key) {
-            // Those that came before may still go on one behind the other.
-            Some(Entry::Unshareable { until })
-                if now < *until && !self.flights.contains_key(key) =>
-            {
-                return Lookup::Alone;
+            Some(Entry::Unshareable { until, is_probed }) if now < *until => {
+                match self.flights.get(key).map(|flight| flight.is_probe) {
+                    None if *is_probed && asker.may_lead => {
+                        return Lookup::Lead(self.begin(key, asker.client, true));
+                    }
+                    None | Some(true) => return Lookup::Alone,
+                    // Those that came before still go on one behind the other.
+                    Some(false) => {}
+                }
             }
             Some(Entry::Kept {
                 answer, retry_at, ..
@@ -148,7 +184,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     let answer = answer.clone();
                     let is_due = retry_at.is_none_or(|at| now >= at);
                     let fetches = is_due && !self.flights.contains_key(key);
-                    return Lookup::Stale(answer, fetches.then(|| self.begin(key)));
+                    let refresh = fetches.then(|| self.begin(key, asker.client, false));
+                    return Lookup::Stale(answer, refresh);
                 }
             }
             Some(Entry::Unshareable { .. }) | None => {}
@@ -156,25 +193,27 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;
             let waiter = wait(&flight.state);
-            flight.followers.push(self.next, waiter, may_lead);
+            flight.followers.push(self.next, waiter, asker);
             return Lookup::Follow(Arc::clone(&flight.key), self.next);
         }
-        if may_lead {
-            Lookup::Lead(self.begin(key))
+        if asker.may_lead {
+            Lookup::Lead(self.begin(key, asker.client, false))
         } else {
             Lookup::Alone
         }
     }
 
-    fn begin(&mut self, key: &[u8]) -> FlightId {
+    fn begin(&mut self, key: &[u8], client: u64, is_probe: bool) -> FlightId {
         self.next += 1;
         let key = KindKey::from(key);
         let flight = Flight {
             key: Arc::clone(&key),
             number: self.next,
             state: S::default(),
+            client,
             followers: Followers::default(),
             failures: 0,
+            is_probe,
         };
         self.flights.insert(Arc::clone(&key), flight);
         FlightId {
@@ -211,6 +250,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             let kept = Entry::Kept {
                 answer,
                 retry_at: None,
+                refused: None,
                 until: windows.end(),
             };
             self.put(&id.key, kept);
@@ -225,9 +265,13 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// The caller [releases](Self::release) them.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
         if self.flight(id).is_some() {
-            let until = now + UNSHAREABLE_FOR;
-            self.put(&id.key, Entry::Unshareable { until });
+            self.mark(&id.key, now, false);
         }
+    }
+
+    fn mark(&mut self, key: &KindKey, now: Moment, is_probed: bool) {
+        let until = now + UNSHAREABLE_FOR;
+        self.put(key, Entry::Unshareable { until, is_probed });
     }
 
     /// Takes the next one that goes on by itself. `None`: there is none left.
@@ -240,49 +284,66 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         next
     }
 
-    /// The leader failed: it got no answer, or one that says that the origin failed.
+    /// The leader got no answer for the others.
     ///
-    /// `counts`: whether that is the origin's failure. If a leader has left, it is not, and `now`
-    /// does not matter.
+    /// If it has left, `now` does not matter.
     pub fn failed(
         &mut self,
         id: &FlightId,
-        counts: bool,
+        cause: Cause,
         windows: impl Fn(&A) -> Windows,
         now: Moment,
     ) -> Failed<A, W> {
         let Some(flight) = self.flight(id) else {
             return Failed::Over;
         };
+        let (is_probe, client) = (flight.is_probe, flight.client);
+        let counts = cause != Cause::Left;
         let failures = flight.failures + u8::from(counts);
         if counts
             && let Some(Entry::Kept {
-                answer, retry_at, ..
+                answer,
+                retry_at,
+                refused,
+                ..
             }) = self.entries.get_mut(&id.key)
-            && now < windows(answer).error
         {
-            *retry_at = Some(now + RETRY_AFTER);
-            let answer = answer.clone();
-            let flight = self.flights.remove(&id.key);
-            let followers = flight.map(|flight| flight.followers.into_waiters());
-            return Failed::Stale(answer, followers.unwrap_or_default());
+            if cause == Cause::Failed && now < windows(answer).error {
+                *retry_at = Some(now + RETRY_AFTER);
+                let answer = answer.clone();
+                let flight = self.flights.remove(&id.key);
+                let followers = flight.map(|flight| flight.followers.into_waiters());
+                return Failed::Stale(answer, followers.unwrap_or_default());
+            }
+            // The origin answers, so no stale answer has to stand in for it.
+            *retry_at = None;
+            let is_own = cause == Cause::OwnStatus;
+            if is_own && refused.replace(client).is_some_and(|it| it != client) {
+                self.forget(&id.key);
+            }
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
             return Failed::Over;
         };
         if flight.followers.is_empty() {
             self.flights.remove(&id.key);
+            if is_probe && counts {
+                self.mark(&id.key, now, true);
+            }
             return Failed::Over;
         }
         if failures >= MAX_FAILURES {
-            self.unshareable(id, now);
+            self.mark(&id.key, now, true);
             return Failed::Alone;
         }
-        let Some((number, next)) = flight.followers.pop_leader() else {
+        // What one client's requests do to the origin is no evidence of those of others.
+        let avoided = counts.then_some(client);
+        let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
             return Failed::Alone;
         };
         // Its number as a follower is that of no other leader.
         (flight.number, flight.failures) = (number, failures);
+        (flight.client, flight.is_probe) = (next_client, false);
         let key = Arc::clone(&id.key);
         Failed::Next(next, FlightId { key, number })
     }

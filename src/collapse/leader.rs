@@ -7,7 +7,7 @@ use super::SharedAnswers;
 use super::answer::{self, AnswerHead, SharedAnswer};
 use super::body::AnswerBody;
 use super::flight::Flight;
-use super::kinds::FlightId;
+use super::kinds::{Cause, FlightId};
 use super::memory::Charge;
 use crate::config::Collapse;
 use crate::gate::{Line, Reserved};
@@ -165,13 +165,19 @@ impl Leader {
         self.shared.unshareable(&self.id, now);
     }
 
+    /// The answer has a status that may concern this one alone: the next one leads.
+    pub fn has_own_status(mut self, now: Moment) {
+        self.is_over = true;
+        self.shared.failed(&self, Cause::OwnStatus, now);
+    }
+
     /// There is no answer, or one that says that the origin fails.
     ///
     /// Returns what this one gets, too, if a stale answer serves.
     #[must_use]
     pub fn failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
         self.is_over = true;
-        self.shared.failed(&self, true, now)
+        self.shared.failed(&self, Cause::Failed, now)
     }
 }
 
@@ -179,7 +185,7 @@ impl Drop for Leader {
     fn drop(&mut self) {
         if !self.is_over {
             // No clock is read: what an origin's failure changes is changed by none.
-            self.shared.failed(self, false, Moment::default());
+            self.shared.failed(self, Cause::Left, Moment::default());
         }
     }
 }

@@ -26,17 +26,20 @@ mod memory;
 mod present;
 mod terms;
 
+use std::hash::BuildHasher;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
-use crate::config::Collapse;
+use crate::config::{Collapse, cut};
 use crate::limit::Moment;
 use crate::time::clock;
 use answer::KeptAnswer;
 use flight::Flight;
-use kinds::{Failed, FlightId, Kinds, Lookup};
+use kinds::{Asker, Cause, Failed, FlightId, Kinds, Lookup};
 use memory::{Memory, READERS_PART};
 
 pub(crate) use accel_expires::ACCEL_EXPIRES;
@@ -46,6 +49,9 @@ pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
 pub use present::{Preconditions, Presented};
 pub use terms::{Head, Terms, Verdict, Windows};
+
+/// How many bits of an IPv6 address name its client, which usually has all addresses behind them.
+const CLIENT_PREFIX: u8 = 64;
 
 /// The answers of all routes, and the requests that wait for them.
 #[derive(Debug)]
@@ -58,6 +64,8 @@ pub struct SharedAnswers {
     keeps: AtomicBool,
     /// See [`SharedAnswers::evicted`].
     evicted: AtomicU64,
+    /// Makes the numbers of clients.
+    clients: RandomState,
 }
 
 type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
@@ -96,6 +104,7 @@ impl SharedAnswers {
             limit: AtomicUsize::new(limit),
             keeps: AtomicBool::new(true),
             evicted: AtomicU64::new(0),
+            clients: RandomState::default(),
         })
     }
 
@@ -144,13 +153,17 @@ impl SharedAnswers {
         self: &Arc<Self>,
         key: &[u8],
         collapse: &Arc<Collapse>,
+        client: Option<IpAddr>,
         may_lead: bool,
         now: Moment,
     ) -> Share {
+        let client = client.map(|address| cut(address, CLIENT_PREFIX));
+        let client = self.clients.hash_one(client);
+        let asker = Asker { client, may_lead };
         let mut waits = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
-        let asked = kinds.ask(key, now, may_lead, windows, |flight| {
+        let asked = kinds.ask(key, now, asker, windows, |flight| {
             let (sender, told) = oneshot::channel();
             waits = Some((told, Arc::clone(flight)));
             sender
@@ -207,11 +220,11 @@ impl SharedAnswers {
     fn failed(
         self: &Arc<Self>,
         leader: &Leader,
-        counts: bool,
+        cause: Cause,
         now: Moment,
     ) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
-        let failed = self.lock().failed(&leader.id, counts, windows, now);
+        let failed = self.lock().failed(&leader.id, cause, windows, now);
         match failed {
             Failed::Stale(kept, followers) => {
                 let answer = Arc::clone(&kept.0);

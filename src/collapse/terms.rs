@@ -28,8 +28,10 @@ pub struct Terms {
 pub enum Verdict {
     /// It answers them.
     Shared(Terms),
-    /// It answers the request that led alone.
+    /// It answers the request that led alone, and so would those of the others.
     Unshareable,
+    /// Its status may concern the request that led alone: the others may get another one.
+    OwnStatus,
     /// The origin failed.
     Failed,
 }
@@ -144,6 +146,10 @@ impl Head<'_> {
         if self.status >= 500 && self.status != 501 {
             return Verdict::Failed;
         }
+        // Whatever its fields say: many pages for errors have `no-store`, and those for all have not.
+        if !SHAREABLE.contains(&self.status) {
+            return Verdict::OwnStatus;
+        }
         let directives = Directives::of(self.all("cache-control"));
         // A stream of events has no end that anybody could wait for.
         let media = self.all("content-type").next().unwrap_or_default();
@@ -154,7 +160,7 @@ impl Head<'_> {
         let accel_expires = accel_expires(self.all(ACCEL_EXPIRES), self.arrived);
         let forbids_sharing = directives.forbids_sharing && accel_expires.is_none();
         let is_private = is_stream || forbids_sharing || self.all("set-cookie").next().is_some();
-        if !SHAREABLE.contains(&self.status) || is_private || self.varies(collapse) {
+        if is_private || self.varies(collapse) {
             return Verdict::Unshareable;
         }
         let age = self.age();

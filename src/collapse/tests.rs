@@ -66,7 +66,12 @@ impl Clients {
     }
 
     fn ask(&self, key: &[u8], now: u64) -> Share {
-        self.shared.ask(key, &self.collapse, true, at(now))
+        self.ask_of(None, key, true, now)
+    }
+
+    fn ask_of(&self, client: Option<IpAddr>, key: &[u8], may_lead: bool, now: u64) -> Share {
+        self.shared
+            .ask(key, &self.collapse, client, may_lead, at(now))
     }
 
     fn lead_of(&self, key: &[u8], now: u64) -> Leader {
@@ -108,7 +113,7 @@ impl Clients {
     }
 
     fn is_kept(&self, key: &[u8], now: u64) -> bool {
-        let asked = self.shared.ask(key, &self.collapse, false, at(now));
+        let asked = self.ask_of(None, key, false, now);
         matches!(asked, Share::Kept(_))
     }
 }

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::{ask, file, how, shared, wait_until_passed};
+use super::{Hold, ask, file, how, shared, wait_until_passed};
 use crate::support::{
     Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, half_alone, now,
 };
@@ -33,24 +33,6 @@ fn ask_in_order(gateway: &Gateway, target: &str, before: i64, count: i64) -> Vec
 fn nth(exchange: &Exchange) -> usize {
     let field = exchange.field("x-nth").unwrap_or("0");
     field.parse().expect("a number")
-}
-
-/// Holds all until it is opened.
-#[derive(Clone, Default)]
-struct Hold(Arc<(Mutex<bool>, Condvar)>);
-
-impl Hold {
-    fn wait(&self) {
-        let open = self.0.0.lock().expect("no panic");
-        let limit = Duration::from_secs(20);
-        let waited = self.0.1.wait_timeout_while(open, limit, |open| !*open);
-        drop(waited.expect("no panic"));
-    }
-
-    fn open(&self) {
-        *self.0.0.lock().expect("no panic") = true;
-        self.0.1.notify_all();
-    }
 }
 
 #[test]

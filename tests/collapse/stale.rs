@@ -299,7 +299,7 @@ fn those_who_follow_one_that_fails_get_the_last_good_answer() {
 /// What the origin refuses is an answer, and no trouble.
 #[test]
 fn an_answer_that_refuses_replaces_the_last_good_one() {
-    for status in [404, 410, 403, 429] {
+    for status in [404, 410] {
         let origin = Moody::start("");
         let gateway = Gateway::start(&file(origin.origin.address, HOUR));
         let at = gateway.address();
@@ -315,12 +315,37 @@ fn an_answer_that_refuses_replaces_the_last_good_one() {
         origin.is(503);
         thread::sleep(1200 * MS);
         let answer = get(at);
-        let is_kept = matches!(status, 404 | 410);
-        let wanted = if is_kept {
-            (status, "stale")
-        } else {
-            (503, "")
+        let found = (answer.status, how(&answer));
+        assert_eq!(found, (status, "stale"), "{answer:?}");
+    }
+}
+
+/// A status that may concern one client ends the last good answer once a second client gets one.
+#[test]
+fn what_two_clients_are_refused_ends_the_last_good_answer() {
+    for status in [403, 429, 302] {
+        let origin = Moody::start("");
+        let file = file(origin.origin.address, HOUR);
+        let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
+        let at = gateway.address();
+        let get_as = |client: &str| {
+            let fields = format!("X-Forwarded-For: {client}\r\n");
+            fetch_with(at, "/a", &fields).status
         };
-        assert_eq!((answer.status, how(&answer)), wanted, "{answer:?}");
+        let began = outlive(at);
+        origin.is(status);
+        for _ in 0..2 {
+            assert_eq!(get_as("10.0.0.1"), status);
+        }
+        origin.is(503);
+        is_first(&get(at), began);
+        origin.is(status);
+        // Its failure was a second ago, so one asks the origin behind the answer.
+        eventually("the origin is not in trouble any more", || {
+            get_as("10.0.0.1") == status
+        });
+        assert_eq!(get_as("10.0.0.2"), status);
+        origin.is(503);
+        assert_eq!(get(at).status, 503, "{status}");
     }
 }

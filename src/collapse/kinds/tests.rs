@@ -30,6 +30,7 @@ struct Table {
     windows: Windows,
     /// The number of the last waiter.
     waiters: u32,
+    client: u64,
 }
 
 impl Table {
@@ -38,17 +39,20 @@ impl Table {
             kinds: Kinds::default(),
             windows,
             waiters: 0,
+            client: 1,
         }
     }
 
     fn ask_with(&mut self, key: &[u8], now: u64, may_lead: bool) -> Lookup<u32> {
         let (windows, number) = (self.windows, self.waiters + 1);
+        let client = self.client;
         let waiters = &mut self.waiters;
         let wait = |(): &()| {
             *waiters = number;
             number
         };
-        self.kinds.ask(key, at(now), may_lead, |_| windows, wait)
+        let asker = Asker { client, may_lead };
+        self.kinds.ask(key, at(now), asker, |_| windows, wait)
     }
 
     fn ask(&mut self, now: u64) -> Lookup<u32> {
@@ -80,13 +84,21 @@ impl Table {
 
     fn failed(&mut self, id: &FlightId, now: u64) -> Failed<u32, u32> {
         let windows = self.windows;
-        self.kinds.failed(id, true, |_| windows, at(now))
+        self.kinds.failed(id, Cause::Failed, |_| windows, at(now))
+    }
+
+    /// The answer of the leader has a status that may concern it alone.
+    fn has_own_status(&mut self, id: &FlightId, now: u64) -> Failed<u32, u32> {
+        let windows = self.windows;
+        self.kinds
+            .failed(id, Cause::OwnStatus, |_| windows, at(now))
     }
 
     /// The leader leaves.
     fn dropped(&mut self, id: &FlightId) -> Failed<u32, u32> {
         let windows = |_: &u32| panic!("no clock is read");
-        self.kinds.failed(id, false, windows, Moment::default())
+        self.kinds
+            .failed(id, Cause::Left, windows, Moment::default())
     }
 
     fn next(&mut self, failed: Failed<u32, u32>, waiter: u32) -> FlightId {

@@ -93,7 +93,7 @@ fn a_lead_that_nobody_takes_is_that_of_the_next_one() {
 #[test]
 fn a_request_for_a_part_does_not_lead() {
     let clients = Clients::new(collapse(0, 0));
-    let part = || clients.shared.ask(KEY, &clients.collapse, false, at(1));
+    let part = || clients.ask_of(None, KEY, false, 1);
     assert!(matches!(part(), Share::Alone));
     let leader = clients.lead(0);
     let Share::Follow(mut of_part) = part() else {
@@ -121,7 +121,47 @@ fn the_second_failure_in_a_row_releases_all() {
     assert!(is_waiting(&mut followers[2]));
     drop(turn);
     drop(released(&mut followers[2]));
+    // One at a time probes whether an answer may be shared again, and nobody waits for it.
+    let probe = clients.lead(6);
     assert!(matches!(clients.ask(KEY, 6), Share::Alone));
+    assert!(probe.failed(at(7)).is_none());
+    let probe = clients.lead(8);
+    clients.complete(probe, b"news", 9);
+    let leader = clients.lead(10);
+    drop(clients.follow(11));
+    drop(leader);
+}
+
+#[test]
+fn a_status_of_one_client_is_no_matter_of_the_others() {
+    let clients = Clients::new(collapse(0, 0));
+    let of = |last| {
+        let address = IpAddr::from([0x2001, 0xdb8, 0, last, 0, 0, 0, last]);
+        match clients.ask_of(Some(address), KEY, true, 1) {
+            Share::Follow(follower) => Ok(follower),
+            Share::Lead(leader) => Err(leader),
+            other => panic!("{other:?}"),
+        }
+    };
+    let leader = of(1).expect_err("it leads");
+    let (mut own, mut other) = (of(1).expect("it follows"), of(2).expect("it follows"));
+    leader.has_own_status(at(2));
+    // Whoever comes of the same client is no evidence.
+    assert!(is_waiting(&mut own));
+    let leader = promoted(&mut other);
+    let news = clients.complete(leader, b"news", 3);
+    assert!(Arc::ptr_eq(&answer(&mut own), &news));
+    // Alone, it leads all the same, and the second answer in a row is that of all.
+    let leader = of(1).expect_err("it leads");
+    let mut followers = [1, 1, 1].map(|last| of(last).expect("it follows"));
+    leader.has_own_status(at(4));
+    promoted(&mut followers[0]).has_own_status(at(5));
+    for follower in &mut followers[1..] {
+        drop(released(follower));
+    }
+    let probe = of(2).expect_err("it probes");
+    assert!(matches!(clients.ask(KEY, 6), Share::Alone));
+    drop(probe);
 }
 
 #[test]

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 /// What happens, each often.
-const EVENTS: [&str; 16] = [
+const EVENTS: [&str; 18] = [
     "kept",
     "stale",
     "refresh",
     "led",
+    "probed",
     "followed",
     "alone",
     "shared",
     "failed",
+    "own status",
     "promoted",
     "dropped",
     "unshareable",

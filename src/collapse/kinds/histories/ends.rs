@@ -18,11 +18,12 @@ impl World {
         if flying.releases {
             return self.releases(flying);
         }
-        match self.below(10) {
+        match self.below(14) {
             0..=3 => self.completes(flying),
             4 => self.is_unshareable(flying),
-            5..=7 => self.fails(flying, true),
-            _ => self.fails(flying, false),
+            5..=8 => self.fails(flying, Cause::Failed),
+            9..=11 => self.fails(flying, Cause::OwnStatus),
+            _ => self.fails(flying, Cause::Left),
         }
     }
 
@@ -56,7 +57,7 @@ impl World {
 
     fn is_unshareable(&mut self, leader: Flying) {
         self.kinds.unshareable(&leader.id, self.now);
-        self.model.is_unshareable(leader.kind, self.now);
+        self.model.is_unshareable(leader.kind, false, self.now);
         if let Some(request) = leader.request {
             self.over(request, "unshareable");
         }
@@ -83,21 +84,26 @@ impl World {
         });
     }
 
-    fn fails(&mut self, leader: Flying, counts: bool) {
+    fn fails(&mut self, leader: Flying, cause: Cause) {
         let (rules, kind) = (self.rules, leader.kind);
         let windows = |it: &Answer| rules.windows(it);
-        let now = counts.then_some(self.now);
-        let failed = self
-            .kinds
-            .failed(&leader.id, counts, windows, now.unwrap_or_default());
-        let then = self.model.fails(kind, rules, now);
-        if counts {
-            self.failed[kind] = now;
-        }
-        let event = if counts { "failed" } else { "dropped" };
+        let now = match cause {
+            Cause::Left => Moment::default(),
+            Cause::OwnStatus | Cause::Failed => self.now,
+        };
+        let failed = self.kinds.failed(&leader.id, cause, windows, now);
+        let then = self.model.fails(kind, rules, cause, now);
+        let event = match cause {
+            Cause::Left => "dropped",
+            Cause::OwnStatus => "own status",
+            Cause::Failed => {
+                self.failed[kind] = Some(now);
+                "failed"
+            }
+        };
         match failed {
             Failed::Stale(answer, told) => {
-                assert!(counts);
+                assert_eq!(cause, Cause::Failed);
                 assert_eq!(then, Then::Stale(answer.clone(), told.clone()));
                 self.told(&told);
                 for request in told.into_iter().chain(leader.request) {

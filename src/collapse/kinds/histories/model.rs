@@ -38,7 +38,7 @@ impl Rules {
 struct Waiter {
     kind: usize,
     request: usize,
-    may_lead: bool,
+    asker: Asker,
 }
 
 #[derive(Debug)]
@@ -49,9 +49,21 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// An answer; after a failure, when the origin may be asked again.
-    Answer(Answer, Option<Moment>),
-    UnshareableUntil(Moment),
+    /// An answer; after a failure, when the origin may be asked again; the last client that got a
+    /// status of its own.
+    Answer(Answer, Option<Moment>, Option<u64>),
+    /// Whether it is probed.
+    UnshareableUntil(Moment, bool),
+}
+
+/// A leader, or a release.
+#[derive(Debug)]
+struct Busy {
+    kind: usize,
+    client: u64,
+    /// How often in a row its leaders had no answer for the others.
+    failures: u8,
+    is_probe: bool,
 }
 
 /// What a request does when it comes.
@@ -62,6 +74,8 @@ pub(super) enum Does {
     Stale(Answer, bool),
     Follow,
     Lead,
+    /// It leads, and nobody waits for it.
+    Probe,
     Alone,
 }
 
@@ -77,8 +91,8 @@ pub(super) enum Then {
 /// All kinds.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// The kinds that have a leader or a release, and how often in a row their leaders have failed.
-    busy: Vec<(usize, u8)>,
+    /// At most one of a kind.
+    busy: Vec<Busy>,
     /// In the order in which they came.
     waiters: Vec<Waiter>,
     /// The last one was used last.
@@ -87,11 +101,11 @@ pub(super) struct Model {
 
 impl Model {
     fn is_busy(&self, kind: usize) -> bool {
-        self.busy.iter().any(|it| it.0 == kind)
+        self.busy.iter().any(|it| it.kind == kind)
     }
 
     fn ends(&mut self, kind: usize) {
-        self.busy.retain(|it| it.0 != kind);
+        self.busy.retain(|it| it.kind != kind);
     }
 
     fn take_entry(&mut self, kind: usize) -> Option<Entry> {
@@ -117,11 +131,14 @@ impl Model {
         all.map(|it| it.request).collect()
     }
 
-    fn of_entry(&mut self, kind: usize, rules: Rules, now: Moment) -> Option<Does> {
+    fn of_entry(&mut self, kind: usize, may_lead: bool, rules: Rules, now: Moment) -> Option<Does> {
         let is_busy = self.is_busy(kind);
+        let has_probe = self.busy.iter().any(|it| it.kind == kind && it.is_probe);
         match self.used_entry(kind)? {
-            State::UnshareableUntil(until) => (now < *until && !is_busy).then_some(Does::Alone),
-            State::Answer(answer, retry) => {
+            State::UnshareableUntil(until, _) if now >= *until => None,
+            State::UnshareableUntil(_, true) if !is_busy && may_lead => Some(Does::Probe),
+            State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Does::Alone),
+            State::Answer(answer, retry, _) => {
                 let windows = rules.windows(answer);
                 if now < windows.fresh {
                     return Some(Does::Kept(answer.clone()));
@@ -137,25 +154,31 @@ impl Model {
         &mut self,
         kind: usize,
         request: usize,
-        may_lead: bool,
+        asker: Asker,
         rules: Rules,
         now: Moment,
     ) -> Does {
-        let does = self.of_entry(kind, rules, now).unwrap_or_else(|| {
+        let found = self.of_entry(kind, asker.may_lead, rules, now);
+        let does = found.unwrap_or_else(|| {
             if self.is_busy(kind) {
                 Does::Follow
-            } else if may_lead {
+            } else if asker.may_lead {
                 Does::Lead
             } else {
                 Does::Alone
             }
         });
         match does {
-            Does::Lead | Does::Stale(_, true) => self.busy.push((kind, 0)),
+            Does::Lead | Does::Probe | Does::Stale(_, true) => self.busy.push(Busy {
+                kind,
+                client: asker.client,
+                failures: 0,
+                is_probe: does == Does::Probe,
+            }),
             Does::Follow => self.waiters.push(Waiter {
                 kind,
                 request,
-                may_lead,
+                asker,
             }),
             _ => {}
         }
@@ -167,15 +190,16 @@ impl Model {
         self.ends(kind);
         let windows = rules.windows(&answer);
         if now < windows.fresh || now < windows.revalidate || now < windows.error {
-            self.put(kind, State::Answer(answer, None));
+            self.put(kind, State::Answer(answer, None, None));
         } else {
             self.take_entry(kind);
         }
         self.take_waiters(kind)
     }
 
-    pub(super) fn is_unshareable(&mut self, kind: usize, now: Moment) {
-        self.put(kind, State::UnshareableUntil(now + Duration::from_secs(10)));
+    pub(super) fn is_unshareable(&mut self, kind: usize, is_probed: bool, now: Moment) {
+        let until = now + Duration::from_secs(10);
+        self.put(kind, State::UnshareableUntil(until, is_probed));
     }
 
     pub(super) fn releases(&mut self, kind: usize) -> Option<usize> {
@@ -186,35 +210,51 @@ impl Model {
         first.map(|at| self.waiters.remove(at).request)
     }
 
-    /// `now`: `None` if the leader left.
-    pub(super) fn fails(&mut self, kind: usize, rules: Rules, now: Option<Moment>) -> Then {
-        if let Some(now) = now
-            && let Some(State::Answer(answer, retry)) = self.used_entry(kind)
-            && now < rules.windows(answer).error
-        {
-            *retry = Some(now + Duration::from_secs(1));
-            let answer = answer.clone();
-            self.ends(kind);
-            return Then::Stale(answer, self.take_waiters(kind));
+    pub(super) fn fails(&mut self, kind: usize, rules: Rules, cause: Cause, now: Moment) -> Then {
+        let counts = cause != Cause::Left;
+        let leader = self.busy.iter().find(|it| it.kind == kind);
+        let client = leader.expect("a leader").client;
+        if counts && let Some(State::Answer(answer, retry, refused)) = self.used_entry(kind) {
+            if cause == Cause::Failed && now < rules.windows(answer).error {
+                *retry = Some(now + Duration::from_secs(1));
+                let answer = answer.clone();
+                self.ends(kind);
+                return Then::Stale(answer, self.take_waiters(kind));
+            }
+            *retry = None;
+            let before = *refused;
+            if cause == Cause::OwnStatus {
+                *refused = Some(client);
+                if before.is_some_and(|it| it != client) {
+                    self.take_entry(kind);
+                }
+            }
         }
+        let at = self.busy.iter().position(|it| it.kind == kind);
+        let mut busy = self.busy.remove(at.expect("a leader"));
+        busy.failures += u8::from(counts);
         if !self.waiters.iter().any(|it| it.kind == kind) {
-            self.ends(kind);
+            if counts && busy.is_probe {
+                self.is_unshareable(kind, true, now);
+            }
             return Then::Over;
         }
-        let busy = self.busy.iter_mut().find(|it| it.0 == kind);
-        let failures = &mut busy.expect("a leader").1;
-        *failures += u8::from(now.is_some());
-        if let Some(now) = now
-            && *failures == 2
-        {
-            self.is_unshareable(kind, now);
+        if counts && busy.failures == 2 {
+            self.is_unshareable(kind, true, now);
+            self.busy.push(busy);
             return Then::Alone;
         }
-        let mut waiters = self.waiters.iter();
-        match waiters.position(|it| it.kind == kind && it.may_lead) {
-            Some(at) => Then::Next(self.waiters.remove(at).request),
-            None => Then::Alone,
-        }
+        let leads = |it: &Waiter| it.kind == kind && it.asker.may_lead;
+        let of_other = |it: &Waiter| leads(it) && it.asker.client != busy.client;
+        let other = self.waiters.iter().position(of_other).filter(|_| counts);
+        let Some(at) = other.or_else(|| self.waiters.iter().position(leads)) else {
+            self.busy.push(busy);
+            return Then::Alone;
+        };
+        let next = self.waiters.remove(at);
+        (busy.client, busy.is_probe) = (next.asker.client, false);
+        self.busy.push(busy);
+        Then::Next(next.request)
     }
 
     /// Returns whether nobody follows any more.

@@ -104,7 +104,7 @@ impl World {
         match self.below(100) {
             0..=44 => self.comes(),
             45..=58 => self.ends_one(|it| !it.releases),
-            59..=66 => self.ends_one(|it| it.releases),
+            59..=66 => (0..4).for_each(|_| self.ends_one(|it| it.releases)),
             67..=72 => self.leaves(),
             73..=92 => self.now = self.now + self.one_of(&[0, 1, 100, 600, 1000, 3000, 11_000]),
             93..=94 => self.reload(),
@@ -183,7 +183,10 @@ impl World {
 
     fn comes(&mut self) {
         let (kind, request) = (self.below(KINDS), self.requests.len());
-        let may_lead = self.below(5) > 0;
+        let asker = Asker {
+            client: self.below(2) as u64,
+            may_lead: self.below(5) > 0,
+        };
         self.requests.push(Request {
             kind,
             came: self.now,
@@ -193,8 +196,8 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let asked = self
             .kinds
-            .ask(&[kind_byte(kind)], now, may_lead, windows, |()| request);
-        let does = self.model.comes(kind, request, may_lead, rules, now);
+            .ask(&[kind_byte(kind)], now, asker, windows, |()| request);
+        let does = self.model.comes(kind, request, asker, rules, now);
         match asked {
             Lookup::Kept(answer) => {
                 assert_eq!(does, Does::Kept(answer.clone()));
@@ -214,9 +217,10 @@ impl World {
                 self.followers.push(Follower { request, number });
             }
             Lookup::Lead(id) => {
-                assert_eq!(does, Does::Lead);
-                assert!(may_lead);
-                self.counts.count("led");
+                let is_probe = does == Does::Probe;
+                assert!(is_probe || does == Does::Lead, "{does:?}");
+                assert!(asker.may_lead);
+                self.counts.count(if is_probe { "probed" } else { "led" });
                 self.flies(id, kind, Some(request));
             }
             Lookup::Alone => {
@@ -274,7 +278,8 @@ impl World {
         };
         let windows = self.rules.windows(&answer);
         assert!(self.kinds.complete(&id, answer, &windows, now).is_empty());
-        assert_eq!(self.kinds.failed(&id, true, |_| windows, now), Failed::Over);
+        let failed = self.kinds.failed(&id, Cause::Failed, |_| windows, now);
+        assert_eq!(failed, Failed::Over);
         self.kinds.unshareable(&id, now);
         assert_eq!(self.kinds.release(&id), None);
         assert_eq!(self.kinds.state(&id), None);

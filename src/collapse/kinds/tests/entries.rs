@@ -54,18 +54,18 @@ fn each_entry_is_counted_once() {
     assert_eq!(table.ask_with(b"12345", 1, true), Lookup::Kept(1));
     assert_eq!(table.kinds.evict(), Some(true));
     table.windows = until(300, 300, 300);
-    let id = table.kinds.begin(b"12345");
+    let id = table.kinds.begin(b"12345", 1, false);
     assert_eq!(table.complete(&id, 2, 100), [0; 0]);
     assert_eq!((table.kinds.answers(), table.kinds.bytes()), (1, one));
-    let id = table.kinds.begin(b"12345");
+    let id = table.kinds.begin(b"12345", 1, false);
     table.kinds.unshareable(&id, at(100));
     assert_eq!(table.kinds.release(&id), None);
     assert_eq!((table.kinds.answers(), table.kinds.bytes()), (0, one));
-    let id = table.kinds.begin(b"12345");
+    let id = table.kinds.begin(b"12345", 1, false);
     assert_eq!(table.complete(&id, 3, 100), [0; 0]);
     assert_eq!((table.kinds.answers(), table.kinds.bytes()), (1, one));
     // One that serves nobody later takes the old one with it.
-    let id = table.kinds.begin(b"12345");
+    let id = table.kinds.begin(b"12345", 1, false);
     assert_eq!(table.complete(&id, 4, 300), [0; 0]);
     assert_eq!((table.kinds.answers(), table.kinds.bytes()), (0, 0));
 }

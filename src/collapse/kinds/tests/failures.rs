@@ -48,8 +48,101 @@ fn the_second_failure_in_a_row_lets_all_go_on() {
     assert_eq!(table.kinds.release(&id), Some(3));
     assert_eq!(table.kinds.release(&id), Some(4));
     assert_eq!(table.kinds.release(&id), None);
+    // One at a time probes the origin, and no other waits for it, until its answer may be shared.
+    let probe = table.lead(20 + 9_999);
     assert_eq!(table.ask(20 + 9_999), Lookup::Alone);
-    assert!(matches!(table.ask(20 + 10_000), Lookup::Lead(_)));
+    assert_eq!(table.failed(&probe, 20 + 9_999), Failed::Over);
+    let probe = table.lead(20_000);
+    assert_eq!(table.ask(20_000), Lookup::Alone);
+    assert_eq!(table.dropped(&probe), Failed::Over);
+    let probe = table.lead(20_001);
+    assert_eq!(table.ask(20_001), Lookup::Alone);
+    assert_eq!(table.complete(&probe, 7, 20_002), [0; 0]);
+    table.lead(20_003);
+    table.follow(20_004, true);
+}
+
+#[test]
+fn a_probe_that_outlasts_the_mark_is_followed() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    table.follow(1, true);
+    let failed = table.failed(&id, 2);
+    let id = table.next(failed, 1);
+    table.follow(3, true);
+    assert_eq!(table.failed(&id, 4), Failed::Alone);
+    assert_eq!(table.kinds.release(&id), Some(2));
+    assert_eq!(table.ask_with(KEY, 5, true), Lookup::Follow(KEY.into(), 4));
+    assert_eq!(table.kinds.release(&id), Some(3));
+    assert_eq!(table.kinds.release(&id), None);
+    assert_eq!(table.ask_with(KEY, 6, false), Lookup::Alone);
+    let probe = table.lead(6);
+    table.follow(10_004, true);
+    let failed = table.failed(&probe, 10_005);
+    let id = table.next(failed, 4);
+    table.follow(10_006, true);
+    assert_eq!(table.complete(&id, 7, 10_007), [5]);
+}
+
+#[test]
+fn a_status_of_one_request_is_no_answer_to_the_others_and_no_failure_of_the_origin() {
+    let mut table = Table::new(until(100, 100, 10_000));
+    let id = table.lead(0);
+    table.follow(1, true);
+    table.follow(2, true);
+    let failed = table.has_own_status(&id, 3);
+    let id = table.next(failed, 1);
+    assert_eq!(table.complete(&id, 7, 4), [2]);
+    assert_eq!(table.ask(5), Lookup::Kept(7));
+    // No stale answer stands in for it.
+    let id = table.lead(100);
+    table.follow(101, true);
+    let failed = table.has_own_status(&id, 102);
+    let id = table.next(failed, 3);
+    assert_eq!(table.failed(&id, 103), Failed::Stale(7, Vec::new()));
+    let Lookup::Stale(7, Some(again)) = table.ask(1103) else {
+        panic!("it is fetched anew");
+    };
+    // The origin answers again.
+    assert_eq!(table.has_own_status(&again, 1104), Failed::Over);
+    // One client alone has had that status so far, so the answer is still good in trouble.
+    let id = table.lead(1105);
+    assert_eq!(table.failed(&id, 1106), Failed::Stale(7, Vec::new()));
+    assert_eq!(table.kinds.answers(), 1);
+}
+
+#[test]
+fn what_two_clients_get_as_their_own_status_ends_the_answer_of_before() {
+    let mut table = Table::new(until(100, 100, 10_000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    for (client, answers) in [(1, 1), (1, 1), (2, 0)] {
+        table.client = client;
+        let id = table.lead(100);
+        assert_eq!(table.has_own_status(&id, 101), Failed::Over);
+        assert_eq!(table.kinds.answers(), answers);
+    }
+}
+
+#[test]
+fn an_origin_with_such_a_status_for_all_makes_no_second_crowd_wait() {
+    let mut table = Table::new(NEVER);
+    let id = table.lead(0);
+    table.follow(1, true);
+    table.follow(2, true);
+    let failed = table.has_own_status(&id, 3);
+    let id = table.next(failed, 1);
+    assert_eq!(table.has_own_status(&id, 4), Failed::Alone);
+    assert_eq!(table.kinds.release(&id), Some(2));
+    assert_eq!(table.kinds.release(&id), None);
+    // As long as a request comes every ten seconds, none waits for another one.
+    for now in (5..100_000).step_by(9_000) {
+        let probe = table.lead(now);
+        for _ in 0..3 {
+            assert_eq!(table.ask(now), Lookup::Alone);
+        }
+        assert_eq!(table.has_own_status(&probe, now), Failed::Over);
+    }
 }
 
 #[test]

@@ -155,6 +155,13 @@ impl<'c> Collector<'c> {
                 self.fail();
                 false
             }
+            Verdict::OwnStatus => {
+                if let Some(leader) = self.leader.take() {
+                    leader.has_own_status(self.pacer.now());
+                }
+                self.stage = Stage::Passing(None);
+                false
+            }
             Verdict::Shared(_) | Verdict::Unshareable => {
                 self.share_no_more(None);
                 false

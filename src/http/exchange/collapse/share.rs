@@ -42,7 +42,8 @@ pub(in super::super) fn share<'w, 'a: 'w>(
         return alone(worker, before, record, None);
     };
     let now = asked_at(worker, &before, record);
-    match shared.ask(&kind.key, collapse, kind.may_lead(), now) {
+    let client = info.client.address;
+    match shared.ask(&kind.key, collapse, client, kind.may_lead(), now) {
         Share::Kept(answer) => {
             let (kept, wanted) = (SharedOutcome::Kept, kind.preconditions(info));
             Ok(Err(answered(kept, answer, before, &wanted, record, now)))
