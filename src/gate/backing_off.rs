@@ -96,8 +96,18 @@ impl BackingOff {
         Some((&mut self.backoff, self.shared.as_mut()?))
     }
 
+    /// The client of a request still has to send a part of it (`awaits`), or does no more.
+    pub(super) fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
+        self.backoff.await_client(sent, awaits, now);
+    }
+
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
-        let Unreported { sent, cost, result } = unreported;
+        let Unreported {
+            sent,
+            time,
+            cost,
+            result,
+        } = unreported;
         let Some(result) = result else {
             return self.backoff.abandoned(sent, now);
         };
@@ -123,6 +133,7 @@ impl BackingOff {
             trouble,
             retry_after,
             cost,
+            time,
         };
         self.backoff.answered(sent, answer, now);
     }

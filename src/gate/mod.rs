@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Share};
+use crate::limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Sent, Share};
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
@@ -288,6 +288,14 @@ impl OriginGate {
         state.note_blocked(clock::now());
         drop(state);
         drop(left);
+    }
+
+    /// Tells the back-off whether a client still has to send a part of its request.
+    fn await_client(&self, sent: &mut Sent, awaits: bool) {
+        let mut state = self.lock();
+        if let Some(backing_off) = &mut state.backing_off {
+            backing_off.await_client(sent, awaits, clock::now());
+        }
     }
 
     /// Tells the back-off how a request went.

@@ -14,7 +14,7 @@ use foldhash::fast::RandomState;
 use super::blocked::{BlockedBy, BlockedTimes};
 use super::{OriginGate, State};
 use crate::limit::find::{AnswerEvent, Only, Waited};
-use crate::limit::{GateLimits, Moment};
+use crate::limit::{GateLimits, Moment, OriginTime};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
@@ -34,6 +34,8 @@ pub(super) struct Observer {
     departed: u64,
     /// By the number of its departure.
     followed: HashMap<u64, Followed, RandomState>,
+    /// How many of these wait for their clients: they count as departed later.
+    awaiting: u64,
     events: Vec<(Moment, AnswerEvent)>,
     most_in_flight: usize,
     /// When it was read last, and what was blocked until then.
@@ -44,6 +46,8 @@ pub(super) struct Observer {
 #[derive(Debug)]
 struct Followed {
     sent: Moment,
+    /// Whether its client still has to send a part of it.
+    awaits_client: bool,
     /// The status of its head; `None`: it has not arrived.
     status: Option<u16>,
 }
@@ -64,7 +68,7 @@ pub(super) enum PlaceEnd {
 pub(crate) struct Observation {
     /// When each request was sent, and what happened to it.
     pub(crate) events: Vec<(Moment, AnswerEvent)>,
-    /// Requests that have left the gate so far: those that are followed, and no others.
+    /// Requests that the origin has had so far: those that are followed, and no others.
     pub(crate) departures: u64,
     /// Whether a request waited for its slot or a place all the time.
     pub(crate) has_waited: bool,
@@ -102,27 +106,48 @@ impl Observer {
         if self.followed.len() < MAX_FOLLOWED {
             let followed = Followed {
                 sent: now,
+                awaits_client: false,
                 status: None,
             };
             self.followed.insert(number, followed);
         }
     }
 
+    /// Its client still has to send a part of it (`awaits`), or does no more: then it counts as one
+    /// that leaves now.
+    fn await_client(&mut self, number: u64, awaits: bool, now: Moment) {
+        let Some(it) = self.followed.get_mut(&number) else {
+            return;
+        };
+        if it.status.is_some() || it.awaits_client == awaits {
+            return;
+        }
+        it.awaits_client = awaits;
+        if awaits {
+            self.awaiting += 1;
+        } else {
+            it.sent = now;
+            self.awaiting -= 1;
+        }
+    }
+
     /// The head of its answer has arrived.
-    fn answered(&mut self, number: u64, status: u16, now: Moment) {
+    fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
+        self.await_client(number, false, now);
         let Some(it) = self.followed.get_mut(&number) else {
             return;
         };
         it.status = Some(status);
-        let (sent, took) = (it.sent, now.since(it.sent));
+        let (sent, took) = (it.sent, time.since(it.sent, now));
         self.note(sent, AnswerEvent::Head { took, status });
     }
 
-    fn ended(&mut self, number: u64, end: PlaceEnd, now: Moment) {
-        let Some(Followed { sent, status }) = self.followed.remove(&number) else {
+    fn ended(&mut self, number: u64, end: PlaceEnd, time: OriginTime, now: Moment) {
+        self.await_client(number, false, now);
+        let Some(Followed { sent, status, .. }) = self.followed.remove(&number) else {
             return;
         };
-        let (took, had_head) = (now.since(sent), status.is_some());
+        let (took, had_head) = (time.since(sent, now), status.is_some());
         match (end, status) {
             // A tunnel has no last byte.
             (_, Some(101)) => {}
@@ -161,6 +186,7 @@ impl State {
             None => departures,
             Some(_) => observer.departed,
         };
+        let departures = departures.saturating_sub(observer.awaiting);
         let (since, before) = mem::replace(&mut observer.read, (now, waited));
         let waited = waited.since(before);
         let lately = waits.since(&observer.waits);
@@ -233,16 +259,23 @@ impl OriginGate {
     }
 
     #[cold]
-    pub(super) fn observe_head(&self, number: u64, status: u16) {
+    pub(super) fn observe_client(&self, number: u64, awaits: bool) {
         if let Some(observer) = &mut self.lock().observer {
-            observer.answered(number, status, clock::now());
+            observer.await_client(number, awaits, clock::now());
         }
     }
 
     #[cold]
-    pub(super) fn observe_end(&self, number: u64, end: PlaceEnd) {
+    pub(super) fn observe_head(&self, number: u64, status: u16, time: OriginTime) {
         if let Some(observer) = &mut self.lock().observer {
-            observer.ended(number, end, clock::now());
+            observer.answered(number, status, time, clock::now());
+        }
+    }
+
+    #[cold]
+    pub(super) fn observe_end(&self, number: u64, end: PlaceEnd, time: OriginTime) {
+        if let Some(observer) = &mut self.lock().observer {
+            observer.ended(number, end, time, clock::now());
         }
     }
 }
@@ -250,6 +283,8 @@ impl OriginGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TIME: OriginTime = OriginTime::NEW;
 
     fn at(millis: u64) -> Moment {
         Moment::default() + Duration::from_millis(millis)
@@ -265,17 +300,17 @@ mod tests {
         for number in 1..=6 {
             observer.sent(number, 6, at(number));
         }
-        observer.answered(1, 200, at(11));
-        observer.ended(1, PlaceEnd::Whole, at(21));
-        observer.answered(2, 500, at(22));
-        observer.ended(2, PlaceEnd::Failed, at(32));
-        observer.ended(3, PlaceEnd::Failed, at(33));
-        observer.ended(4, PlaceEnd::Abandoned, at(44));
-        observer.answered(5, 101, at(55));
-        observer.ended(5, PlaceEnd::Abandoned, at(90));
+        observer.answered(1, 200, TIME, at(11));
+        observer.ended(1, PlaceEnd::Whole, TIME, at(21));
+        observer.answered(2, 500, TIME, at(22));
+        observer.ended(2, PlaceEnd::Failed, TIME, at(32));
+        observer.ended(3, PlaceEnd::Failed, TIME, at(33));
+        observer.ended(4, PlaceEnd::Abandoned, TIME, at(44));
+        observer.answered(5, 101, TIME, at(55));
+        observer.ended(5, PlaceEnd::Abandoned, TIME, at(90));
         // It was there before, or has ended.
-        observer.answered(7, 200, at(91));
-        observer.ended(1, PlaceEnd::Whole, at(92));
+        observer.answered(7, 200, TIME, at(91));
+        observer.ended(1, PlaceEnd::Whole, TIME, at(92));
         let head = |took, status| AnswerEvent::Head {
             took: millis(took),
             status,
@@ -305,6 +340,52 @@ mod tests {
         assert_eq!(observer.followed.keys().collect::<Vec<_>>(), [&6]);
     }
 
+    /// A client that uploads slowly, or takes its answer slowly, is no slow origin.
+    #[test]
+    fn the_time_of_the_client_is_told_to_nobody() {
+        let mut observer = Observer::default();
+        for number in 1..=3 {
+            observer.sent(number, 3, at(0));
+            observer.await_client(number, true, at(0));
+        }
+        assert_eq!(observer.awaiting, 3, "they have not departed yet");
+        observer.await_client(1, false, at(5000));
+        let mut time = OriginTime::NEW;
+        time.uploaded(at(5000), false);
+        observer.answered(1, 200, time, at(5010));
+        time.stop(at(5020));
+        time.go_on(at(9020));
+        observer.ended(1, PlaceEnd::Whole, time, at(9025));
+        // An answer to a part of the request, and a client that leaves.
+        time.uploaded(at(6000), true);
+        observer.answered(2, 408, time, at(7000));
+        observer.ended(3, PlaceEnd::Abandoned, time, at(8000));
+        assert_eq!((observer.awaiting, observer.followed.len()), (0, 1));
+        let head = |took, status| AnswerEvent::Head {
+            took: millis(took),
+            status,
+        };
+        let expected = [
+            (at(5000), head(10, 200)),
+            (
+                at(5000),
+                AnswerEvent::Whole {
+                    took: millis(25),
+                    status: 200,
+                },
+            ),
+            (at(7000), head(0, 408)),
+            (
+                at(8000),
+                AnswerEvent::Abandoned {
+                    had_head: false,
+                    took: Duration::ZERO,
+                },
+            ),
+        ];
+        assert_eq!(observer.events, expected);
+    }
+
     #[test]
     fn only_requests_of_the_wanted_kind_are_told() {
         let mut observer = Observer {
@@ -317,7 +398,7 @@ mod tests {
         }
         observer.sent(4, 4, at(3));
         for number in 1..=4 {
-            observer.answered(number, 200, at(12));
+            observer.answered(number, 200, TIME, at(12));
         }
         let sent: Vec<_> = observer.events.iter().map(|(sent, _)| *sent).collect();
         assert_eq!(sent, [at(2), at(2)]);
@@ -333,8 +414,8 @@ mod tests {
         }
         assert_eq!(observer.followed.len(), MAX_FOLLOWED);
         for number in 0..many {
-            observer.answered(number, 200, at(1));
-            observer.ended(number, PlaceEnd::Whole, at(2));
+            observer.answered(number, 200, TIME, at(1));
+            observer.ended(number, PlaceEnd::Whole, TIME, at(2));
         }
         assert_eq!(observer.events.len(), MAX_EVENTS);
         assert!(observer.followed.is_empty());

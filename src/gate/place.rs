@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::line::Line;
 use super::observer::PlaceEnd;
 use super::{GateRejection, KeyAtGate, OriginGate, Waiting};
-use crate::limit::{Cost, Moment, Sent};
+use crate::limit::{Cost, Moment, OriginTime, Sent};
 use crate::observe::metrics::Outcome;
 
 /// A place at the origin, taken until this is dropped.
@@ -24,6 +24,8 @@ pub struct Place {
     was_quiet: bool,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
+    /// How much of its time at the origin was its client's.
+    time: Cell<OriginTime>,
     /// How the last attempt failed. It is the result unless another server answers.
     failure: Cell<Option<Outcome>>,
 }
@@ -50,6 +52,7 @@ pub(crate) struct Load {
 #[derive(Debug)]
 pub(super) struct Unreported {
     pub(super) sent: Sent,
+    pub(super) time: OriginTime,
     pub(super) cost: u32,
     pub(super) result: Option<OriginResult>,
 }
@@ -74,6 +77,7 @@ impl Place {
             is_whole: Cell::new(false),
             was_quiet: left.is_quiet,
             sent: Cell::new(left.sent),
+            time: Cell::new(OriginTime::NEW),
             failure: Cell::new(None),
         }
     }
@@ -103,7 +107,7 @@ impl Place {
     pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
         self.failure.set(None);
         if self.gate.is_observed() {
-            self.gate.observe_head(self.number, status);
+            self.gate.observe_head(self.number, status, self.time.get());
         }
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after();
@@ -113,9 +117,25 @@ impl Place {
             };
             self.gate.report(Unreported {
                 sent,
+                time: self.time.get(),
                 cost: self.cost,
                 result: Some(result),
             });
+        }
+    }
+
+    /// Notes how much of the time at the origin was the client's so far.
+    pub(crate) fn note_time(&self, time: OriginTime) {
+        let before = self.time.replace(time);
+        if before.is_stopped() == time.is_stopped() {
+            return;
+        }
+        if self.gate.is_observed() {
+            self.gate.observe_client(self.number, time.is_stopped());
+        }
+        if let Some(mut sent) = self.sent.take() {
+            self.gate.await_client(&mut sent, time.is_stopped());
+            self.sent.set(Some(sent));
         }
     }
 
@@ -177,7 +197,12 @@ impl Place {
     pub(super) fn take_unreported(&self) -> Option<Unreported> {
         let result = self.failure.take().map(OriginResult::Failed);
         let (sent, cost) = (self.sent.take()?, self.cost);
-        Some(Unreported { sent, cost, result })
+        Some(Unreported {
+            sent,
+            time: self.time.get(),
+            cost,
+            result,
+        })
     }
 }
 
@@ -191,7 +216,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         if !self.is_given_back {
             if self.gate.is_observed() {
-                self.gate.observe_end(self.number, self.end());
+                self.gate
+                    .observe_end(self.number, self.end(), self.time.get());
             }
             self.gate.give_back(self.take_unreported());
         }

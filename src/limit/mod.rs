@@ -46,6 +46,7 @@ mod meter;
 mod moment;
 mod new_keys;
 mod onward;
+mod origin_time;
 mod percent;
 mod places;
 mod pool;
@@ -83,6 +84,7 @@ pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, Toke
 pub use moment::Moment;
 pub use new_keys::NewKeyBudget;
 pub use onward::{Onward, ToCome};
+pub use origin_time::OriginTime;
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use pool::{

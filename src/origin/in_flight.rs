@@ -6,7 +6,7 @@ use super::failures::Failures;
 use super::server::Server;
 use crate::config::ServerUrl;
 use crate::gate::{Load, Place};
-use crate::limit::{Cost, Moment};
+use crate::limit::{Cost, Moment, OriginTime};
 use crate::time::clock;
 
 /// A request at one of the servers, counted until this is dropped.
@@ -73,7 +73,14 @@ impl<'o> InFlight<'o> {
         Arc::ptr_eq(self.server, server)
     }
 
-    /// Records that the head of a response arrived `now`, after `took`.
+    /// Notes how much of the time at the origin was the client's so far.
+    pub fn note_time(&self, time: OriginTime) {
+        if let Some(place) = &self.place {
+            place.note_time(time);
+        }
+    }
+
+    /// Records that the head of a response arrived `now`, after `took` of the origin's time.
     ///
     /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
     /// count as failures: how long the server had the whole request.
@@ -114,7 +121,7 @@ impl<'o> InFlight<'o> {
         }
     }
 
-    /// Records that no response came, for all of `took`.
+    /// Records that no response came, for all of `took` of the origin's time.
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds. A failure that the request itself may

@@ -68,7 +68,7 @@ fn write_long_line(log: &mut impl Write) -> io::Result<()> {
 /// By night more keys than are known at once.
 #[test]
 fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
-    let (keys, most) = day_or_night((100_000, 150 * MB), (2_100_000, 700 * MB));
+    let (keys, most) = day_or_night((100_000_u32, 150 * MB), (2_100_000, 700 * MB));
     let (told, peak) = on_log(&["advise", "-"], |log| {
         let long = "x".repeat(LONG);
         for nth in 0..keys {

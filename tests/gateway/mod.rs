@@ -56,6 +56,7 @@ mod retune;
 mod room_operator;
 mod rotation;
 mod servers;
+mod slow_clients;
 #[cfg(feature = "otlp")]
 mod spans;
 mod state;

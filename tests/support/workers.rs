@@ -49,6 +49,9 @@ impl Workers {
         let workers = Arc::clone(self);
         Origin::answering(move |exchange: &mut Exchange| {
             let target = exchange.target().to_owned();
+            if exchange.field("x-read").is_some() {
+                exchange.body()?;
+            }
             let span = match exchange.field("x-work") {
                 Some(millis) => Duration::from_millis(millis.parse().expect("a number")),
                 None if target.starts_with("/report/short") => HEAVY / 2,

@@ -19,7 +19,7 @@ table! {
             "What counts as trouble: statuses, \"timeout\", \"connect\".";
         /// `None`: none is.
         slow: Option<Duration> = TIMEOUT_OR_NONE.or("\"none\""), Now,
-            "A response whose head takes longer is slow.";
+            "A response whose head takes the origin longer is slow.";
         trip: Percent = PERCENT.or("\"10%\""), Now,
             "The share of trouble in a window that cuts the rate.";
         floor: Percent = PERCENT.or("\"10%\""), Now,

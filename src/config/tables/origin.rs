@@ -37,7 +37,7 @@ table! {
         connect_timeout: Duration = TIMEOUT.or("\"1s\""), NextRequest,
             "Time to open a connection, with name lookup and TLS handshake.";
         response_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
-            "Time until the whole response head.";
+            "Time from the whole request to the whole response head.";
         /// It is the longest time between two bytes of a response's body, and the longest time in
         /// which the origin takes no byte of a request's body.
         body_timeout: Duration = TIMEOUT.or("\"5m\""), NextRequest,

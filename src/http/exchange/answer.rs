@@ -42,15 +42,15 @@ struct ResponseLimits {
     answer: Duration,
     /// While it accepts nothing of the body: no longer than one that sends nothing.
     stalled: Duration,
-    /// While the body is sent.
-    open: Duration,
+    /// While the client has to send more of the body; `None`: its own timeouts end that.
+    open: Option<Duration>,
 }
 
 impl ResponseLimits {
-    fn of(self, upload: &Upload) -> Duration {
+    fn of(self, upload: &Upload) -> Option<Duration> {
         match upload {
-            upload if upload.is_stalled() => self.stalled,
-            upload if upload.is_over() => self.answer,
+            upload if upload.is_stalled() => Some(self.stalled),
+            upload if upload.is_over() => Some(self.answer),
             _ => self.open,
         }
     }
@@ -91,7 +91,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let limits = self.response_limits();
         let mut early = None;
         if !self.upload.is_over() {
-            early = self.send_until_received(connection, limits).await?;
+            early = self
+                .send_until_received(connection, in_flight, limits)
+                .await?;
         }
         let received = match early {
             Some(received) => received,
@@ -110,11 +112,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             answer: settings.response_timeout,
             stalled: settings.response_timeout.min(settings.body_timeout),
             // While the client of a call has not ended its messages, both sides may be silent.
-            open: if self.is_call {
-                settings.tunnel_timeout
-            } else {
-                settings.response_timeout
-            },
+            open: self.is_call.then_some(settings.tunnel_timeout),
         }
     }
 
@@ -122,6 +120,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     async fn send_until_received(
         &mut self,
         connection: &mut Connection,
+        in_flight: &InFlight<'_>,
         limits: ResponseLimits,
     ) -> Result<Option<io::Result<usize>>, ClientError> {
         let (fields, route) = (self.info.fields(), self.route);
@@ -129,14 +128,15 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             client,
             upload,
             sent,
+            time,
             ..
         } = self;
         let mut looking = Deadline::default();
         poll_fn(|cx| {
-            if upload
-                .poll(cx, *client, connection, fields, route)?
-                .is_ready()
-            {
+            let uploaded = upload.poll(cx, *client, connection, fields, route)?;
+            time.uploaded(upload.last_piece(), upload.awaits_client());
+            in_flight.note_time(*time);
+            if uploaded.is_ready() {
                 return Poll::Ready(Ok(None));
             }
             if let Poll::Ready(received) = connection.poll_receive(cx) {
@@ -155,7 +155,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                 }
             }
             let since = (*sent).max(upload.last_piece());
-            let silence = connection.poll_silence(cx, since, limits.of(upload));
+            let Some(limit) = limits.of(upload) else {
+                return Poll::Pending;
+            };
+            let silence = connection.poll_silence(cx, since, limit);
             silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
         })
         .await
@@ -208,7 +211,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         let server = in_flight.server().to_string();
         Attempt::Failed(Failure::Origin(if is_late {
-            let limit = limits.of(&self.upload);
+            let limit = limits.of(&self.upload).unwrap_or(limits.answer);
             OriginError::ResponseTimeout { server, limit }
         } else {
             OriginError::Broken { server, source }
@@ -308,9 +311,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     /// Records the origin's response. Returns when it arrived.
     fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
         let now = self.worker.pacer.now();
-        let took = now.since(self.began);
-        let since = || self.sent.max(self.upload.last_piece());
-        let waited = || now.since(since());
+        let took = self.origin_took(now);
+        let waited = || self.time.since(self.sent, now);
         in_flight.answered(
             took,
             head.status,
@@ -318,7 +320,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             waited,
             now,
         );
-        self.record.origin_answered(head.status, took);
+        self.record.origin_answered(head.status, took, now);
         self.settle(head, in_flight);
         if self.route.cost.learned().is_some() && self.counts_to_head(head) {
             self.end_work(in_flight, true);

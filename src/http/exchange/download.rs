@@ -11,7 +11,8 @@ use super::{grpc, tunnel};
 use crate::http::downstream::{ClientError, ClientStream, unless_gone};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
-use crate::origin::Connection;
+use crate::origin::{Connection, InFlight};
+use crate::time::clock;
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Forwards the body of the response.
@@ -27,10 +28,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             let mut piece = self.next_piece(connection).await?;
             self.record.sent(piece.len() as u64);
             if !connection.body_is_over() {
-                self.send_piece(connection, &mut piece).await?;
+                self.send_piece(connection, in_flight, &mut piece).await?;
                 continue;
             }
             let trailers = self.trailers(connection);
+            self.note_upload(in_flight);
             self.end_work(in_flight, true);
             self.occupied.clear();
             if let Some((connection, in_flight)) = at_origin.take() {
@@ -111,19 +113,30 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     async fn send_piece(
         &mut self,
         connection: &mut Connection,
+        in_flight: &InFlight<'r>,
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
         let (fields, route) = (self.info.fields(), self.route);
+        let mut has_stopped = false;
         poll_fn(|cx| {
             let client = &mut *self.client;
             let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
             let sent = self.client.poll_send(cx, piece, Then::More)?;
             if sent.is_pending() {
                 connection.poll_ahead(cx);
+                if !self.time.is_stopped() {
+                    has_stopped = true;
+                    self.time.stop(clock::coarse_now());
+                    in_flight.note_time(self.time);
+                }
             }
             sent.map(Ok::<_, ClientError>)
         })
         .await?;
+        if has_stopped {
+            self.time.go_on(clock::coarse_now());
+            in_flight.note_time(self.time);
+        }
         Ok(())
     }
 

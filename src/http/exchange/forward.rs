@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
 
 use super::admitted::Admitted;
 use super::cost::UsedTurns;
@@ -19,7 +20,7 @@ use crate::config::{self, Balance, HostRule, Route};
 use crate::gate::{GateRejection, Place};
 use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
-use crate::limit::Moment;
+use crate::limit::{Moment, OriginTime};
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
 
 /// How often a request is sent again on another connection.
@@ -46,6 +47,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) occupied: OccupiedPlaces<'r>,
     /// When the request left for its origin.
     pub(super) began: Moment,
+    /// How much of the time since then was its client's.
+    pub(super) time: OriginTime,
     /// When it had a connection to be sent on.
     pub(super) sent: Moment,
     /// When it first could not be sent, or was lost, at an origin with `hold`.
@@ -126,6 +129,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             used,
             occupied,
             began,
+            time: OriginTime::NEW,
             sent: began,
             held_since: None,
             continued: false,
@@ -163,11 +167,23 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            self.record.origin_took = Some(now.since(self.began));
+            self.record.origin_ended(self.origin_took(now), now);
             self.origin().tell_unanswered(error, now);
         }
         let reply = failure.reply(self.route, self.client.has_begun())?;
         Ok(send(reply, self.client, self.record))
+    }
+
+    /// How long the origin has had the request by `now`.
+    pub(super) fn origin_took(&self, now: Moment) -> Duration {
+        self.time.since(self.began, now)
+    }
+
+    /// Notes whether the client still has to send a part of the request.
+    pub(super) fn note_upload(&mut self, in_flight: &InFlight<'_>) {
+        let upload = &self.upload;
+        (self.time).uploaded(upload.last_piece(), upload.awaits_client());
+        in_flight.note_time(self.time);
     }
 
     pub(super) fn origin(&self) -> &'r Origin {
@@ -421,7 +437,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            in_flight.failed(error, now.since(self.began), now);
+            in_flight.failed(error, self.origin_took(now), now);
         }
         failure
     }

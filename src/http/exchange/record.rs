@@ -54,10 +54,10 @@ pub(super) struct RequestRecord<'r> {
     pub(super) cost: Cost,
     /// The key of the request at the origin's gate, if it has a plan there.
     pub(super) planned: Option<Box<Planned>>,
-    /// The server that was asked. `origin_took` is the time until the head of its response.
+    /// The server that was asked. `origin_took` is its time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
-    /// Since when the request, sent whole, waits for its origin alone; the epoch if it does not.
+    /// Since when the request, sent whole, waits or waited for its origin alone; the epoch: it did not.
     ///
     /// A waiting request should be small, so this is no `Option`.
     pub(super) asked_since: Moment,
@@ -121,9 +121,15 @@ impl<'r> RequestRecord<'r> {
         (self.status, self.is_answered, self.bytes) = (CLIENT_GONE, false, 0);
     }
 
-    /// Records that the origin answers, after this time.
-    pub(super) fn origin_answered(&mut self, status: u16, took: Duration) {
+    /// Records that the origin is waited for no more, after this time.
+    pub(super) fn origin_ended(&mut self, took: Duration, now: Moment) {
         self.origin_took = Some(took);
+        self.asked_since = now.before(took);
+    }
+
+    /// Records that the origin answers, after this time.
+    pub(super) fn origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
+        self.origin_ended(took, now);
         self.is_answered = true;
         self.answer_began(status);
     }
@@ -339,7 +345,10 @@ impl RequestRecord<'_> {
         let by_gate = self.rejected_at_gate();
         let origin = self.server.zip(route.and_then(Route::origin));
         let origin = origin.map(|(server, origin)| OriginSpan {
-            time: (left, self.origin_took.map_or(now, |took| left + took)),
+            time: (
+                left,
+                self.origin_took.map_or(now, |took| self.asked_since + took),
+            ),
             name: &self.gateway.origin(origin).settings().name,
             server: server.to_string(),
             is_answered: self.is_answered,

@@ -63,6 +63,13 @@ impl Upload {
         matches!(self.phase, Phase::Sending(_))
     }
 
+    /// Returns whether the client still has to send a part of the request.
+    ///
+    /// Until the first poll, no one knows.
+    pub(super) fn awaits_client(&self) -> bool {
+        matches!(self.phase, Phase::Reading)
+    }
+
     /// Returns whether any of the body was read.
     ///
     /// If so, the request cannot be started again.

@@ -32,12 +32,13 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let Some(costs) = route.and_then(|route| self.gateway.learned_costs(route)) else {
             return;
         };
-        let took = self.worker.pacer.now().since(self.began);
+        let took = self.origin_took(self.worker.pacer.now());
         let method = self.info.head.method();
         costs.count(method, took);
         let load = in_flight.load();
-        if load.is_lowered {
-            // The back-off slows down already what is slow.
+        if load.is_lowered || self.time.is_stopped() {
+            // The back-off slows down already what is slow. And what the origin would do with all of the
+            // request, nobody knows.
             return;
         }
         // What fails, or is refused, is done sooner or later than what the origin does usually.

@@ -5,7 +5,7 @@ use crate::limit::Percent;
 /// What the file says about backing off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackoffLimits {
-    /// An answer whose head takes longer is slow. `None`: the number in flight is never cut.
+    /// An answer is slow whose head comes later after the origin had the whole request. `None`: the number in flight is never cut.
     pub slow: Option<Duration>,
     /// The share of trouble in a window that cuts the rate.
     pub trip: Percent,

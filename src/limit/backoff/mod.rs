@@ -118,6 +118,17 @@ impl Backoff {
         }
     }
 
+    /// The client of a request still has to send a part of it (`awaits`), or has sent all that the
+    /// origin waited for. Nothing of the time between is the origin's.
+    pub fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
+        self.advance(now);
+        if awaits {
+            self.traffic.await_client(sent);
+        } else {
+            self.traffic.resume(sent, now);
+        }
+    }
+
     /// The client left before an answer came: it counts for nothing.
     #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn abandoned(&mut self, sent: Sent, now: Moment) {

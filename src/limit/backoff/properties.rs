@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use std::time::Duration;
 
 use super::*;
-use crate::limit::Percent;
+use crate::limit::{OriginTime, Percent};
 use crate::testing::config;
 
 const START: Moment = Moment::from_nanos(1_000_000_000);
@@ -14,6 +14,7 @@ enum Step {
     Send(usize),
     Answer(Index, usize, Answer),
     Abandon(Index),
+    AwaitClient(Index, bool),
     Reload(File),
 }
 
@@ -61,12 +62,14 @@ fn step() -> impl Strategy<Value = Step> {
             trouble,
             retry_after,
             cost,
+            time: OriginTime::NEW,
         },
     );
     prop_oneof![
         20 => (1..30_usize).prop_map(Step::Send),
         20 => (any::<Index>(), 1..30_usize, answer).prop_map(|(at, most, it)| Step::Answer(at, most, it)),
         2 => any::<Index>().prop_map(Step::Abandon),
+        4 => any::<(Index, bool)>().prop_map(|(at, awaits)| Step::AwaitClient(at, awaits)),
         1 => file().prop_map(Step::Reload),
     ]
 }
@@ -136,6 +139,12 @@ fn play(mut file: File, steps: &[(Step, u64)], every: u64) -> Result<State, Test
             Step::Abandon(at) => {
                 if !sent.is_empty() {
                     backoff.abandoned(sent.swap_remove(at.index(sent.len())), now);
+                }
+            }
+            Step::AwaitClient(at, awaits) => {
+                if !sent.is_empty() {
+                    let at = at.index(sent.len());
+                    backoff.await_client(&mut sent[at], *awaits, now);
                 }
             }
             Step::Reload(new) => {

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
 use super::*;
+use crate::limit::OriginTime;
 
 const GOOD: Answer = Answer {
     trouble: false,
     retry_after: None,
     cost: 1,
+    time: OriginTime::NEW,
 };
 const BAD: Answer = Answer {
     trouble: true,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::outstanding::Outstanding;
 use super::window::{Closed, Window};
-use crate::limit::Moment;
+use crate::limit::{Moment, OriginTime};
 
 /// A request that was sent to the origin and has no answer yet.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Sent {
     generation: u64,
     /// Among the outstanding ones, if `slow` was set.
     slot: u32,
+    /// Whether its client still has to send a part of it, so it is not outstanding.
+    awaits_client: bool,
 }
 
 /// What came back for a request.
@@ -23,6 +25,8 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     /// What the gate charged for the request.
     pub cost: u32,
+    /// How much of the time since it was sent was its client's.
+    pub time: OriginTime,
 }
 
 /// What was sent to an origin and what came back, counted in windows.
@@ -36,7 +40,7 @@ pub(super) struct Traffic {
     first_generation: u64,
     /// Those sent after the last cut, if `slow` is set.
     outstanding: Outstanding,
-    /// All requests without an answer.
+    /// All requests without an answer that the origin has as far as they have come.
     unanswered: u64,
     /// Other requests at the origin when the last one was sent.
     answering: u64,
@@ -69,11 +73,7 @@ impl Traffic {
     }
 
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
-        if self.is_idle() {
-            // Time in which nothing could be answered does not count.
-            self.window.since = now;
-        }
-        self.unanswered += 1;
+        self.begin(now);
         let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);
         self.answering = in_flight.saturating_sub(self.unanswered);
         let slot = self.slow.map(|_| self.outstanding.add(now));
@@ -81,6 +81,7 @@ impl Traffic {
             at: now,
             generation: self.generation,
             slot: slot.unwrap_or_default(),
+            awaits_client: false,
         }
     }
 
@@ -94,7 +95,7 @@ impl Traffic {
         if self.is_foreign(sent) {
             return None;
         }
-        let took = now.since(sent.at);
+        let took = answer.time.since(sent.at, now);
         if !answer.trouble {
             self.window.complete(answer);
         }
@@ -106,9 +107,35 @@ impl Traffic {
         (!is_present).then_some((sent.generation, took))
     }
 
+    /// The request is not outstanding while its client still has to send a part of it.
+    pub fn await_client(&mut self, sent: &mut Sent) {
+        self.forget(sent);
+        sent.awaits_client = true;
+    }
+
+    /// The request is outstanding again: the origin has all that has come of it.
+    pub fn resume(&mut self, sent: &mut Sent, now: Moment) {
+        if !std::mem::take(&mut sent.awaits_client) || self.is_foreign(sent) {
+            return;
+        }
+        self.begin(now);
+        if self.slow.is_some() && sent.generation == self.generation {
+            sent.slot = self.outstanding.add(now);
+        }
+    }
+
+    /// One more request has no answer.
+    fn begin(&mut self, now: Moment) {
+        if self.is_idle() {
+            // Time in which nothing could be answered does not count.
+            self.window.since = now;
+        }
+        self.unanswered += 1;
+    }
+
     /// The request is outstanding no more.
     pub fn forget(&mut self, sent: &Sent) {
-        if self.is_foreign(sent) {
+        if self.is_foreign(sent) || sent.awaits_client {
             return;
         }
         self.unanswered = self.unanswered.saturating_sub(1);

@@ -40,9 +40,10 @@ pub(super) struct Closed {
     pub at: Moment,
     /// Requests sent after the last cut that are past `slow` and have no answer.
     pub overdue: u64,
-    /// All requests without an answer.
+    /// All requests without an answer that the origin has as far as they have come.
     pub unanswered: u64,
-    /// Requests whose answer has begun and not ended, or that became a WebSocket.
+    /// Requests whose answer has begun and not ended, that became a WebSocket, or whose client still
+    /// has to send a part of them.
     pub answering: u64,
     /// The generation of the requests sent after the last cut.
     pub generation: u64,

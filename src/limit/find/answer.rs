@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What of an answer is timed, from the moment at which its request leaves the gate.
+/// What of an answer is timed, from the moment at which the origin has the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Until its head has arrived.
@@ -18,14 +18,14 @@ pub enum Part {
 pub enum AnswerEvent {
     /// The head of its answer has arrived.
     Head {
-        /// Since it was sent.
+        /// Time of the origin.
         took: Duration,
         /// Status of the answer.
         status: u16,
     },
     /// The last byte of its answer has arrived.
     Whole {
-        /// Since it was sent.
+        /// Time of the origin, without that in which the client took nothing.
         took: Duration,
         /// Status of the answer.
         status: u16,
@@ -39,7 +39,7 @@ pub enum AnswerEvent {
     Abandoned {
         /// Whether the head had arrived.
         had_head: bool,
-        /// Since it was sent. A client that left later than the objective allows has seen a slow
+        /// Time of the origin. A client that left later than the objective allows has seen a slow
         /// answer.
         took: Duration,
     },

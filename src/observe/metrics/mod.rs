@@ -145,7 +145,7 @@ pub fn describe() {
     describe_histogram!(
         ORIGIN_SECONDS,
         Unit::Seconds,
-        "From sending a request to the response head, or to giving up."
+        "From the last byte of a request to the response head, or to giving up."
     );
     describe_gauge!(
         ORIGIN_IN_FLIGHT,

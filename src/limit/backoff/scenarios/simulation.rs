@@ -6,7 +6,7 @@ use super::super::*;
 use super::origin::{Job, Origin, Outcome};
 use super::record::{Record, Seen};
 use super::scenario::Scenario;
-use crate::limit::{Admission, Cost, Gate, GateLimits, Share};
+use crate::limit::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
 
 /// When a simulation begins.
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
@@ -154,6 +154,7 @@ impl Simulation {
             trouble: !good,
             retry_after: self.scenario.retry_after.filter(|_| !good),
             cost: 1,
+            time: OriginTime::NEW,
         };
         self.backoff.answered(sent, answer, now);
         self.gate.give_back(now);

@@ -157,3 +157,57 @@ fn without_slow_the_number_in_flight_stays() {
     origin.answers(100, BAD, 5000);
     assert_eq!((origin.wait(1000), limit(&origin)), (None, Some(50)));
 }
+
+#[test]
+fn who_still_sends_is_not_slow_and_keeps_its_place() {
+    let mut origin = Origin::new(slow(250), "200r/s", Some(50));
+    let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
+    for upload in &mut uploads {
+        origin.backoff.await_client(upload, true, at(0));
+    }
+    assert!(!origin.backoff.may_change(), "nothing waits for the origin");
+    for _ in 0..5 {
+        origin.answers(20, GOOD, 10);
+        assert_eq!(origin.wait(990), None);
+    }
+    assert_eq!(limit(&origin), Some(50));
+    // Half of them have sent all: those that are answered in time are not slow, however old.
+    let (whole, mut part) = {
+        let part = uploads.split_off(15);
+        (uploads, part)
+    };
+    let ended = origin.millis;
+    for mut upload in whole {
+        origin.backoff.await_client(&mut upload, false, at(ended));
+        let mut time = OriginTime::NEW;
+        time.uploaded(at(ended), false);
+        let answer = Answer { time, ..GOOD };
+        origin.backoff.answered(upload, answer, at(ended + 250));
+    }
+    assert_eq!(origin.wait(1000), None);
+    // The others have sent all, too, and are not answered.
+    let ended = origin.millis;
+    for upload in &mut part {
+        origin.backoff.await_client(upload, false, at(ended));
+    }
+    assert_eq!(origin.wait(1000), Some(SLOW));
+    for upload in part {
+        origin.backoff.answered(upload, BAD, at(origin.millis));
+    }
+}
+
+#[test]
+fn uploads_keep_their_places_when_the_others_are_cut() {
+    let mut origin = Origin::new(slow(250), "none", Some(50));
+    let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
+    for upload in &mut uploads {
+        origin.backoff.await_client(upload, true, at(0));
+    }
+    let sent: Vec<_> = (31..=50).map(|it| origin.backoff.sent(it, at(0))).collect();
+    assert_eq!(origin.wait(1000), Some(SLOW));
+    // Half of the twenty places that are not held by uploads.
+    assert_eq!(limit(&origin), Some(40));
+    for upload in uploads.into_iter().chain(sent) {
+        origin.backoff.abandoned(upload, at(1000));
+    }
+}

@@ -147,6 +147,7 @@ impl Fleet {
                 trouble,
                 retry_after: self.retry_after.filter(|_| trouble),
                 cost: 1,
+                time: OriginTime::NEW,
             };
             gateway.exchange.count(1);
             gateway.backoff.answered(sent, answer, now);

@@ -1,0 +1,116 @@
+//! How long an origin has a request, without the time in which its client is waited for.
+
+use std::time::Duration;
+
+use super::Moment;
+
+const NEVER: Moment = Moment::from_nanos(u64::MAX);
+
+/// A stopwatch of the time that a request takes its origin.
+///
+/// It starts when the request leaves the gate, and again with each piece of the request's body: the
+/// last one counts. It stands still while the client has to send more of the body, or to take more of
+/// the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginTime {
+    /// When the last piece of the request's body arrived; the epoch: none did.
+    last_piece: Moment,
+    /// Since when the client is waited for; `NEVER`: it is not.
+    stopped: Moment,
+    /// For how long the client was waited for to take the response.
+    client_took: Duration,
+}
+
+impl OriginTime {
+    /// The stopwatch of a request without a body.
+    pub const NEW: Self = Self {
+        last_piece: Moment::from_nanos(0),
+        stopped: NEVER,
+        client_took: Duration::ZERO,
+    };
+
+    /// Notes how far the upload is: when its last piece arrived, and whether more is waited for.
+    pub fn uploaded(&mut self, last_piece: Moment, awaits_client: bool) {
+        self.last_piece = last_piece;
+        self.stopped = if awaits_client { last_piece } else { NEVER };
+    }
+
+    /// The client takes no more of the response from `now` on.
+    pub fn stop(&mut self, now: Moment) {
+        self.stopped = self.stopped.min(now);
+    }
+
+    /// The client has taken what there was of the response.
+    pub fn go_on(&mut self, now: Moment) {
+        if self.is_stopped() {
+            self.client_took += now.since(self.stopped);
+            self.stopped = NEVER;
+        }
+    }
+
+    /// Returns whether the client is waited for.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped != NEVER
+    }
+
+    /// Returns how long the origin has had a request by `now` that left at `departed`.
+    #[must_use]
+    pub fn since(&self, departed: Moment, now: Moment) -> Duration {
+        let began = departed.max(self.last_piece);
+        let span = now.min(self.stopped).since(began);
+        span.saturating_sub(self.client_took)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(1_000_000 * millis)
+    }
+
+    fn took(time: &OriginTime, now: u64) -> u128 {
+        time.since(at(1000), at(now)).as_millis()
+    }
+
+    #[test]
+    fn it_starts_with_the_departure_or_the_last_piece() {
+        let mut time = OriginTime::NEW;
+        assert_eq!(took(&time, 1300), 300);
+        // It came with the head, before the departure.
+        time.uploaded(at(900), false);
+        assert_eq!(took(&time, 1300), 300);
+        time.uploaded(at(1200), false);
+        assert_eq!(took(&time, 1300), 100);
+    }
+
+    #[test]
+    fn it_stands_still_while_the_client_has_to_send() {
+        let mut time = OriginTime::NEW;
+        time.uploaded(Moment::default(), true);
+        assert_eq!(took(&time, 5000), 0, "no piece has come");
+        time.uploaded(at(4000), true);
+        assert_eq!(took(&time, 5000), 0, "an answer to half of it");
+        time.uploaded(at(5000), false);
+        assert_eq!(took(&time, 5200), 200);
+    }
+
+    #[test]
+    fn it_stands_still_while_the_client_takes_nothing() {
+        let mut time = OriginTime::NEW;
+        time.stop(at(1300));
+        assert_eq!(took(&time, 9000), 300);
+        time.go_on(at(9000));
+        assert_eq!(took(&time, 9100), 400);
+        time.stop(at(9100));
+        time.stop(at(9500));
+        time.go_on(at(9600));
+        time.go_on(at(9700));
+        assert_eq!(took(&time, 9700), 500);
+        // It takes the response slowly, and its upload ends late: never less than nothing.
+        time.uploaded(at(9800), false);
+        assert_eq!(took(&time, 9900), 0);
+    }
+}
