@@ -111,7 +111,7 @@ pub(super) fn in_json(json: String) -> String {
 
 /// Lines in which characters are escaped that are not printable, all but line feeds.
 #[must_use]
-pub(super) fn in_lines(lines: String) -> String {
+pub(crate) fn in_lines(lines: String) -> String {
     with_escapes(lines, |text, c| match c {
         '\n' => text.push(c),
         c => escape_bytes(text, c.encode_utf8(&mut [0; 4]).as_bytes()),

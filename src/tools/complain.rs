@@ -1,9 +1,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Prints a line on standard error.
+use crate::observe::escape::in_lines;
+
+/// Prints a line on standard error. What is not printable is escaped: it may quote a file or a log.
 ///
 /// It may be a pipe whose reader has gone; that must not end the program, as `eprintln!` would.
 pub(crate) fn complain(what: impl Display) {
-    let _closed = writeln!(io::stderr(), "{what}");
+    let _closed = writeln!(io::stderr(), "{}", in_lines(what.to_string()));
 }

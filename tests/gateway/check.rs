@@ -201,6 +201,30 @@ fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
 }
 
 #[test]
+fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
+    const ODD: &str = "\u{9b}2J\u{202e}\u{2028}";
+    let site = Site::new();
+    let file = site.folder().join(format!("a{ODD}.toml"));
+    let right = one_zone(&Origin::start(), "1r/s", "burst = 0");
+    let right = site.text(&format!("{right}reject_body = \"b{ODD}\"\n"));
+    let wrong = format!("{right}\"c{ODD}\" = \"d{ODD}\"\nreject_status = \"e{ODD}\"\n");
+    for (written, status, shown) in [
+        (right, 0, r#""b\u009B2J\u202E\u2028""#),
+        (wrong, 1, r"\u009B2J\u202E\u2028"),
+    ] {
+        fs::write(&file, written).expect("a file");
+        let output = check(&file);
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "{told}");
+        assert!(
+            !told.contains(['\u{9b}', '\u{202e}', '\u{2028}']),
+            "{told:?}"
+        );
+        assert!(told.contains(shown), "{told:?}");
+    }
+}
+
+#[test]
 fn check_tells_programs_as_json() {
     let site = Site::new();
     let check = || {

@@ -27,7 +27,7 @@ use super::{LoadError, NamedFile, read};
 const QUIET: Duration = Duration::from_millis(50);
 
 /// A file that is never quiet is read after this time all the same, between two writes.
-const MAX_UNREST: Duration = Duration::from_secs(3);
+const MAX_UNREST: Duration = Duration::from_secs(2);
 
 /// Shortest time between two looks at the file, however busy its folder is.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
@@ -124,7 +124,7 @@ impl Watcher {
         self.look();
     }
 
-    /// Waits until the file has changed and been quiet for 50 ms, or has not been quiet for 3 s;
+    /// Waits until the file has changed and been quiet for 50 ms, or has not been quiet for 2 s;
     /// returns its text.
     ///
     /// The text is never the same as the one returned last, unless a file that it names has

@@ -180,8 +180,9 @@ fn a_route_asks_the_room_of_its_origin_unless_it_says_no() {
         let has_warning = !settings.warnings.is_empty();
         (route.room, route.asks_room, has_warning)
     };
-    let with_room =
-        format!("{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\" }}\n");
+    let with_room = format!(
+        "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", draw = {{ zone = \"per_client\" }} }}\n"
+    );
     let (yes, no) = (
         "origin = \"app\"\nroom = true",
         "origin = \"app\"\nroom = false",
