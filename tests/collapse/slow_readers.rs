@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{ask, file_with, how, wait_until_passed};
+use super::{Hold, ask, file_with, how, wait_until_passed};
 use crate::support::frames::{Frames, INITIAL_WINDOW_SIZE, Outcome, get, settings, window_update};
 use crate::support::{Client, Gateway, Origin, eventually};
 
@@ -122,17 +122,21 @@ fn one_connection_that_takes_nothing_holds_its_part_alone_and_others_have_what_i
 #[test]
 fn all_readers_of_an_answer_that_is_cut_off_see_that_it_is_incomplete() {
     const SIZE: usize = 20 << 20;
-    let origin = Origin::answering(|exchange| {
+    let hold = Hold::default();
+    let of_origin = hold.clone();
+    let origin = Origin::answering(move |exchange| {
         if exchange.target() == "/slow" {
-            std::thread::sleep(std::time::Duration::from_millis(500));
+            of_origin.wait();
         }
         exchange.reply(&vec![b'x'; SIZE])
     });
-    let gateway = start(&origin, "30MB", "max_size = \"30MB\"");
+    // There is room for one, and not for one beside it.
+    let gateway = start(&origin, "40MB", "max_size = \"24MB\"");
     let slow: Vec<Client> = (0..3)
         .map(|_| ask(gateway.address(), "/slow", ""))
         .collect();
     wait_until_passed(&gateway, 3);
+    hold.open();
     eventually("the slow ones alone hold it", || {
         gateway.metrics().count("drip_shared_requests_total", &[]) == 3
             && count(&gateway, "drip_shared_answers_bytes") >= SIZE
