@@ -1,6 +1,7 @@
 use std::hash::Hash;
 use std::time::Duration;
 
+use super::KeyAtGate;
 use super::learning::SharedBackoff;
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
@@ -94,6 +95,13 @@ impl BackingOff {
     /// The back-off, and how it learns from others.
     pub(super) fn learning(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
         Some((&mut self.backoff, self.shared.as_mut()?))
+    }
+
+    /// A request of this key waits. Returns whether this ends a pause that is another one's alone.
+    pub(super) fn waits(&mut self, key: &KeyAtGate, now: Moment) -> bool {
+        let key = key.hash();
+        let ends = key.is_some_and(|key| self.backoff.waits(key, now));
+        ends && self.settings.mode == BackoffMode::On
     }
 
     /// The client of a request still has to send a part of it (`awaits`), or does no more.

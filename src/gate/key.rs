@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
+use crate::origin::choice;
 use crate::zone::Key;
 
 /// The key by which a request shares a gate.
@@ -19,6 +20,11 @@ pub struct KeyAtGate {
 }
 
 impl KeyAtGate {
+    /// What the back-off knows it by; `None`: the origin names no zone.
+    pub(super) fn hash(&self) -> Option<u64> {
+        self.zone.as_ref().map(|_| choice::hash(&self.key))
+    }
+
     /// What it hashes to, the same at all gateways and in all versions.
     ///
     /// It is cryptographic, so that nobody finds a key that takes another one's turns.

@@ -189,8 +189,9 @@ impl OriginGate {
         }
         drop(state);
         let share = share();
-        let state = self.lock();
+        let mut state = self.lock();
         let now = clock::now();
+        state.note_waiter(&share.key, now);
         state.predict(&share, most, now).err()
     }
 
@@ -228,6 +229,7 @@ impl OriginGate {
         };
         let mut state = self.lock();
         let now = clock::now();
+        state.note_waiter(&share.key, now);
         let released = state.release(&self.metrics, now);
         let times = (now.before(waited), now);
         let joined = state.join(&share, cost, most, has_turn, times);

@@ -103,6 +103,14 @@ impl Place {
         }
     }
 
+    /// Names the key by which the request shares the gate. It is asked only if the back-off counts by key.
+    pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
+        if let Some(mut sent) = self.sent.take() {
+            sent.set_key(key());
+            self.sent.set(Some(sent));
+        }
+    }
+
     /// Reports that the head of an answer has arrived.
     pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
         self.failure.set(None);

@@ -48,6 +48,11 @@ impl State {
     fn apply_whole(&mut self, now: Moment) {
         let whole = self.whole();
         self.gate.set_limits(whole, now);
+        self.end_pause(now);
+    }
+
+    /// Ends a pause, unless an override has one.
+    pub(super) fn end_pause(&mut self, now: Moment) {
         self.gate.resume(now);
         let paused = self.overridden.as_ref().filter(|it| it.is_paused);
         if let Some(until) = paused.map(|it| it.until) {

@@ -104,6 +104,15 @@ impl State {
         }
     }
 
+    /// A request of this key waits: it ends a pause that only another key was asked for.
+    pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off
+            && backing_off.waits(key, now)
+        {
+            self.end_pause(now);
+        }
+    }
+
     /// Lowers the gate's limits, or raises them again, if it is time.
     pub(super) fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
         if let Some(backing_off) = &mut self.backing_off {

@@ -296,3 +296,58 @@ fn an_origin_that_asks_for_a_pause_gets_it() {
         .value("drip_origin_blocked_seconds_total", &labels);
     assert!(paused > Some(1.0), "{paused:?}");
 }
+
+/// A zone whose keys share the gate.
+const SHARED: &str = "rate = \"200r/s\"\nshare = \"key\"\n\
+    [zones.key]\nkey = \"$arg_key\"\nrate = \"none\"\n[origins.app.backoff]\n";
+
+/// Asks all the time as each of these keys. Returns how many other answers than 200 each got.
+fn ask_as(gateway: &Gateway, keys: &[&str], span: Duration) -> Vec<usize> {
+    let ask = |key: &str| {
+        let (end, mut bad) = (now() + span, 0);
+        while now() < end {
+            let status = fetch(gateway.address(), &format!("/?key={key}")).status;
+            bad += usize::from(status != 200);
+            thread::sleep(10 * MS);
+        }
+        bad
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = keys.iter().map(|key| scope.spawn(|| ask(key))).collect();
+        let all = all.into_iter().map(|it| it.join().expect("no panic"));
+        all.collect()
+    })
+}
+
+#[test]
+fn what_one_key_provokes_slows_nobody_down() {
+    const HEAD: &str =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::answering(|exchange| {
+        if exchange.target().contains("bad") {
+            exchange.send(HEAD.as_bytes())
+        } else {
+            exchange.reply(b"ok")
+        }
+    });
+    let gateway = Gateway::start(&gated(&origin, SHARED));
+    let keys = ["a", "bad", "b", "bad", "bad", "bad"];
+    let refused = ask_as(&gateway, &keys, 5 * SECOND);
+    assert_eq!((refused[0], refused[2]), (0, 0), "{refused:?}");
+    assert!(refused[1] > 10, "{refused:?}");
+    let lowered = |reason| backoffs(&gateway, reason);
+    assert_eq!((lowered("trouble"), lowered("retry_after")), (0, 0));
+    assert!((rate_now(&gateway) - 200.0).abs() < 0.1);
+    // What two keys get is the origin's, and what the only one gets.
+    for keys in [&["bad1", "bad2", "a"][..], &["bad"]] {
+        let gateway = Gateway::start(&gated(&origin, SHARED));
+        eventually("it is cut and pauses", || {
+            ask_as(&gateway, keys, SECOND);
+            backoffs(&gateway, "trouble") > 0 && backoffs(&gateway, "retry_after") > 0
+        });
+        // A pause for one key alone is over when another one comes.
+        let is_for_all = keys.len() > 1;
+        let status = fetch(gateway.address(), "/?key=b").status;
+        assert_eq!(status, if is_for_all { 503 } else { 200 });
+    }
+}

@@ -15,6 +15,7 @@ use crate::limit::{Cost, Moment, Share, WaitLimits};
 use crate::observe::events::RejectionAtGate;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::GateRejected;
+use crate::origin::choice;
 use crate::zone::{Key, NEW_KEYS};
 
 /// What became of a request at the gate of its origin.
@@ -260,7 +261,7 @@ impl<'a> GateRequest<'a> {
         };
         if let Ok(place) = &passed {
             self.count_class();
-            place.tell_kind(|| self.kind());
+            self.tell(place);
         }
         *at_gate = Some(self.told(&passed, span));
         passed
@@ -290,7 +291,7 @@ impl<'a> GateRequest<'a> {
             Err(rejection) => Err(NoTurn::Rejected(rejection)),
         };
         if let Ok(place) = &passed {
-            place.tell_kind(|| self.kind());
+            self.tell(place);
         }
         let span = worker.pacer.now().since(since);
         *at_gate = Some(match self.told(&passed, span) {
@@ -363,6 +364,18 @@ impl<'a> GateRequest<'a> {
         if let Some(class) = self.gateway.class_metrics(self.index, plan) {
             class.count();
         }
+    }
+
+    /// Says whose request it is that has left, and what kind of one.
+    fn tell(&self, place: &Place) {
+        place.tell_kind(|| self.kind());
+        let Some(share) = self.settings().share else {
+            return;
+        };
+        place.tell_key(|| match self.sharer.get() {
+            Some(sharer) => choice::hash(&sharer.key),
+            None => key::shared_hash(self.gateway.zone(share).settings(), self.info, self.route()),
+        });
     }
 
     /// The class that the request counts as at the gate, and its route.

@@ -50,6 +50,14 @@ pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
     fill(zone, info, route).unwrap_or_default()
 }
 
+/// The hash of [`shared`], without the key itself.
+pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
+    let cut = |address| zone.cut(address);
+    filled(&zone.key, cut, info, route, |bytes| {
+        choice::hash(&bytes[..bytes.len().min(MAX_KEY_SIZE)])
+    })
+}
+
 /// The bytes of a request's key for a template of its own.
 pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
     filled(template, |address| address, info, route, <[u8]>::to_vec)

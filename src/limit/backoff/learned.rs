@@ -174,7 +174,7 @@ impl Backoff {
             .shared_cuts
             .as_ref()
             .map_or((0, now), |told| (told.cut, told.cut_at));
-        let paused = self.paused_until.map(|until| until.since(now));
+        let paused = self.paused_for_all().map(|until| until.since(now));
         Learned {
             cut,
             cut_ago: now.since(cut_at),
@@ -270,6 +270,7 @@ impl Backoff {
         let is_longer = until > self.paused_until.unwrap_or(now) + Duration::from_millis(1);
         if is_longer {
             (self.paused_until, self.is_paused_elsewhere) = (Some(until), true);
+            self.paused_key = None;
             (lowered.retry_after, self.changed) = (true, true);
         }
         if let (Some(told), true) = (&mut self.shared_cuts, is_new) {

@@ -8,6 +8,9 @@
 //! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
 //!   answers faster, it is given back, and not cut again for a time.
 //!
+//! Where keys share the gate, trouble and Retry-After count by key ([`tally`]), so that what one key
+//! alone provokes slows nobody else down.
+//!
 //! Gateways that share an origin tell each other what they have learned ([`Learned`]): each judges its
 //! own answers, the lowest counts, and it grows by the same rules at all from the same moment on.
 //!
@@ -26,6 +29,7 @@ mod rate_share;
 mod saved;
 #[cfg(test)]
 mod scenarios;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod tick;
@@ -66,6 +70,8 @@ pub struct Backoff {
     paused_until: Option<Moment>,
     /// Whether another gateway was asked for the pause.
     is_paused_elsewhere: bool,
+    /// The only key that was asked for it: it ends when another one has a request. `None`: it is for all.
+    paused_key: Option<u64>,
     /// What other gateways know of it; `None`: it is not shared.
     shared_cuts: Option<Box<SharedCuts>>,
     traffic: Traffic,
@@ -93,6 +99,7 @@ impl Backoff {
             in_flight_limit: InFlightLimit::new(max_in_flight, limits.floor),
             paused_until: None,
             is_paused_elsewhere: false,
+            paused_key: None,
             shared_cuts: None,
             traffic: Traffic::new(limits.slow, now),
             next_tick: tick_after(now),
@@ -134,6 +141,25 @@ impl Backoff {
     pub fn abandoned(&mut self, sent: Sent, now: Moment) {
         self.advance(now);
         self.traffic.forget(&sent);
+    }
+
+    /// A request of `key` waits. This ends a pause that the only key was asked for, if it is another one.
+    ///
+    /// Returns whether it has ended one.
+    pub fn waits(&mut self, key: u64, now: Moment) -> bool {
+        let ends =
+            self.paused_key.is_some_and(|paused| paused != key) && self.paused_until.is_some();
+        if ends {
+            (self.paused_until, self.paused_key) = (None, None);
+            self.rate_share.resume(now);
+            self.changed = true;
+        }
+        ends
+    }
+
+    /// Until when nothing leaves, whoever asks.
+    fn paused_for_all(&self) -> Option<Moment> {
+        self.paused_until.filter(|_| self.paused_key.is_none())
     }
 
     /// Returns what was cut since the last call; `None` if nothing has changed.
@@ -292,13 +318,14 @@ impl Backoff {
         }
     }
 
-    /// Obeys Retry-After if half of the answers are trouble with it.
+    /// Obeys Retry-After if half of the answers are trouble with it, by key.
     fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
         let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);
-        let is_cut = window.retries * 2 >= window.answers.max(1) && !pause.is_zero();
+        let is_cut = window.by_key.share(|it| it.retries) * 2 >= tally::WHOLE && !pause.is_zero();
         if is_cut {
             (self.paused_until, self.is_paused_elsewhere) = (Some(now + pause), false);
+            self.paused_key = window.by_key.only_key();
             (self.cuts.retry_after, self.changed) = (true, true);
         }
         is_cut

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::tally::WHOLE;
 use super::tick::TICK;
 use super::window::Closed;
 use super::{BackoffLimits, Cut, LearnedRate, SavedBackoff};
@@ -159,13 +160,14 @@ impl RateShare {
             self.may_grow = closed.unanswered == 0;
             return false;
         }
-        let trip = u64::from(limits.trip.millionths()) * answers;
-        self.may_grow = trouble * ALL * 2 < trip;
+        let share = closed.window.by_key.share(|it| it.trouble);
+        let trip = u64::from(limits.trip.millionths()) * (WHOLE / ALL);
+        self.may_grow = share * 2 < trip;
         let was_near_trip = std::mem::replace(&mut self.was_near_trip, false);
         if self.may_grow {
             return false;
         }
-        let lower = if trouble * ALL >= trip {
+        let lower = if share >= trip {
             let good = good(closed, rate, part);
             self.stay_steady(good, resumes);
             (self.now * 9 / 10).min((good * 95 / 100).max(self.now / 2))
@@ -201,6 +203,11 @@ impl RateShare {
         }
         self.has_grown = false;
         self.steady_until = resumes + self.steady;
+    }
+
+    /// A pause has ended early: the rate is held no longer than after a cut without one.
+    pub fn resume(&mut self, now: Moment) {
+        self.steady_until = self.steady_until.min(now + self.steady);
     }
 
     /// Grows for the tick that ends at `now`. Returns whether the rate has changed.

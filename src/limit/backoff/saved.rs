@@ -38,7 +38,7 @@ impl Backoff {
     #[must_use]
     pub fn save(&self, at: Moment) -> Option<SavedBackoff> {
         let paused = self
-            .paused_until
+            .paused_for_all()
             .map_or(Duration::ZERO, |until| until.since(at));
         let (cut, places) = (self.rate_share.last_cut(), self.in_flight_limit.save());
         if cut.is_none() && paused.is_zero() && places.is_none() {
@@ -65,6 +65,7 @@ impl Backoff {
             self.in_flight_limit.restore(places, at);
         }
         let until = at + saved.paused.min(self.limits.max_pause);
+        self.paused_key = None;
         self.paused_until = Some(until).filter(|until| *until > now);
         self.show_rate();
     }

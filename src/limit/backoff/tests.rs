@@ -122,6 +122,7 @@ const RETRY_AFTER: Cuts = Cuts {
 
 mod gateways;
 mod in_flight;
+mod keys;
 mod rate;
 mod window;
 

@@ -12,8 +12,17 @@ pub struct Sent {
     generation: u64,
     /// Among the outstanding ones, if `slow` was set.
     slot: u32,
+    /// The key by which it shares the gate; `None`: no keys do.
+    key: Option<u64>,
     /// Whether its client still has to send a part of it, so it is not outstanding.
     awaits_client: bool,
+}
+
+impl Sent {
+    /// Names the key by which the request shares the gate: a hash of it.
+    pub fn set_key(&mut self, key: u64) {
+        self.key = Some(key);
+    }
 }
 
 /// What came back for a request.
@@ -81,6 +90,7 @@ impl Traffic {
             at: now,
             generation: self.generation,
             slot: slot.unwrap_or_default(),
+            key: None,
             awaits_client: false,
         }
     }
@@ -101,7 +111,7 @@ impl Traffic {
         }
         let is_present = sent.generation == self.generation;
         if is_present {
-            self.window.add(answer, took, self.slow);
+            self.window.add(sent.key, answer, took, self.slow);
         }
         self.forget(sent);
         (!is_present).then_some((sent.generation, took))

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::Answer;
+use super::tally::Tally;
 use crate::limit::Moment;
 
 const MIN_SPAN: Duration = Duration::from_secs(1);
@@ -17,15 +18,15 @@ pub(super) struct Window {
     pub answers: u64,
     /// Those that are trouble.
     pub trouble: u64,
+    /// The answers by the keys of their requests.
+    pub by_key: Tally,
     /// Those that are slow.
     pub slow: u64,
     /// The nanoseconds that the answers took which are neither.
     pub good_nanos: u128,
     /// The nanoseconds that all answers without trouble took.
     pub nanos: u128,
-    /// Troubled answers with Retry-After.
-    pub retries: u64,
-    /// The smallest of these.
+    /// The smallest Retry-After of troubled answers.
     pub retry_after: Duration,
     /// Answers without trouble, also to requests sent before the last cut.
     pub completions: u64,
@@ -62,10 +63,10 @@ impl Window {
             since,
             answers: 0,
             trouble: 0,
+            by_key: Tally::default(),
             slow: 0,
             good_nanos: 0,
             nanos: 0,
-            retries: 0,
             retry_after: Duration::MAX,
             completions: 0,
             cost: 0,
@@ -92,14 +93,25 @@ impl Window {
     }
 
     /// Counts the answer to a request sent after the last cut.
-    pub fn add(&mut self, answer: &Answer, took: Duration, slow: Option<Duration>) {
+    ///
+    /// `key`: that of its request.
+    pub fn add(
+        &mut self,
+        key: Option<u64>,
+        answer: &Answer,
+        took: Duration,
+        slow: Option<Duration>,
+    ) {
+        let by_key = self.by_key.of(key);
+        by_key.answers += 1;
+        by_key.trouble += u64::from(answer.trouble);
         self.answers += 1;
         self.trouble += u64::from(answer.trouble);
         if !answer.trouble {
             self.nanos += took.as_nanos();
         }
         if let Some(span) = answer.retry_after.filter(|_| answer.trouble) {
-            self.retries += 1;
+            by_key.retries += 1;
             self.retry_after = self.retry_after.min(span);
         }
         match slow {

@@ -1,0 +1,93 @@
+//! What one key alone provokes lowers nothing.
+
+use super::*;
+
+const ASKS: Answer = Answer {
+    retry_after: Some(Duration::from_secs(30)),
+    ..BAD
+};
+
+/// A window of one second: each key with its answers. Returns what was cut at its end.
+fn second(origin: &mut Origin, keys: &[(u64, usize, Answer)]) -> Cuts {
+    let begins = origin.millis;
+    for (key, count, answer) in keys {
+        for _ in 0..*count {
+            let mut sent = origin.backoff.sent(1, at(begins));
+            sent.set_key(*key);
+            origin.backoff.answered(sent, *answer, at(begins + 10));
+        }
+    }
+    origin.wait(1000).unwrap_or_default()
+}
+
+/// Ten keys with few good answers.
+fn with_others(key: u64, count: usize, answer: Answer) -> Vec<(u64, usize, Answer)> {
+    let mut keys: Vec<_> = (1..=10).map(|key| (key, 4, GOOD)).collect();
+    keys.push((key, count, answer));
+    keys
+}
+
+#[test]
+fn trouble_of_one_key_is_not_the_origins() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    for _ in 0..10 {
+        let keys = with_others(99, 400, ASKS);
+        assert_eq!(second(&mut origin, &keys), NONE);
+    }
+    assert_eq!(origin.rate(), "200r/s");
+    assert_eq!(origin.backoff.paused_until(), None);
+    // One other client, which asks for little, tells it apart as well.
+    assert_eq!(second(&mut origin, &[(1, 1, GOOD), (99, 400, ASKS)]), NONE);
+}
+
+#[test]
+fn trouble_of_the_only_key_and_of_several_is_the_origins() {
+    let both = Cuts {
+        retry_after: true,
+        ..TROUBLE
+    };
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    assert_eq!(second(&mut origin, &[(99, 20, ASKS)]), both);
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    let keys: Vec<_> = (1..=10).map(|key| (key, 2, ASKS)).collect();
+    assert_eq!(second(&mut origin, &keys), both);
+}
+
+/// Two of eleven keys are 18 %, whatever the number of their answers; half of them may ask for a pause.
+#[test]
+fn keys_count_alike() {
+    let mut keys = with_others(99, 400, ASKS);
+    keys[0].2 = ASKS;
+    let cut = |trip: &str, keys: &[_]| {
+        let trip = trip.parse().unwrap();
+        let mut origin = Origin::new(BackoffLimits { trip, ..limits() }, "200r/s", None);
+        second(&mut origin, keys)
+    };
+    assert_eq!(cut("18%", &keys), TROUBLE);
+    assert_eq!(cut("19%", &keys), NONE);
+    for key in &mut keys[1..5] {
+        key.2 = ASKS;
+    }
+    assert!(cut("18%", &keys).retry_after, "six of eleven");
+}
+
+#[test]
+fn a_pause_for_the_only_key_ends_when_another_one_comes() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    second(&mut origin, &[(99, 20, ASKS)]);
+    assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
+    // Neither other gateways nor the next process pause for it.
+    assert_eq!(origin.backoff.learned(at(1100)).paused, Duration::ZERO);
+    let saved = origin.backoff.save(at(1100)).unwrap();
+    assert_eq!(saved.paused, Duration::ZERO);
+    assert!(!origin.backoff.waits(99, at(1100)));
+    assert!(origin.backoff.waits(1, at(1200)));
+    assert_eq!(origin.backoff.paused_until(), None);
+    assert_eq!(origin.steady(), Some(ms(5200)));
+    assert!(!origin.backoff.waits(2, at(1300)), "it is over");
+
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    second(&mut origin, &[(98, 20, ASKS), (99, 20, ASKS)]);
+    assert!(!origin.backoff.waits(1, at(1200)), "it is for all");
+    assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
+}
