@@ -1,9 +1,9 @@
 //! The body of an answer, as its readers have it until it is cut off.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
-use super::memory::{Charge, Memory};
+use super::memory::{Charge, CutOff, Memory};
 
 /// The body of an answer, or the rest of one that a single client has not read.
 ///
@@ -48,11 +48,6 @@ impl AnswerBody {
         self.length
     }
 
-    /// The bytes of memory that it takes.
-    pub(super) fn size(&self) -> usize {
-        self.size
-    }
-
     /// Calls `read` with the bytes in `range`; an empty slice if it ends behind them.
     ///
     /// Returns `None` if the body is cut off. `read` should be quick: it holds a lock.
@@ -71,10 +66,13 @@ impl AnswerBody {
 
     /// Nobody but its readers holds it any more.
     pub(super) fn hold(self: &Arc<Self>) {
-        self.held.get_or_init(|| self.memory.hold(self));
+        let body: Weak<Self> = Arc::downgrade(self);
+        self.held.get_or_init(|| self.memory.hold(body, self.size));
     }
+}
 
-    pub(super) fn cut_off(&self) {
+impl CutOff for AnswerBody {
+    fn cut_off(&self) {
         let content = self.content.write();
         let taken = content.unwrap_or_else(PoisonError::into_inner).take();
         drop(taken);

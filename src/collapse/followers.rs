@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::kinds::Asker;
+use super::asker::Asker;
 
 /// Those who wait for one answer, in the order in which they came.
 ///

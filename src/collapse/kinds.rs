@@ -16,6 +16,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
+use super::asker::Asker;
 use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
@@ -56,15 +57,6 @@ pub enum Lookup<A> {
     Lead(FlightId),
     /// It goes to the origin for itself.
     Alone,
-}
-
-/// A request, as its kind knows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Asker {
-    /// A number that two clients seldom have in common.
-    pub client: u64,
-    /// Whether its answer could be that of others.
-    pub may_lead: bool,
 }
 
 /// Why a leader has no answer for the others.

@@ -1,15 +1,19 @@
 //! The memory of answers: what is kept or gathered for others, and what only readers hold.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-use super::body::AnswerBody;
 
 /// The part of all memory that readers hold at least, where they need it: one of so many.
 ///
 /// The rest is for what is kept and gathered, at least.
 pub(super) const READERS_PART: usize = 4;
+
+/// What can be taken from those who read it.
+pub(super) trait CutOff: Debug + Send + Sync {
+    fn cut_off(&self);
+}
 
 /// The memory that answers take, all together.
 ///
@@ -24,7 +28,7 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 struct Held {
     /// By number, so the one that is held for longest comes first. Each with the bytes that it takes.
-    bodies: BTreeMap<u64, (usize, Weak<AnswerBody>)>,
+    bodies: BTreeMap<u64, (usize, Weak<dyn CutOff>)>,
     bytes: usize,
     last: u64,
 }
@@ -40,14 +44,13 @@ impl Memory {
         self.lock().bytes
     }
 
-    /// Nobody but its readers holds this body any more. Returns its number.
-    pub(super) fn hold(&self, body: &Arc<AnswerBody>) -> u64 {
+    /// Nobody but its readers holds this body, of `size` bytes, any more. Returns its number.
+    pub(super) fn hold(&self, body: Weak<dyn CutOff>, size: usize) -> u64 {
         let mut held = self.lock();
         held.last += 1;
-        held.bytes += body.size();
+        held.bytes += size;
         let number = held.last;
-        let entry = (body.size(), Arc::downgrade(body));
-        held.bodies.insert(number, entry);
+        held.bodies.insert(number, (size, body));
         number
     }
 

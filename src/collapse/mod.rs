@@ -10,10 +10,11 @@
 //! | `memory` | the bytes that answers take, and those that only readers hold |
 //! | `present` | what one request gets of it: all, a part, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
-//! | `followers` | the line of those who wait |
+//! | `asker`, `followers` | a request as its kind knows it, and the line of those who wait |
 
 mod accel_expires;
 mod answer;
+mod asker;
 mod body;
 mod date;
 mod directives;
@@ -38,8 +39,9 @@ use crate::config::{Collapse, cut};
 use crate::limit::Moment;
 use crate::time::clock;
 use answer::KeptAnswer;
+use asker::Asker;
 use flight::Flight;
-use kinds::{Asker, Cause, Failed, FlightId, Kinds, Lookup};
+use kinds::{Cause, Failed, FlightId, Kinds, Lookup};
 use memory::{Memory, READERS_PART};
 
 pub(crate) use accel_expires::ACCEL_EXPIRES;

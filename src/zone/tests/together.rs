@@ -214,13 +214,13 @@ struct Zones {
     running: Vec<(usize, Places)>,
 }
 
-const MOST: [u32; 3] = [1, 2, 1];
+const PLACES: [u32; 3] = [1, 2, 1];
 
 impl Zones {
     async fn step(&mut self, step: Step) {
         match step {
             Step::Come(needs) => {
-                let zones = self.benches.iter().zip(MOST).enumerate();
+                let zones = self.benches.iter().zip(PLACES).enumerate();
                 let zones = zones.filter(|(nth, _)| needs >> nth & 1 == 1);
                 let zones: Vec<_> = zones.map(|(_, (it, most))| (it, at_most(most))).collect();
                 self.waiting.push((needs, start(&zones)));
@@ -246,7 +246,7 @@ impl Zones {
     /// been patient for too long.
     async fn check(&self) -> Result<(), TestCaseError> {
         let mut free = 0;
-        for (nth, (bench, most)) in self.benches.iter().zip(MOST).enumerate() {
+        for (nth, (bench, most)) in self.benches.iter().zip(PLACES).enumerate() {
             let here = |needs: usize| needs >> nth & 1;
             let running: usize = self.running.iter().map(|(needs, _)| here(*needs)).sum();
             let waiting: usize = self.waiting.iter().map(|(needs, _)| here(*needs)).sum();
