@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
 
-use crate::origin::choice;
+use crate::limit::stable_hash;
 use crate::zone::Key;
 
 /// The key by which a request shares a gate.
@@ -22,7 +22,7 @@ pub struct KeyAtGate {
 impl KeyAtGate {
     /// What the back-off knows it by; `None`: the origin names no zone.
     pub(super) fn hash(&self) -> Option<u64> {
-        self.zone.as_ref().map(|_| choice::hash(&self.key))
+        self.zone.as_ref().map(|_| stable_hash(&self.key))
     }
 
     /// What it hashes to, the same at all gateways and in all versions.

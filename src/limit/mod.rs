@@ -53,6 +53,7 @@ mod pool;
 mod queue;
 mod rate;
 mod saved;
+mod stable_hash;
 mod stoppable_clock;
 mod verdict;
 mod waiting_room;
@@ -94,6 +95,7 @@ pub use pool::{
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use saved::SavedAccount;
+pub use stable_hash::{mixed, stable_hash};
 pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};
 pub use waiting_room::{

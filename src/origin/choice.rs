@@ -5,6 +5,8 @@ mod tests;
 
 use std::cmp::Ordering;
 
+use crate::limit::mixed;
+
 /// The whole weight of a server of weight 1: weights are in thousandths, for servers that have
 /// come back lately.
 pub(super) const WHOLE: u64 = 1000;
@@ -134,18 +136,4 @@ fn score(hash: u64, server: &Candidate) -> f64 {
     let drawn = mixed(hash ^ server.id) >> 11;
     let drawn = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;
     server.weight as f64 / -drawn.ln()
-}
-
-/// A hash of bytes that is the same in each process and version: several gateways agree on it
-/// (FNV-1a).
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    mixed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
-}
-
-/// Spreads the bits of a number over all of it (the finalizer of `SplitMix64`).
-fn mixed(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::choice::{Candidate, NoServer, Turns, WHOLE, hash};
+use super::choice::{Candidate, NoServer, Turns, WHOLE};
 use super::server::Server;
 use crate::config::{self, Balance};
-use crate::limit::Moment;
+use crate::limit::{Moment, stable_hash};
 
 /// The servers of an origin, with what the file says of them.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Group {
         let member = |(server, settings): (&Arc<Server>, &config::OriginServer)| Member {
             server: Arc::clone(server),
             settings: settings.clone(),
-            id: hash(settings.to_string().as_bytes()),
+            id: stable_hash(settings.to_string().as_bytes()),
         };
         let members = servers.iter().zip(&settings.servers).map(member);
         let places = settings.servers.iter().map(|it| {

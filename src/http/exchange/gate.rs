@@ -11,11 +11,10 @@ use super::worker::Worker;
 use crate::config::{Origin, Plans, Route};
 use crate::gate::{Admission, GateRejection, KeyAtGate, NoTurn, OriginGate, Place, Waiting};
 use crate::http::gateway::Gateway;
-use crate::limit::{Cost, Moment, Share, WaitLimits};
+use crate::limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 use crate::observe::events::RejectionAtGate;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::GateRejected;
-use crate::origin::choice;
 use crate::zone::{Key, NEW_KEYS};
 
 /// What became of a request at the gate of its origin.
@@ -373,7 +372,7 @@ impl<'a> GateRequest<'a> {
             return;
         };
         place.tell_key(|| match self.sharer.get() {
-            Some(sharer) => choice::hash(&sharer.key),
+            Some(sharer) => stable_hash(&sharer.key),
             None => key::shared_hash(self.gateway.zone(share).settings(), self.info, self.route()),
         });
     }

@@ -3,13 +3,13 @@ use std::io::Write;
 use std::net::IpAddr;
 
 use super::cookies;
-use super::request_info::RequestInfo;
+use super::request_info::{RequestInfo, without_odd_blanks};
 use crate::config::target;
 use crate::config::{KeyTemplate, MAX_KEY_SIZE, Route, Variable, Zone};
 use crate::http::downstream::ClientCertificate;
 use crate::http::message::FieldName;
+use crate::limit::stable_hash;
 use crate::observe::throttle::Throttle;
-use crate::origin::choice;
 use crate::time::clock;
 use crate::zone::Key;
 
@@ -54,7 +54,7 @@ pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
 pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
     let cut = |address| zone.cut(address);
     filled(&zone.key, cut, info, route, |bytes| {
-        choice::hash(&bytes[..bytes.len().min(MAX_KEY_SIZE)])
+        stable_hash(&bytes[..bytes.len().min(MAX_KEY_SIZE)])
     })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) ->
 
 /// The hash of a request's key for a template of its own; `None` if the key is empty.
 pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
-    let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| choice::hash(bytes));
+    let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| stable_hash(bytes));
     filled(template, |address| address, info, route, hash)
 }
 
@@ -179,18 +179,6 @@ fn add_certificate(
     if let Some(certificate) = info.peer.certificate() {
         key.extend_from_slice(fact(certificate).as_bytes());
     }
-}
-
-/// Removes the blanks of Latin-1 around a value, which are none of HTTP.
-///
-/// Some programs, such as Python's `wsgiref`, remove them.
-pub(super) fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
-    while let [b'\x85' | b'\xa0' | b' ' | b'\t', rest @ ..]
-    | [rest @ .., b'\x85' | b'\xa0' | b' ' | b'\t'] = value
-    {
-        value = rest;
-    }
-    value
 }
 
 /// Appends an address as text. Most keys are one: the formatter of the standard library costs more

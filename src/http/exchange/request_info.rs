@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::cookies;
-use super::{grpc, key};
+use super::grpc;
 use crate::config::{MatcherInput, RequestInputs, Server, is_field, target};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
@@ -98,7 +98,7 @@ impl<'a> RequestInfo<'a> {
     /// Returns the values of all fields of a name as keys have them, joined as nginx joins them;
     /// `None` if there is no such field.
     pub(super) fn joined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
-        let mut values = self.named(name).map(key::without_odd_blanks);
+        let mut values = self.named(name).map(without_odd_blanks);
         let first = values.next()?;
         let mut joined = Cow::Borrowed(first);
         for value in values {
@@ -296,6 +296,18 @@ fn without_port(named: &str) -> &str {
         .filter(|colon| !named[*colon..].contains(']'));
     let name = &named[..port.unwrap_or(named.len())];
     name.strip_suffix('.').unwrap_or(name)
+}
+
+/// Removes the blanks of Latin-1 around a value, which are none of HTTP.
+///
+/// Some programs, such as Python's `wsgiref`, remove them.
+pub(super) fn without_odd_blanks(mut value: &[u8]) -> &[u8] {
+    while let [b'\x85' | b'\xa0' | b' ' | b'\t', rest @ ..]
+    | [rest @ .., b'\x85' | b'\xa0' | b' ' | b'\t'] = value
+    {
+        value = rest;
+    }
+    value
 }
 
 #[cfg(test)]
