@@ -165,7 +165,7 @@ impl SharedAnswers {
         let mut waits = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
-        let asked = kinds.ask(key, now, asker, windows, |flight| {
+        let found = kinds.ask(key, now, asker, windows, |flight| {
             let (sender, told) = oneshot::channel();
             waits = Some((told, Arc::clone(flight)));
             sender
@@ -174,7 +174,7 @@ impl SharedAnswers {
             let flight = kinds.state(&id).unwrap_or_default();
             Leader::new(self, id, flight, collapse)
         };
-        match asked {
+        match found {
             Lookup::Kept(answer) => Share::Kept(Arc::clone(&answer.0)),
             Lookup::Stale(answer, id) => Share::Stale(Arc::clone(&answer.0), id.map(leader)),
             Lookup::Lead(id) => Share::Lead(leader(id)),

@@ -75,7 +75,7 @@ impl Problem {
 /// A message that is safe to print: what is not printable is escaped, and its length is limited.
 ///
 /// Messages contain names and values from the file, which may have any characters.
-pub(super) fn on_one_line(message: String) -> String {
+pub(super) fn on_one_line(message: &str) -> String {
     let mut line = String::with_capacity(message.len());
     put_printable(&mut line, message.chars().take(MAX_CHARACTERS));
     if message.chars().nth(MAX_CHARACTERS).is_some() {

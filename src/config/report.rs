@@ -247,7 +247,7 @@ impl<'t> Report<'t> {
     pub(super) fn wrong(&self, byte: usize, message: String) {
         if self.broken.binary_search(&self.line(byte)).is_err() {
             self.source.shared.has_problem.set(true);
-            let message = on_one_line(self.source.shared.without_secrets(message));
+            let message = on_one_line(&self.source.shared.without_secrets(message));
             self.problems.borrow_mut().push((byte, message));
         }
     }
@@ -301,7 +301,7 @@ impl<'t> Report<'t> {
 
     /// Warns of what is legal at a byte and probably a mistake.
     pub(super) fn warn(&self, byte: usize, message: &str) {
-        let message = on_one_line(self.shared().without_secrets(message.to_owned()));
+        let message = on_one_line(&self.shared().without_secrets(message.to_owned()));
         self.warnings.borrow_mut().push((byte, message));
     }
 

@@ -19,6 +19,7 @@ use crate::observe::metrics::{PlanMetrics, Rejected};
 /// If it is dropped before it is answered, it leaves the queue. If it is dropped while an answer
 /// is on its way, the turn is given back.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
 pub struct Joining<'z> {
     shards: &'z Shards,
     /// The request's own key; `None` once its turn has it.

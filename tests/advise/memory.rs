@@ -60,7 +60,7 @@ const LONG: usize = 110;
 /// A line of which no log has the like.
 fn write_long_line(log: &mut impl Write) -> io::Result<()> {
     for _ in 0..64 {
-        log.write_all(&[b'x'; 1 << 20])?;
+        log.write_all(&vec![b'x'; 1 << 20])?;
     }
     log.write_all(b"\n")
 }

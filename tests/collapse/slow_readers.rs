@@ -21,10 +21,10 @@ fn origin() -> (Origin, Arc<AtomicUsize>) {
     let counted = Arc::clone(&sent);
     let origin = Origin::answering(move |exchange| {
         if exchange.target().starts_with("/kept") {
-            return exchange.reply(&[b'k'; 100 << 10]);
+            return exchange.reply(&vec![b'k'; 100 << 10]);
         }
         if exchange.target().starts_with("/fits") {
-            exchange.reply(&[b'f'; 900 << 10])?;
+            exchange.reply(&vec![b'f'; 900 << 10])?;
         } else {
             exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
             let size = format!("{CHUNK:x}\r\n");

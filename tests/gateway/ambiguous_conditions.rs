@@ -1,6 +1,8 @@
 //! A condition reads a request as its origin does, and a request that programs read in two ways meets none: neither one
 //! that opens something nor one that closes it.
 
+use std::fmt::Write as _;
+
 use crate::support::{Gateway, Message, Raw, RawOrigin};
 
 /// `/` closes for guests and opens for staff, by each kind of input. `/free` has no conditions.
@@ -15,10 +17,12 @@ fn start(server: &str) -> (RawOrigin, Gateway) {
         origin.address
     );
     for input in ["header:x-role", "query:role", "cookie:role"] {
-        text.push_str(&format!(
+        write!(
+            text,
             "[[routes]]\npath = \"/\"\nrefuse = 403\nmatch = {{ \"{input}\" = \"guest\" }}\n\
              [[routes]]\npath = \"/\"\norigin = \"app\"\nmatch = {{ \"{input}\" = \"staff\" }}\n"
-        ));
+        )
+        .expect("a string takes it");
     }
     let gateway = Gateway::start(&text);
     (origin, gateway)

@@ -234,9 +234,9 @@ fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
              [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = {limits}\n",
             held.origin.address
         ));
-        let target = |nth: usize| format!("/slow{nth}?client=a");
+        let target = |nth: u32| format!("/slow{nth}?client=a");
         let mut clients = Vec::new();
-        for nth in 0..6 {
+        for nth in 0..6_u32 {
             clients.push(Client::ask(gateway.address(), &target(nth)));
             eventually("it runs or waits", || {
                 let labels = |zone| [("zone", zone)];
@@ -244,7 +244,7 @@ fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
                 let depth = |zone| metrics.value("drip_zone_queue_depth", &labels(zone));
                 let waiting = [all, "client"].map(|zone| depth(zone).unwrap_or_default());
                 let is_first = nth == 0 && held.targets().len() == 1;
-                is_first || waiting.iter().sum::<f64>() >= nth as f64 && nth > 0
+                is_first || waiting.iter().sum::<f64>() >= f64::from(nth) && nth > 0
             });
         }
         for _ in 0..5 {
@@ -254,7 +254,7 @@ fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
                 "{all}"
             );
         }
-        for (nth, client) in clients.iter_mut().enumerate() {
+        for (nth, client) in (0..).zip(&mut clients) {
             held.release(&target(nth));
             assert_eq!(client.answer().status, 200, "{all}");
         }

@@ -137,7 +137,7 @@ fn a_client_that_pauses_is_no_origin_that_does_not_answer() {
     let timeouts = gateway
         .metrics()
         .value("drip_origin_response_seconds_count", &labels);
-    assert_eq!(timeouts.unwrap_or_default(), 0.0);
+    assert!(timeouts.unwrap_or_default() < 1.0, "{timeouts:?}");
     assert_eq!(fetch(gateway.address(), "/").status, 200);
 }
 

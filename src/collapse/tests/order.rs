@@ -139,7 +139,7 @@ fn a_status_of_one_client_is_no_matter_of_the_others() {
         let address = IpAddr::from([0x2001, 0xdb8, 0, last, 0, 0, 0, last]);
         match clients.ask_of(Some(address), KEY, true, 1) {
             Share::Follow(follower) => Ok(follower),
-            Share::Lead(leader) => Err(leader),
+            Share::Lead(leader) => Err(Box::new(leader)),
             other => panic!("{other:?}"),
         }
     };

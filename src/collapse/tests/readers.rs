@@ -105,13 +105,13 @@ fn gathered_answers_find_room_until_they_have_three_quarters() {
     }
     let leader = clients.lead(2);
     let mut too_much = leader.gather(head(&clients.collapse, 2));
-    assert!(!leader.add(&mut too_much, &[b'z'; 20_000]));
+    assert!(!leader.add(&mut too_much, &vec![b'z'; 20_000]));
     // Readers keep their quarter.
     let left = slow.iter().filter(|it| !it.body().is_cut_off());
     assert!(left.count() >= 2);
     // Once nobody reads slowly, there is room for more.
     drop(slow);
-    assert!(leader.add(&mut too_much, &[b'z'; 20_000]));
+    assert!(leader.add(&mut too_much, &vec![b'z'; 20_000]));
 }
 
 #[test]

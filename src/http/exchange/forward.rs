@@ -27,6 +27,7 @@ use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
 const MAX_REPEATS: u8 = 2;
 
 /// One request on its way to its origin.
+#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
 pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
     pub(super) gateway: &'r Gateway,

@@ -53,7 +53,8 @@ pub(super) fn hiding_shared(route: &Route, put: Put<'_>) -> impl FnMut(&[u8], &[
     let says_shared = route.headers.shared;
     move |name, value| {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        if !is(ACCEL_EXPIRES) && !(says_shared && is("x-drip-shared")) {
+        let ends_here = is(ACCEL_EXPIRES) || says_shared && is("x-drip-shared");
+        if !ends_here {
             put(name, value);
         }
     }

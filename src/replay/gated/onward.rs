@@ -64,13 +64,13 @@ impl<'a> GatedSimulator<'a> {
             }
             wanted.pop();
         }
-        let waited = self.now.since(time);
-        if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
+        let span = self.now.since(time);
+        if !span.is_zero() && request.outcome.status == LimitStatus::Passed {
             request.outcome.status = LimitStatus::Delayed;
         }
         request.outcome.departure = Some(self.now);
         request.since = self.now;
-        match self.predict(request.route, &request.share, waited) {
+        match self.predict(request.route, &request.share, span) {
             Ok(()) => self.join_gate(number, request),
             Err(reason) => Some(self.reject(number, &request, reason)),
         }

@@ -194,11 +194,11 @@ impl World {
         });
         let (rules, now) = (self.rules, self.now);
         let windows = |it: &Answer| rules.windows(it);
-        let asked = self
+        let found = self
             .kinds
             .ask(&[kind_byte(kind)], now, asker, windows, |()| request);
         let does = self.model.comes(kind, request, asker, rules, now);
-        match asked {
+        match found {
             Lookup::Kept(answer) => {
                 assert_eq!(does, Does::Kept(answer.clone()));
                 self.gets(request, &answer, "kept");
