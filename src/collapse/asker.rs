@@ -1,3 +1,5 @@
+//! Who asks, as a kind tells one request from another.
+
 /// A request, as its kind knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {

@@ -55,7 +55,7 @@ pub(crate) use key::MAX_KEY_SIZE;
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub(crate) use mask::mask_key;
 pub use named_file::{FileKind, NamedFile};
-pub(crate) use printable::{is_printable, put_printable};
+pub(crate) use printable::{is_printable, put_escaped, put_printable};
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;

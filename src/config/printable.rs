@@ -19,11 +19,20 @@ pub(crate) fn is_printable(c: char) -> bool {
 /// Appends a text that is shown on one line: characters that are not printable as Rust writes
 /// them, such as `\n` and `\u{9b}`.
 pub(crate) fn put_printable(line: &mut String, text: impl IntoIterator<Item = char>) {
+    put_escaped(line, text, |line, c| line.extend(c.escape_default()));
+}
+
+/// Appends a text, with characters that are not printable written by `escape`.
+pub(crate) fn put_escaped(
+    line: &mut String,
+    text: impl IntoIterator<Item = char>,
+    escape: impl Fn(&mut String, char),
+) {
     for c in text {
         if is_printable(c) {
             line.push(c);
         } else {
-            line.extend(c.escape_default());
+            escape(line, c);
         }
     }
 }

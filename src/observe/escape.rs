@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::config::is_printable;
+use crate::config::{is_printable, put_escaped};
 
 /// Escapes bytes so that the text cannot break out of its line or its quotes.
 ///
@@ -124,13 +124,7 @@ fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
         return text;
     }
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_printable(c) {
-            escaped.push(c);
-        } else {
-            put(&mut escaped, c);
-        }
-    }
+    put_escaped(&mut escaped, text.chars(), put);
     escaped
 }
 
