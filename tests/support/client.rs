@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::wire::{Answer, Head};
 
 /// Longer than any queue in these tests.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client's connection. Dropped, it is closed.
 ///

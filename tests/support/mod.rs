@@ -69,7 +69,7 @@ pub fn now() -> Instant {
 
 /// How long to wait for an answer or an event. Only a failing test waits this long: a busy machine may stand still for
 /// seconds.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until `is_so`; `what` names it in the failure.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -282,6 +282,11 @@ impl Raw {
         }
     }
 
+    /// Waits for the first bytes, and returns whether the connection ends without any.
+    pub fn is_empty(&mut self) -> bool {
+        self.unread.is_empty() && self.more(now() + PATIENCE).is_err()
+    }
+
     /// All bytes until the connection ends, which must be soon, and how it ends.
     pub fn end(&mut self) -> (Vec<u8>, End) {
         self.end_within(2 * SOON)

@@ -486,19 +486,15 @@ fn compare(
     (tallies, failures, nginx_is_late)
 }
 
-/// Fails if the attempt shows little: each case must have passed, rejected and perhaps delayed requests.
-fn check_variety(tallies: &[Tally; CASES.len()]) {
-    for (case, tally) in CASES.iter().zip(tallies) {
+/// Returns whether each case has passed, rejected and perhaps delayed requests. On a busy machine a burst may be spread.
+fn has_variety(tallies: &[Tally; CASES.len()]) -> bool {
+    CASES.iter().zip(tallies).all(|(case, tally)| {
         println!("{}: {tally:?}", case.what);
         let mut limits = case.routes.iter().flat_map(|route| route.iter());
         let waits =
             limits.any(|On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst));
-        assert!(
-            tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits,
-            "{} shows little: {tally:?}",
-            case.what
-        );
-    }
+        tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits
+    })
 }
 
 fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
@@ -537,10 +533,10 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
         });
         let (tallies, failures, nginx_is_late) =
             compare(&shots, &expected, &outcomes[0], &outcomes[1]);
-        check_variety(&tallies);
+        let is_varied = has_variety(&tallies);
         let differs = |number: &usize| failures.iter().any(|(failed, _)| failed == number);
         unsure.retain(differs);
-        if failures.is_empty() || unsure.is_empty() {
+        if is_varied && (failures.is_empty() || unsure.is_empty()) {
             return;
         }
         let differences: Vec<&str> = failures.iter().map(|(_, failure)| &**failure).collect();

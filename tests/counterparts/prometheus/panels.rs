@@ -31,7 +31,7 @@ pub fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Val
     let answer = if query.instant {
         prometheus.query(&expression)
     } else {
-        prometheus.query_range(&expression, 60.0)
+        prometheus.query_range(&expression, 120.0)
     };
     answer.map_err(|error| format!("{}: {error}", query.place))
 }

@@ -83,7 +83,7 @@ impl Prometheus {
 
     /// Waits for a condition, longer than anything here may take.
     pub fn wait(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
-        const PATIENCE: Duration = Duration::from_secs(20);
+        const PATIENCE: Duration = Duration::from_secs(60);
         let deadline = now() + PATIENCE;
         while !is_so(self) {
             assert!(

@@ -72,13 +72,18 @@ impl Echo {
         self.calls.lock().expect("no panic").len()
     }
 
-    /// The mean time between calls, in seconds.
-    fn mean_gap(&self) -> f64 {
+    /// Asserts that calls came at this interval on average, in seconds. The origin notes some of them late on a busy
+    /// machine.
+    fn assert_interval(&self, interval: f64) {
         let calls = self.calls.lock().expect("no panic");
         let [first, .., last] = calls[..] else {
             panic!("{calls:?}")
         };
-        (last - first) / f64::from(u32::try_from(calls.len() - 1).expect("a number"))
+        let mean = (last - first) / f64::from(u32::try_from(calls.len() - 1).expect("a number"));
+        assert!(
+            mean > 0.85 * interval && mean < 1.5 * interval,
+            "{mean}: {calls:?}"
+        );
     }
 
     /// Asks it to end the calls that it has and to take no more.
@@ -111,6 +116,22 @@ fn call(gateway: SocketAddr, arguments: &[&str]) -> Vec<Value> {
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect()
+}
+
+/// Asserts that as many calls passed as fit into a burst, and those for which there was a free slot at `rate` while the
+/// calls were sent.
+fn assert_burst(outcomes: &[Value], burst: u32, rate: f64) {
+    let (passed, refused): (Vec<_>, Vec<_>) = outcomes.iter().partition(|it| it["code"] == "OK");
+    let took = refused
+        .iter()
+        .map(|it| it["took"].as_f64().expect("seconds"));
+    let arrivals = took.reduce(f64::max).expect("some are refused");
+    let passed = f64::from(u32::try_from(passed.len()).expect("a number"));
+    let most = f64::from(burst) + 2.0 + arrivals * rate;
+    assert!(
+        passed > f64::from(burst) && passed <= most,
+        "{passed} passed of at most {most}: {outcomes:?}"
+    );
 }
 
 /// How many of the outcomes have this status.
@@ -188,14 +209,12 @@ fn calls_are_paced_in_their_zone_and_the_rest_is_told_when_to_come_back() {
         count(&outcomes, "RESOURCE_EXHAUSTED"),
     );
     assert_eq!(passed + refused, 60, "{outcomes:?}");
-    // One more may fit into the time in which the calls come.
-    assert!((21..=23).contains(&passed), "{passed}");
+    assert_burst(&outcomes, 20, 10.0);
     for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {
         assert_eq!(refusal["details"], "Too many requests");
         assert!((1..=100).contains(&pushback(refusal)), "{refusal}");
     }
-    let gap = origin.mean_gap();
-    assert!((gap - 0.1).abs() < 0.01, "{gap}");
+    origin.assert_interval(0.1);
 }
 
 #[test]
@@ -209,14 +228,12 @@ fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
         60,
         "{outcomes:?}"
     );
-    let passed = count(&outcomes, "OK");
-    assert!((31..=34).contains(&passed), "{passed}");
+    assert_burst(&outcomes, 30, 20.0);
     // A place is free in 50 ms, and all that were refused would come for it.
     for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {
         assert!(pushback(refusal) >= 1000, "{refusal}");
     }
-    let gap = origin.mean_gap();
-    assert!((gap - 0.05).abs() < 0.005, "{gap}");
+    origin.assert_interval(0.05);
     drop(origin);
     let outcomes = call(gateway.address(), &["many", "1", "30"]);
     assert_eq!(outcomes[0]["code"], "UNAVAILABLE");
@@ -241,8 +258,7 @@ fn calls_wait_for_a_server_that_starts_again_and_no_burst_follows() {
     let outcomes = calls.join().expect("no panic");
     assert_eq!(count(&outcomes, "OK"), 20, "{outcomes:?}");
     eventually("all are noted", || origin.count() == 20);
-    let gap = origin.mean_gap();
-    assert!((gap - 0.05).abs() < 0.005, "{gap}");
+    origin.assert_interval(0.05);
 }
 
 #[test]

@@ -33,7 +33,7 @@ public class Upload {
         tls.init(null, new TrustManager[] {new TrustsAll()}, null);
         byte[] body = Files.readAllBytes(Path.of(arguments[1]));
         HttpRequest request = HttpRequest.newBuilder(URI.create(arguments[0]))
-            .timeout(Duration.ofSeconds(20))
+            .timeout(Duration.ofSeconds(60))
             .expectContinue(arguments.length > 3)
             .POST(HttpRequest.BodyPublishers.ofByteArray(body))
             .build();

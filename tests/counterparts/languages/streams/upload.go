@@ -19,7 +19,7 @@ func upload(url string, body []byte) string {
 		ForceAttemptHTTP2: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 	}
-	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: 60 * time.Second}
 	answer, err := client.Post(url, "application/octet-stream", bytes.NewReader(body))
 	if err != nil {
 		return err.Error()

@@ -19,7 +19,7 @@ function upload() {
       session.destroy();
       resolve(`${told} ${how}`);
     };
-    const timer = setTimeout(() => end('open'), 20_000);
+    const timer = setTimeout(() => end('open'), 60_000);
     stream.on('response', (answer) => { told = answer[':status']; });
     stream.on('error', (error) => { told = error.code; });
     stream.on('close', () => end('closed'));

@@ -11,7 +11,7 @@ url, file, count = sys.argv[1:]
 with open(file, "rb") as opened:
     body = opened.read()
 for _ in range(int(count)):
-    with httpx.Client(http2=True, verify=False, timeout=20) as client:
+    with httpx.Client(http2=True, verify=False, timeout=60) as client:
         try:
             answer = client.post(url, content=body)
             assert answer.http_version == "HTTP/2", answer.http_version

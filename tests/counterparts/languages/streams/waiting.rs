@@ -184,7 +184,7 @@ fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
 #[test]
 fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
     let origin = lengths();
-    let text = file(&origin, "max_in_flight = 1\nqueue_timeout = \"60s\"", "");
+    let text = file(&origin, "max_in_flight = 1\nqueue_timeout = \"10m\"", "");
     let gateway = gateway("", &text);
     let python = python_with(&["httpx[http2]==0.28.1"]);
     let url = format!("https://{}/", gateway.address());

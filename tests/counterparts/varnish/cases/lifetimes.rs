@@ -265,11 +265,11 @@ pub(super) fn expires() -> Vec<Case> {
         no("two Expires", "Expires: {3600}\nExpires: {7200}\nDate: {0}"),
         no(
             "Age above Expires, slow Date",
-            "Date: {-10}\nExpires: {10}\nAge: 25",
+            "Date: {-1000}\nExpires: {1000}\nAge: 2500",
         ),
         no(
             "Age above Expires, fast Date",
-            "Date: {10}\nExpires: {20}\nAge: 15",
+            "Date: {1000}\nExpires: {2000}\nAge: 1500",
         ),
     ]
 }
