@@ -186,7 +186,7 @@ fn line_19_an_origin_too_slow_to_answer_is_a_504() {
             let began = now();
             assert_eq!(ask(to, &request).status(), 504);
             let took = began.elapsed();
-            assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+            assert!((300..10_000).contains(&took.as_millis()), "{took:?}");
         }
     }
 }
@@ -211,9 +211,9 @@ fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
 fn line_19_a_head_that_never_ends_is_a_504() {
     // nginx and haproxy count from the last byte.
     let bed = Bed::drip("", "response_timeout = \"300ms\"");
+    let began = now();
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
-    let began = now();
     origin.head();
     origin.send("HTTP/1.1 200 OK\r\n");
     while origin.try_send("X-A: 1\r\n").is_ok() && began.elapsed() < 3 * SOON / 5 {
@@ -221,7 +221,7 @@ fn line_19_a_head_that_never_ends_is_a_504() {
     }
     assert_eq!(client.answer().status(), 504);
     let took = began.elapsed();
-    assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+    assert!((300..10_000).contains(&took.as_millis()), "{took:?}");
 }
 
 #[test]

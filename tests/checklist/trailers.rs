@@ -4,7 +4,7 @@
 use std::thread;
 
 use super::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, post_with};
-use crate::support::{End, Message, Raw, SOON, now};
+use crate::support::{End, Message, PATIENCE, Raw, SOON, now};
 
 /// What a client sends that accepts trailers.
 const TAKES: &str = "Connection: TE\r\nTE: trailers\r\n";
@@ -343,7 +343,7 @@ fn line_13_trailers_without_end_are_refused() {
         let began = now();
         // The other side may close first.
         while raw.try_send(&line).is_ok() {
-            assert!(began.elapsed() < SOON, "trailers are taken without end");
+            assert!(began.elapsed() < PATIENCE, "trailers are taken without end");
         }
     };
     let mut client = bed.ask(get_with(TAKES));
