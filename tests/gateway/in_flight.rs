@@ -269,6 +269,54 @@ fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
 }
 
 #[test]
+fn a_client_that_waits_at_a_gate_holds_its_own_permits_and_no_more_of_all() {
+    let slow = HoldingOrigin::start();
+    let quick = Origin::answering(|exchange: &mut Exchange| exchange.reply(b"ok"));
+    let route = |path: &str, origin: &str| {
+        format!(
+            "[[routes]]\npath = \"{path}\"\norigin = \"{origin}\"\n\
+             limits = [{{ zone = \"all\", burst = 100, in_flight = 3 }}, \
+             {{ zone = \"client\", burst = 20, in_flight = 2 }}]\n"
+        )
+    };
+    let gateway = Gateway::start(&format!(
+        "workers = 2\n[origins.slow]\nservers = [\"http://{}\"]\nmax_in_flight = 1\n\
+         queue_timeout = \"60s\"\n[origins.quick]\nservers = [\"http://{}\"]\n\
+         [zones.all]\nkey = \"$host\"\nrate = \"none\"\n\
+         [zones.client]\nkey = \"$arg_client\"\nrate = \"none\"\n{}{}",
+        slow.origin.address,
+        quick.address,
+        route("/slow", "slow"),
+        route("/quick", "quick"),
+    ));
+    let in_zone = |name: &str| gateway.metrics().count(name, &[("zone", "all")]);
+    let target = |nth: usize| format!("/slow{nth}?client=a");
+    let mut clients: Vec<_> = (0..6)
+        .map(|nth| Client::ask(gateway.address(), &target(nth)))
+        .collect();
+    eventually("one runs, one waits at the gate, four in the zones", || {
+        let waits_at_gate = gateway.metrics().count("drip_origin_queue_depth", &[]) == 1;
+        let in_zones = gateway.metrics().count("drip_zone_queue_depth", &[]);
+        slow.targets().len() == 1 && waits_at_gate && in_zones >= 4
+    });
+    assert_eq!(in_zone("drip_zone_in_flight"), 2);
+    for client in ["b", "c", "d", "b"] {
+        let target = format!("/quick?client={client}");
+        assert_eq!(fetch(gateway.address(), &target).status, 200);
+    }
+    // Its own request to the other origin is one more of its own.
+    let mut own = Client::ask(gateway.address(), "/quick?client=a");
+    for nth in 0..6 {
+        slow.release(&target(nth));
+    }
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(own.answer().status, 200);
+    eventually("nothing runs", || in_zone("drip_zone_in_flight") == 0);
+}
+
+#[test]
 fn the_state_is_told_and_a_reload_keeps_it() {
     let held = HoldingOrigin::start();
     let text = file(&held.origin, "none", "burst = 1, in_flight = 1");
