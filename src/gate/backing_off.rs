@@ -104,6 +104,11 @@ impl BackingOff {
         ends && self.settings.mode == BackoffMode::On
     }
 
+    /// Names the key by which a request shares the gate.
+    pub(super) fn set_key(&mut self, sent: &mut Sent, key: u64) {
+        self.backoff.set_key(sent, key);
+    }
+
     /// The client of a request still has to send a part of it (`awaits`), or does no more.
     pub(super) fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
         self.backoff.await_client(sent, awaits, now);

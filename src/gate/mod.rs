@@ -292,6 +292,13 @@ impl OriginGate {
         drop(left);
     }
 
+    /// Names the key of a request to the back-off.
+    fn tell_key(&self, sent: &mut Sent, key: u64) {
+        if let Some(backing_off) = &mut self.lock().backing_off {
+            backing_off.set_key(sent, key);
+        }
+    }
+
     /// Tells the back-off whether a client still has to send a part of its request.
     fn await_client(&self, sent: &mut Sent, awaits: bool) {
         let mut state = self.lock();

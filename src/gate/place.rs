@@ -106,7 +106,7 @@ impl Place {
     /// Names the key by which the request shares the gate. It is asked only if the back-off counts by key.
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {
-            sent.set_key(key());
+            self.gate.tell_key(&mut sent, key());
             self.sent.set(Some(sent));
         }
     }

@@ -47,6 +47,10 @@ impl<T> Nodes<T> {
         self.0.get(index as usize).map(|node| &node.value)
     }
 
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.0.get_mut(index as usize).map(|node| &mut node.value)
+    }
+
     /// Number of values.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -351,3 +351,27 @@ fn what_one_key_provokes_slows_nobody_down() {
         assert_eq!(status, if is_for_all { 503 } else { 200 });
     }
 }
+
+#[test]
+fn a_page_that_is_slow_for_one_key_lowers_no_places() {
+    let origin = Origin::answering(|exchange| {
+        if exchange.target().contains("slow") {
+            thread::sleep(400 * MS);
+        }
+        exchange.reply(b"ok")
+    });
+    let shared = SHARED.replace("share", "max_in_flight = 50\nshare") + "slow = \"200ms\"\n";
+    let gateway = Gateway::start(&gated(&origin, &shared));
+    let mut keys = vec!["a", "b", "c", "d"];
+    keys.extend(["slow"; 20]);
+    ask_as(&gateway, &keys, 4 * SECOND);
+    assert_eq!(backoffs(&gateway, "slow"), 0);
+    // What is slow for several keys is the origin's, and what is slow for the only one.
+    for keys in [&["slow1", "slow2", "a"][..], &["slow"]] {
+        let gateway = Gateway::start(&gated(&origin, &shared));
+        eventually("places are cut", || {
+            ask_as(&gateway, keys, SECOND);
+            backoffs(&gateway, "slow") > 0
+        });
+    }
+}

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::saved::SavedPlaces;
+use super::tally::{KeyTally, WHOLE};
 use super::trial::{Ended, Trial, Verdict};
 use super::window::Closed;
 use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
@@ -275,9 +276,11 @@ impl InFlightLimit {
             self.note_slow(!self.may_grow, closed.at);
             return false;
         }
-        self.may_grow = bad * 20 <= all;
-        self.note_slow(bad * 10 >= all, closed.at);
-        if bad * 10 < all || self.keeps(closed) {
+        let share = window.by_key.share(KeyTally::slow);
+        self.may_grow = share * 20 <= WHOLE;
+        let is_slow = share * 10 >= WHOLE;
+        self.note_slow(is_slow, closed.at);
+        if !is_slow || self.keeps(closed) {
             return false;
         }
         if let Verdict::NoFaster { limit, mean } = self.trial.verdict() {

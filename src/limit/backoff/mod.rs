@@ -8,8 +8,8 @@
 //! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
 //!   answers faster, it is given back, and not cut again for a time.
 //!
-//! Where keys share the gate, trouble and Retry-After count by key ([`tally`]), so that what one key
-//! alone provokes slows nobody else down.
+//! Where keys share the gate, trouble, Retry-After and slow answers count by key ([`tally`]), so that
+//! what one key alone provokes slows nobody else down.
 //!
 //! Gateways that share an origin tell each other what they have learned ([`Learned`]): each judges its
 //! own answers, the lowest counts, and it grows by the same rules at all from the same moment on.
@@ -113,6 +113,11 @@ impl Backoff {
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.advance(now);
         self.traffic.sent(in_flight, now)
+    }
+
+    /// Names the key by which a request shares the gate: a hash of it.
+    pub fn set_key(&mut self, sent: &mut Sent, key: u64) {
+        self.traffic.set_key(sent, key);
     }
 
     /// The head of an answer came, or the attempt failed.
@@ -322,7 +327,8 @@ impl Backoff {
     fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
         let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);
-        let is_cut = window.by_key.share(|it| it.retries) * 2 >= tally::WHOLE && !pause.is_zero();
+        let is_cut = window.by_key.share(|it| (it.retries, it.answers)) * 2 >= tally::WHOLE
+            && !pause.is_zero();
         if is_cut {
             (self.paused_until, self.is_paused_elsewhere) = (Some(now + pause), false);
             self.paused_key = window.by_key.only_key();

@@ -17,18 +17,28 @@ pub(super) struct Outstanding {
 #[derive(Debug)]
 struct Sent {
     at: Moment,
+    /// The key by which it shares the gate; `None`: it has none.
+    key: Option<u64>,
     is_overdue: bool,
 }
 
 impl Outstanding {
     /// Adds a request sent at `at`, which is not before any other. Returns its slot.
-    pub fn add(&mut self, at: Moment) -> u32 {
+    pub fn add(&mut self, at: Moment, key: Option<u64>) -> u32 {
         let slot = self.sent.add(Sent {
             at,
+            key,
             is_overdue: false,
         });
         self.in_time.push(&mut self.sent, slot);
         slot
+    }
+
+    /// Names the key of the request of a slot, which must have been added and not removed yet.
+    pub fn set_key(&mut self, slot: u32, key: u64) {
+        if let Some(sent) = self.sent.get_mut(slot) {
+            sent.key = Some(key);
+        }
     }
 
     /// Removes the request of a slot, which must have been added and not removed yet.
@@ -57,6 +67,13 @@ impl Outstanding {
         self.overdue.len().into()
     }
 
+    /// The keys of the requests that were overdue when this was last asked.
+    pub fn overdue_keys(&self) -> impl Iterator<Item = Option<u64>> {
+        let last = self.overdue.last();
+        let slots = std::iter::successors(last, |slot| Chain::before(&self.sent, *slot));
+        slots.map(|slot| self.sent[slot].key)
+    }
+
     /// Forgets all requests. Their slots must not be removed any more.
     pub fn clear(&mut self) {
         self.sent.clear();
@@ -72,7 +89,7 @@ mod tests {
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
         let slow = Duration::from_millis(250);
         let mut outstanding = Outstanding::default();
-        let slots = [0, 10, 20, 30].map(|millis| outstanding.add(at(millis)));
+        let slots = [0, 10, 20, 30].map(|millis| outstanding.add(at(millis), None));
         assert_eq!(outstanding.overdue(slow, at(250)), 0, "250 ms is not slow");
         assert_eq!(outstanding.overdue(slow, at(261)), 2);
         outstanding.remove(slots[1]);
@@ -82,12 +99,16 @@ mod tests {
         outstanding.remove(slots[3]);
         outstanding.remove(slots[0]);
         assert_eq!(outstanding.overdue(slow, at(1000)), 0);
-        let again = outstanding.add(at(1000));
+        let again = outstanding.add(at(1000), None);
         assert!(slots.contains(&again), "slots are used again");
-        outstanding.add(at(1000));
+        outstanding.add(at(1000), Some(7));
+        assert_eq!(outstanding.overdue_keys().count(), 0);
         assert_eq!(outstanding.overdue(slow, at(2000)), 2);
+        outstanding.set_key(again, 8);
+        let keys: Vec<_> = outstanding.overdue_keys().collect();
+        assert_eq!(keys, [Some(7), Some(8)]);
         outstanding.clear();
         assert_eq!(outstanding.overdue(slow, at(3000)), 0);
-        assert_eq!(outstanding.add(at(3000)), 0);
+        assert_eq!(outstanding.add(at(3000), None), 0);
     }
 }

@@ -160,7 +160,7 @@ impl RateShare {
             self.may_grow = closed.unanswered == 0;
             return false;
         }
-        let share = closed.window.by_key.share(|it| it.trouble);
+        let share = closed.window.by_key.share(|it| (it.trouble, it.answers));
         let trip = u64::from(limits.trip.millionths()) * (WHOLE / ALL);
         self.may_grow = share * 2 < trip;
         let was_near_trip = std::mem::replace(&mut self.was_near_trip, false);

@@ -1,4 +1,4 @@
-//! What an origin answered, by the keys that share its gate: trouble of one key alone is not the
+//! What an origin answered, by the keys that share its gate: what one key alone provokes is not the
 //! origin's.
 
 use std::collections::HashMap;
@@ -31,6 +31,17 @@ pub(super) struct KeyTally {
     pub trouble: u64,
     /// Those that are trouble and have a Retry-After.
     pub retries: u64,
+    /// Those that are slow.
+    pub slow: u64,
+    /// Requests past `slow` that have no answer.
+    pub overdue: u64,
+}
+
+impl KeyTally {
+    /// Those that are slow, with the requests that are overdue, and all.
+    pub fn slow(&self) -> (u64, u64) {
+        (self.slow + self.overdue, self.answers + self.overdue)
+    }
 }
 
 impl Tally {
@@ -48,21 +59,21 @@ impl Tally {
 
     /// The only key with answers; `None`: there are several, or requests have no key.
     pub fn only_key(&self) -> Option<u64> {
-        let is_only = self.keys.len() == 1 && self.keyless.answers == 0;
-        self.keys.keys().copied().next().filter(|_| is_only)
+        let mut keys = self.keys.iter().filter(|(_, it)| it.answers > 0);
+        let key = keys.next().map(|(key, _)| *key);
+        key.filter(|_| keys.next().is_none() && self.keyless.answers == 0)
     }
 
-    /// The share of bad answers, of [`WHOLE`]: the mean of the shares of all keys with answers.
+    /// The share of what is bad, of [`WHOLE`]: the mean of the shares of all keys that have any.
     ///
-    /// Nothing if only one of several keys has any: then they are that key's.
-    pub fn share(&self, bad: impl Fn(&KeyTally) -> u64) -> u64 {
-        let of_others = [
-            (self.others.answers - bad(&self.others), 0),
-            (bad(&self.others), WHOLE),
-        ];
-        let keys = self.keys.values().chain([&self.keyless]);
-        let keys = keys.filter(|it| it.answers > 0);
-        let shares = keys.map(|it| (1, bad(it) * WHOLE / it.answers));
+    /// `count`: what is bad of a key, and all. Nothing if only one of several keys has anything bad:
+    /// then it is that key's.
+    pub fn share(&self, count: impl Fn(&KeyTally) -> (u64, u64)) -> u64 {
+        let (bad, all) = count(&self.others);
+        let of_others = [(all - bad, 0), (bad, WHOLE)];
+        let keys = self.keys.values().chain([&self.keyless]).map(count);
+        let keys = keys.filter(|(_, all)| *all > 0);
+        let shares = keys.map(|(bad, all)| (1, bad * WHOLE / all));
         let (mut all, mut troubled, mut sum) = (0, 0, 0);
         for (count, share) in shares.chain(of_others) {
             all += count;
@@ -92,7 +103,7 @@ mod tests {
 
     /// In percent.
     fn share(keys: &[(Option<u64>, u64, u64)]) -> u64 {
-        tally(keys).share(|it| it.trouble) * 100 / WHOLE
+        tally(keys).share(|it| (it.trouble, it.answers)) * 100 / WHOLE
     }
 
     #[test]
@@ -121,13 +132,17 @@ mod tests {
             tally.of(Some(key)).answers += 1;
         }
         assert_eq!(tally.keys.len(), MAX_KEYS);
-        assert_eq!(tally.share(|it| it.trouble), 0, "it is one key's");
+        assert_eq!(
+            tally.share(|it| (it.trouble, it.answers)),
+            0,
+            "it is one key's"
+        );
         for key in 100_000..125_000 {
             let it = tally.of(Some(key));
             (it.answers, it.trouble) = (it.answers + 1, it.trouble + 1);
         }
         // A fifth of the keys.
-        assert_eq!(tally.share(|it| it.trouble) * 100 / WHOLE, 20);
+        assert_eq!(tally.share(|it| (it.trouble, it.answers)) * 100 / WHOLE, 20);
         // One that is told apart stays so.
         tally.of(Some(0)).answers += 1;
         assert_eq!(tally.of(Some(0)).answers, 501);

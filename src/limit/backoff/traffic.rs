@@ -18,13 +18,6 @@ pub struct Sent {
     awaits_client: bool,
 }
 
-impl Sent {
-    /// Names the key by which the request shares the gate: a hash of it.
-    pub fn set_key(&mut self, key: u64) {
-        self.key = Some(key);
-    }
-}
-
 /// What came back for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -85,13 +78,21 @@ impl Traffic {
         self.begin(now);
         let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);
         self.answering = in_flight.saturating_sub(self.unanswered);
-        let slot = self.slow.map(|_| self.outstanding.add(now));
+        let slot = self.slow.map(|_| self.outstanding.add(now, None));
         Sent {
             at: now,
             generation: self.generation,
             slot: slot.unwrap_or_default(),
             key: None,
             awaits_client: false,
+        }
+    }
+
+    /// Names the key by which the request shares the gate.
+    pub fn set_key(&mut self, sent: &mut Sent, key: u64) {
+        sent.key = Some(key);
+        if self.is_outstanding(sent) {
+            self.outstanding.set_key(sent.slot, key);
         }
     }
 
@@ -130,7 +131,7 @@ impl Traffic {
         }
         self.begin(now);
         if self.slow.is_some() && sent.generation == self.generation {
-            sent.slot = self.outstanding.add(now);
+            sent.slot = self.outstanding.add(now, sent.key);
         }
     }
 
@@ -149,9 +150,15 @@ impl Traffic {
             return;
         }
         self.unanswered = self.unanswered.saturating_sub(1);
-        if self.slow.is_some() && sent.generation == self.generation {
+        if self.is_outstanding(sent) {
             self.outstanding.remove(sent.slot);
         }
+    }
+
+    /// Whether the request has a slot among the outstanding ones.
+    fn is_outstanding(&self, sent: &Sent) -> bool {
+        let is_present = sent.generation == self.generation;
+        self.slow.is_some() && is_present && !sent.awaits_client
     }
 
     /// Whether the request left under an earlier back-off, which the file has ended since.
@@ -165,9 +172,16 @@ impl Traffic {
     pub fn close(&mut self, now: Moment) -> Option<Closed> {
         let overdue = self.slow.map(|slow| self.outstanding.overdue(slow, now));
         let overdue = overdue.unwrap_or_default();
-        let is_over = self.window.is_over(overdue, now);
-        is_over.then(|| Closed {
-            window: std::mem::replace(&mut self.window, Window::new(now)),
+        if !self.window.is_over(overdue, now) {
+            return None;
+        }
+        let mut window = std::mem::replace(&mut self.window, Window::new(now));
+        if self.slow.is_some() {
+            let keys = self.outstanding.overdue_keys();
+            keys.for_each(|key| window.by_key.of(key).overdue += 1);
+        }
+        Some(Closed {
+            window,
             at: now,
             overdue,
             unanswered: self.unanswered,

@@ -115,7 +115,10 @@ impl Window {
             self.retry_after = self.retry_after.min(span);
         }
         match slow {
-            Some(slow) if took > slow => self.slow += 1,
+            Some(slow) if took > slow => {
+                by_key.slow += 1;
+                self.slow += 1;
+            }
             Some(_) if !answer.trouble => self.good_nanos += took.as_nanos(),
             _ => {}
         }

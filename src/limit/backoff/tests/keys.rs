@@ -13,7 +13,7 @@ fn second(origin: &mut Origin, keys: &[(u64, usize, Answer)]) -> Cuts {
     for (key, count, answer) in keys {
         for _ in 0..*count {
             let mut sent = origin.backoff.sent(1, at(begins));
-            sent.set_key(*key);
+            origin.backoff.set_key(&mut sent, *key);
             origin.backoff.answered(sent, *answer, at(begins + 10));
         }
     }
@@ -90,4 +90,59 @@ fn a_pause_for_the_only_key_ends_when_another_one_comes() {
     second(&mut origin, &[(98, 20, ASKS), (99, 20, ASKS)]);
     assert!(!origin.backoff.waits(1, at(1200)), "it is for all");
     assert_eq!(origin.backoff.paused_until(), Some(at(31_000)));
+}
+
+/// A second in which ten keys get good answers, and each of `slow_keys` slow ones, and none to some requests.
+fn second_with_slow(origin: &mut Origin, slow_keys: &[u64]) -> (Cuts, Vec<Sent>) {
+    let begins = origin.millis;
+    let mut send = |key, answered: Option<u64>| {
+        let mut sent = origin.backoff.sent(1, at(begins));
+        origin.backoff.set_key(&mut sent, key);
+        match answered {
+            Some(after) => {
+                origin.backoff.answered(sent, GOOD, at(begins + after));
+                None
+            }
+            None => Some(sent),
+        }
+    };
+    for key in 1..=10 {
+        for _ in 0..4 {
+            assert_eq!(send(key, Some(10)), None);
+        }
+    }
+    let mut overdue = Vec::new();
+    for key in slow_keys {
+        for _ in 0..20 {
+            overdue.extend(send(*key, None));
+        }
+    }
+    for key in slow_keys {
+        for _ in 0..40 {
+            assert_eq!(send(*key, Some(300)), None);
+        }
+    }
+    (origin.wait(1000).unwrap_or_default(), overdue)
+}
+
+#[test]
+fn what_is_slow_for_one_key_lowers_no_places() {
+    let limit = |origin: &Origin| origin.backoff.max_in_flight();
+    for (slow_keys, cuts) in [(&[99][..], NONE), (&[98, 99], SLOW)] {
+        let mut origin = Origin::new(slow(250), "none", Some(50));
+        let (found, overdue) = second_with_slow(&mut origin, slow_keys);
+        assert_eq!(found, cuts, "{slow_keys:?}");
+        assert_eq!(limit(&origin) == Some(50), cuts == NONE, "{slow_keys:?}");
+        for sent in overdue {
+            origin.backoff.answered(sent, GOOD, at(origin.millis));
+        }
+    }
+    // With nobody else there, it is the origin's, whether it is answered or not.
+    let mut origin = Origin::new(slow(250), "none", Some(50));
+    let mut sent: Vec<_> = (1..=20).map(|it| origin.backoff.sent(it, at(0))).collect();
+    sent.iter_mut()
+        .for_each(|sent| origin.backoff.set_key(sent, 99));
+    assert_eq!(origin.wait(1000), Some(SLOW));
+    sent.into_iter()
+        .for_each(|sent| origin.backoff.abandoned(sent, at(1000)));
 }
