@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::error::OriginError;
+use super::good_answers::Client;
 use super::health::MaxFails;
 use super::server::Server;
 use crate::config::{self, FailOn};
 use crate::limit::Moment;
+use crate::observe::metrics::Outcome;
 
 /// Upper bound of the time for which one answer shows that a server works; `fail_timeout` may be
 /// less.
@@ -21,7 +23,9 @@ const FIRST_ANSWER: u32 = 10;
 /// The rules by which failed requests take the servers of an origin out.
 ///
 /// A failure is *in doubt* if the server had the request: the request itself may be the cause, and
-/// a client could take all servers out by sending it again and again.
+/// a client could take all servers out by sending it again and again. So are failing answers and
+/// timeouts, if all are one client's: while the server answers other clients, each client's count
+/// once in a row, and it takes two clients.
 #[derive(Debug)]
 pub(super) struct Failures {
     max_fails: MaxFails,
@@ -76,49 +80,87 @@ impl Failures {
         })
     }
 
-    /// Counts an answer as a failure of `server`, for this reason.
-    pub(super) fn answered(&self, server: &Arc<Server>, reason: &str, now: Moment) {
-        self.in_doubt(server, now, |max_fails| {
+    /// Counts an answer to `client` as a failure of `server`, for this reason.
+    pub(super) fn answered(&self, server: &Arc<Server>, client: Client, reason: &str, now: Moment) {
+        let Some(max_fails) = self.by_client(server, client, now) else {
+            return server.note_failed_answer(reason, now);
+        };
+        self.in_doubt(server, max_fails, now, |max_fails| {
             server.failed_by_answer(reason, max_fails, now);
         });
     }
 
-    /// Records that an attempt after `took` got no response.
+    /// Records that an attempt for `client` got no response after `took`.
     ///
     /// In doubt, it counts only if the server gives no answers to others either.
     pub(super) fn unanswered(
         &self,
         server: &Arc<Server>,
+        client: Client,
         error: &OriginError,
         took: Duration,
         now: Moment,
     ) {
-        if !error.is_in_doubt() {
-            server.failed(error, self.max_fails, took, now);
-        } else if self.works(server, now) {
-            server.note_unanswered(error, took, now);
+        let max_fails = if error.is_in_doubt() {
+            Some(self.max_fails).filter(|_| !self.works(server, now))
+        } else if error.outcome() == Outcome::Timeout {
+            self.by_client(server, client, now)
         } else {
-            self.in_doubt(server, now, |max_fails| {
-                server.failed(error, max_fails, took, now);
-            });
+            Some(self.max_fails)
+        };
+        match max_fails {
+            None => server.note_unanswered(error, took, now),
+            Some(max_fails) if error.is_in_doubt() => {
+                self.in_doubt(server, max_fails, now, |max_fails| {
+                    server.failed(error, max_fails, took, now);
+                });
+            }
+            Some(max_fails) => server.failed(error, max_fails, took, now),
         }
+    }
+
+    /// How a failure counts that a request of `client` may have caused by itself. `None`: not at all.
+    fn by_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
+        if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
+            return Some(self.max_fails);
+        }
+        server.fails_first(client).then(|| MaxFails {
+            in_a_row: self.max_fails.in_a_row.max(2),
+            ..self.max_fails
+        })
+    }
+
+    /// How long one answer shows that a server works.
+    fn works_for(&self) -> Duration {
+        self.max_fails.fail_timeout.min(WORKS_FOR)
+    }
+
+    /// Whether a server has answered lately. `besides`: not this client.
+    fn has_answered(&self, server: &Server, besides: Option<Client>, now: Moment) -> bool {
+        let answered_at = server.answered_at(besides);
+        answered_at.is_some_and(|at| now < at + self.works_for())
     }
 
     /// Whether a server has answered lately, or is in again only now.
     fn works(&self, server: &Server, now: Moment) -> bool {
-        let works_for = self.max_fails.fail_timeout.min(WORKS_FOR);
-        let has_answered = server.answered_at().is_some_and(|at| now < at + works_for);
-        let first_answer = works_for / FIRST_ANSWER;
-        has_answered || server.back_for(now).is_some_and(|back| back < first_answer)
+        let first_answer = self.works_for() / FIRST_ANSWER;
+        let is_back = server.back_for(now).is_some_and(|back| back < first_answer);
+        self.has_answered(server, None, now) || is_back
     }
 
     /// Lets a failure in doubt count by these rules.
     ///
     /// Such failures take no more than half of the servers out, and never the last one that is in:
     /// while all answer 503, half of them are better than none.
-    fn in_doubt(&self, server: &Arc<Server>, now: Moment, count: impl FnOnce(MaxFails)) {
-        if self.max_fails.alone {
-            return count(self.max_fails);
+    fn in_doubt(
+        &self,
+        server: &Arc<Server>,
+        max_fails: MaxFails,
+        now: Moment,
+        count: impl FnOnce(MaxFails),
+    ) {
+        if max_fails.alone {
+            return count(max_fails);
         }
         let _alone = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
         let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
@@ -128,12 +170,8 @@ impl Failures {
             server.note_in_doubt(true);
         }
         count(MaxFails {
-            in_a_row: if may_go {
-                self.max_fails.in_a_row
-            } else {
-                u32::MAX
-            },
-            ..self.max_fails
+            in_a_row: if may_go { max_fails.in_a_row } else { u32::MAX },
+            ..max_fails
         });
     }
 }

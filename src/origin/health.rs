@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use metrics::Gauge;
 
+use super::good_answers::{Client, GoodAnswers};
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 use crate::observe::summary::Summary;
 use crate::time::clock;
 
-/// Answers of a server within so many nanoseconds of each other have one time.
-const ANSWERS: u64 = 10_000_000;
+/// Maximum number of clients that are told apart in a row of failures.
+const MAX_CLIENTS: usize = 64;
 
 /// Whether requests may be sent to a server.
 ///
@@ -35,8 +36,10 @@ pub(super) struct ServerHealth {
     out_until: AtomicU64,
     /// Whether failures in doubt have taken it out: requests that it had may be their cause.
     in_doubt: AtomicBool,
-    /// The moment, in nanoseconds, of its last good answer, up to [`ANSWERS`] early; zero: none.
-    answered_at: AtomicU64,
+    /// Its last good answers.
+    pub(super) good_answers: GoodAnswers,
+    /// The clients whose requests failed since the last good answer, where that counts once for each.
+    failed_clients: Mutex<Vec<Client>>,
     /// The moment, in nanoseconds, at which it was last in again, or was new; zero: never.
     returned: AtomicU64,
     /// As `out_until`, for a server without others, which is asked all the same.
@@ -117,7 +120,8 @@ impl ServerHealth {
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
             in_doubt: AtomicBool::new(false),
-            answered_at: AtomicU64::new(0),
+            good_answers: GoodAnswers::default(),
+            failed_clients: Mutex::default(),
             returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
@@ -173,19 +177,18 @@ impl ServerHealth {
         in_since.map_or(returned, |since| since.max(returned))
     }
 
-    /// Notes when it gave a good answer.
-    pub(super) fn note_answer(&self, at: Moment) {
-        let before = self.answered_at.load(Ordering::Relaxed);
-        // All workers read it, so it seldom changes.
-        if at.as_nanos().saturating_sub(before) >= ANSWERS {
-            self.answered_at.store(at.as_nanos(), Ordering::Relaxed);
+    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
+    pub(super) fn fails_first(&self, client: Client) -> bool {
+        let clients = self.failed_clients.lock();
+        let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
+        if self.failures.load(Ordering::Relaxed) == 0 {
+            clients.clear();
         }
-    }
-
-    /// When it last gave a good answer, up to 10 ms early.
-    pub(super) fn answered_at(&self) -> Option<Moment> {
-        let at = self.answered_at.load(Ordering::Relaxed);
-        (at > 0).then(|| Moment::from_nanos(at))
+        let is_first = !clients.contains(&client);
+        if is_first && clients.len() < MAX_CLIENTS {
+            clients.push(client);
+        }
+        is_first
     }
 
     /// Notes whether the failures that take it out next are in doubt.

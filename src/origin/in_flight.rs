@@ -1,8 +1,10 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::OriginError;
 use super::failures::Failures;
+use super::good_answers::Client;
 use super::server::Server;
 use crate::config::ServerUrl;
 use crate::gate::{Load, Place};
@@ -80,12 +82,13 @@ impl<'o> InFlight<'o> {
         }
     }
 
-    /// Records that the head of a response arrived `now`, after `took` of the origin's time.
+    /// Records that the head of a response to `client` arrived `now`, after `took` of the origin's time.
     ///
     /// `retry_after` is asked only if the gate wants to know it, `waited` only if slow answers may
     /// count as failures: how long the server had the whole request.
     pub fn answered(
         &self,
+        client: Option<IpAddr>,
         took: Duration,
         status: u16,
         retry_after: impl FnOnce() -> Option<Duration>,
@@ -96,9 +99,10 @@ impl<'o> InFlight<'o> {
             place.answered(status, retry_after);
         }
         self.server.metrics().count_response(status, took);
+        let client = Client::of(client);
         match self.failures.reason(status, waited) {
-            Some(reason) => self.failures.answered(self.server, &reason, now),
-            None => self.server.answered(now),
+            Some(reason) => (self.failures).answered(self.server, client, &reason, now),
+            None => self.server.answered(client, now),
         }
     }
 
@@ -121,21 +125,22 @@ impl<'o> InFlight<'o> {
         }
     }
 
-    /// Records that no response came, for all of `took` of the origin's time.
+    /// Records that no response came for `client`, for all of `took` of the origin's time.
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds. A failure that the request itself may
-    /// have caused does not count while the server answers others.
+    /// have caused does not count, or only once for its client, while the server answers others.
     ///
     /// What is the gateway's own fault counts against no server, and does not lower the gate.
-    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
+    pub fn failed(&self, client: Option<IpAddr>, error: &OriginError, took: Duration, now: Moment) {
         if error.is_own() {
             return;
         }
         if let Some(place) = &self.place {
             place.failed(error.outcome());
         }
-        self.failures.unanswered(self.server, error, took, now);
+        let client = Client::of(client);
+        (self.failures).unanswered(self.server, client, error, took, now);
     }
 }
 

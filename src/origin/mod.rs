@@ -6,6 +6,7 @@
 //! | `group`, `choice` | the choice of a server where the file says more than their URLs |
 //! | `server`, `health` | one server, and whether it is in use |
 //! | `failures` | what counts as a failure, and how many servers it takes out |
+//! | `good_answers` | to whom a server last gave a good answer |
 //! | `in_flight` | a request at a server |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
@@ -23,6 +24,7 @@ mod dial;
 mod dns;
 pub(crate) mod error;
 mod failures;
+mod good_answers;
 mod group;
 mod health;
 mod http1;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::error::OriginError;
+use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
 use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
@@ -136,21 +137,32 @@ impl Server {
         }
     }
 
-    /// Notes that it answered as it should.
-    pub(super) fn answered(&self, now: Moment) {
+    /// Notes that it answered a client as it should.
+    pub(super) fn answered(&self, client: Client, now: Moment) {
         self.health.answered(&self.url);
-        self.health.note_answer(now);
+        self.health.good_answers.note(client, now);
     }
 
-    /// When it last answered as it should, up to 10 ms early; `None`: never.
-    pub(super) fn answered_at(&self) -> Option<Moment> {
-        self.health.answered_at()
+    /// When it last answered as it should, up to 10 ms early; `None`: never. `besides`: not this client.
+    pub(super) fn answered_at(&self, besides: Option<Client>) -> Option<Moment> {
+        self.health.good_answers.last(besides)
+    }
+
+    /// Whether a failure of `client` is its first one in the row, among those that are asked for.
+    pub(super) fn fails_first(&self, client: Client) -> bool {
+        self.health.fails_first(client)
     }
 
     /// Records that its answer counts as a failure, and why.
     pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
         self.health.note_unreachable(false);
         self.note_failure(&reason, max_fails, format!("{}: {reason}", self.url), now);
+    }
+
+    /// Records that its answer is a failure which does not count, and why.
+    pub(super) fn note_failed_answer(&self, reason: &str, now: Moment) {
+        let text = format!("{}: {reason}", self.url);
+        self.incidents.lock().last_failure = Some(Failure { at: now, text });
     }
 
     /// Whether failures in doubt keep it out.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::frames::reset;
-use crate::support::{Exchange, FrameOrigin, Gateway, Origin, eventually, fetch};
+use crate::support::{
+    Answer, Client, Exchange, FrameOrigin, Gateway, MS, Origin, eventually, fetch, fetch_with,
+};
 
 const ENHANCE_YOUR_CALM: u32 = 11;
 
@@ -135,4 +137,78 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
     let out = healthy(&gateway, &servers);
     assert_eq!(out.iter().filter(|it| **it == Some(0.0)).count(), 1);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
+}
+
+/// Answers 502 to a target, and nothing at all for long to another one.
+fn failing() -> Origin {
+    Origin::answering(|exchange| match exchange.target() {
+        "/fails" => exchange.send(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
+        "/hangs" => {
+            std::thread::sleep(600 * MS);
+            Exchange::close()
+        }
+        _ => exchange.reply(b"ok"),
+    })
+}
+
+fn start_failing(origins: &[Origin; 2]) -> (Gateway, [String; 2]) {
+    let servers = origins
+        .each_ref()
+        .map(|it| format!("http://{}", it.address));
+    let file = file(&servers, "1h").replace("max_fails = 1", "max_fails = 3");
+    let rules = "fail_on = [\"502\"]\nresponse_timeout = \"300ms\"\n[[routes]]";
+    let file = file.replace("[[routes]]", rules);
+    let file = format!("trusted_proxies = [\"127.0.0.1\"]\n{file}");
+    (Gateway::start(&file), servers)
+}
+
+fn fetch_as(gateway: &Gateway, client: &str, target: &str) -> Answer {
+    let fields = format!("X-Forwarded-For: {client}\r\n");
+    fetch_with(gateway.address(), target, &fields)
+}
+
+/// Both servers answer another client.
+fn answer_other(gateway: &Gateway) {
+    for _ in 0..2 {
+        assert_eq!(fetch_as(gateway, "10.0.0.2", "/").status, 200);
+    }
+}
+
+#[test]
+fn answers_that_fail_for_one_client_alone_take_out_no_server_that_answers_others() {
+    let origins = [failing(), failing()];
+    let (gateway, servers) = start_failing(&origins);
+    answer_other(&gateway);
+    for _ in 0..5 {
+        for _ in 0..20 {
+            assert_eq!(fetch_as(&gateway, "10.0.0.1", "/fails").status, 502);
+        }
+        answer_other(&gateway);
+    }
+    check_all_in(&gateway, &servers);
+    // Clients that fail one after the other take one out, at once.
+    for nth in 3..15 {
+        fetch_as(&gateway, &format!("10.0.0.{nth}"), "/fails");
+    }
+    let out = healthy(&gateway, &servers);
+    assert_eq!(out.iter().filter(|it| **it == Some(0.0)).count(), 1);
+}
+
+#[test]
+fn requests_of_one_client_that_alone_get_no_answer_in_time_take_out_no_server() {
+    let origins = [failing(), failing()];
+    let (gateway, servers) = start_failing(&origins);
+    for _ in 0..2 {
+        answer_other(&gateway);
+        let clients = (0..10).map(|_| {
+            let mut client = Client::connect(gateway.address());
+            let fields = "Host: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n";
+            client.send(format!("GET /hangs HTTP/1.1\r\n{fields}").as_bytes());
+            client
+        });
+        for mut client in clients.collect::<Vec<_>>() {
+            assert_eq!(client.answer().status, 504);
+        }
+    }
+    check_all_in(&gateway, &servers);
 }

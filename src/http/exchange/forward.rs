@@ -438,7 +438,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            in_flight.failed(error, self.origin_took(now), now);
+            let client = self.info.client.address;
+            in_flight.failed(client, error, self.origin_took(now), now);
         }
         failure
     }

@@ -53,6 +53,10 @@ fn refused() -> OriginError {
     }
 }
 
+fn client(last: u8) -> Client {
+    Client::of(Some([10, 0, 0, last].into()))
+}
+
 /// Which servers are in.
 fn are_in(servers: &[Arc<Server>], now: Moment) -> Vec<bool> {
     servers.iter().map(|it| it.is_in(false, now)).collect()
@@ -63,24 +67,24 @@ fn failures_in_doubt_count_once_nobody_was_answered_for_fail_timeout() {
     for error in [broken(), invalid()] {
         for (fail_timeout, works_for) in [("4s", 4000), ("10s", 10_000), ("1h", 10_000)] {
             let (failures, servers) = origin(2, fail_timeout);
-            servers[0].answered(at(0));
+            servers[0].answered(client(1), at(0));
             for millis in (0..works_for).step_by(100) {
-                failures.unanswered(&servers[0], &error, SECOND, at(millis));
+                failures.unanswered(&servers[0], client(1), &error, SECOND, at(millis));
                 assert_eq!(are_in(&servers, at(millis)), [true, true], "{millis}");
             }
-            failures.unanswered(&servers[0], &error, SECOND, at(works_for));
+            failures.unanswered(&servers[0], client(1), &error, SECOND, at(works_for));
             assert_eq!(are_in(&servers, at(works_for)), [false, true], "{error}");
         }
     }
 }
 
 #[test]
-fn failures_to_connect_and_timeouts_count_whoever_was_answered() {
+fn failures_to_connect_count_whoever_was_answered_and_timeouts_of_the_only_client() {
     for error in [late(), refused()] {
         let (failures, servers) = origin(2, "10s");
         for server in &servers {
-            server.answered(at(0));
-            failures.unanswered(server, &error, SECOND, at(0));
+            server.answered(client(1), at(0));
+            failures.unanswered(server, client(1), &error, SECOND, at(0));
         }
         assert_eq!(are_in(&servers, at(0)), [false, false], "{error}");
     }
@@ -89,17 +93,17 @@ fn failures_to_connect_and_timeouts_count_whoever_was_answered() {
 #[test]
 fn a_server_that_is_in_again_has_a_tenth_of_the_time_for_its_first_answer() {
     let (failures, servers) = origin(2, "5s");
-    failures.unanswered(&servers[0], &refused(), SECOND, at(0));
+    failures.unanswered(&servers[0], client(1), &refused(), SECOND, at(0));
     assert!(!servers[0].is_in(false, at(4999)));
     for millis in [5000, 5499] {
-        failures.unanswered(&servers[0], &broken(), SECOND, at(millis));
+        failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(millis));
         assert!(servers[0].is_in(false, at(millis)), "{millis}");
     }
-    failures.unanswered(&servers[0], &broken(), SECOND, at(5500));
+    failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(5500));
     assert!(!servers[0].is_in(false, at(5500)));
     // With an answer it has all of it.
-    servers[0].answered(at(11_000));
-    failures.unanswered(&servers[0], &broken(), SECOND, at(15_900));
+    servers[0].answered(client(1), at(11_000));
+    failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(15_900));
     assert!(servers[0].is_in(false, at(15_900)));
 }
 
@@ -108,7 +112,7 @@ fn failures_in_doubt_take_out_no_more_than_half_and_others_do() {
     for (count, out) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         let (failures, servers) = origin(count, "10s");
         for server in servers.iter().chain(&servers) {
-            failures.unanswered(server, &broken(), SECOND, at(0));
+            failures.unanswered(server, client(1), &broken(), SECOND, at(0));
         }
         let are_in = are_in(&servers, at(0));
         let left = are_in.iter().filter(|is_in| !**is_in).count();
@@ -116,8 +120,71 @@ fn failures_in_doubt_take_out_no_more_than_half_and_others_do() {
             assert_eq!(left, out, "of {count}");
         }
         for server in &servers {
-            failures.unanswered(server, &refused(), SECOND, at(0));
+            failures.unanswered(server, client(1), &refused(), SECOND, at(0));
         }
         assert!(!servers.iter().any(|it| it.is_in(false, at(0))) || count == 1);
+    }
+}
+
+/// How many failures of these clients, in this order, take a server out that has answered another one.
+fn out_after(in_a_row: u32, fails: Fails, clients: &[u8]) -> Option<usize> {
+    let (mut failures, servers) = origin(2, "10s");
+    failures.max_fails.in_a_row = in_a_row;
+    servers[0].answered(client(100), at(0));
+    let out = clients.iter().position(|it| {
+        fails(&failures, &servers[0], client(*it));
+        !servers[0].is_in(false, at(100))
+    });
+    out.map(|before| before + 1)
+}
+
+type Fails = fn(&Failures, &Arc<Server>, Client);
+
+const FAILS: [Fails; 2] = [
+    |it, server, client| it.answered(server, client, "it answered 502", at(100)),
+    |it, server, client| it.unanswered(server, client, &late(), SECOND, at(100)),
+];
+
+#[test]
+fn failing_answers_and_timeouts_count_once_for_a_client_while_others_are_answered() {
+    for fails in FAILS {
+        for (in_a_row, clients, out) in [
+            (1, &[1; 100][..], None),
+            (1, &[1, 1, 2], Some(3)),
+            (3, &[1; 100], None),
+            (3, &[1, 2, 1, 2, 1, 2, 2, 2], None),
+            (3, &[1, 1, 2, 1, 1, 3], Some(6)),
+            (3, &[1, 2, 3], Some(3)),
+        ] {
+            assert_eq!(out_after(in_a_row, fails, clients), out, "{clients:?}");
+        }
+    }
+}
+
+#[test]
+fn failures_of_one_client_count_once_no_other_one_was_answered_for_fail_timeout() {
+    for fails in FAILS {
+        // Its own good answers say nothing of its failures.
+        assert_eq!(out_after(1, fails, &[100]), Some(1));
+        let (failures, servers) = origin(2, "10s");
+        servers[0].answered(client(2), at(0));
+        servers[0].answered(client(1), at(9_999));
+        failures.answered(&servers[0], client(1), "it answered 502", at(9_989));
+        assert!(servers[0].is_in(false, at(9_989)));
+        failures.answered(&servers[0], client(1), "it answered 502", at(10_000));
+        assert!(!servers[0].is_in(false, at(10_000)));
+    }
+}
+
+#[test]
+fn a_good_answer_ends_the_row_of_all_clients() {
+    let (mut failures, servers) = origin(2, "10s");
+    failures.max_fails.in_a_row = 3;
+    for _ in 0..10 {
+        servers[0].answered(client(100), at(0));
+        for it in [1, 2, 1, 2] {
+            failures.answered(&servers[0], client(it), "it answered 502", at(100));
+        }
+        assert!(servers[0].is_in(false, at(100)));
     }
 }

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::origin::error::OriginError;
+use crate::origin::good_answers::Client;
 use crate::origin::health::MaxFails;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,7 +82,7 @@ fn a_server_is_back_when_fail_timeout_is_over_or_when_it_answers() {
     assert!(!group.candidates(at(2))[0].is_in);
     assert_eq!(strengths(&group, at(4))[0], (200, Some(1)));
     // It began when `fail_timeout` was over, whenever the first answer comes.
-    servers[0].answered(at(4));
+    servers[0].answered(Client::of(None), at(4));
     assert_eq!(strengths(&group, at(8))[0], (1000, Some(5)));
     assert_eq!(strengths(&group, at(13))[0], (2000, Some(10)));
 }
