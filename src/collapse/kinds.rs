@@ -5,9 +5,9 @@
 //! themselves in the order in which they came, each as soon as the one before it has joined the
 //! queue of the origin.
 //!
-//! An answer whose fields forbid to share it says that of its kind. A failure, and a status that no
-//! cache keeps, may concern one request alone: the next one leads, and after two in a row one
-//! request at a time probes whether an answer may be shared again, while no other waits for it.
+//! An answer that is too large says that of its kind. A failure, and an answer that may not be shared,
+//! may concern one request alone: the next one leads, and after two in a row one request at a time
+//! probes whether an answer may be shared again, while no other waits for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,8 +64,8 @@ pub enum Lookup<A> {
 pub enum Cause {
     /// It has left.
     Left,
-    /// Its answer has a status that may concern it alone.
-    OwnStatus,
+    /// Its answer may not be shared, which may concern it alone.
+    OwnAnswer,
     /// The origin failed.
     Failed,
 }
@@ -104,11 +104,13 @@ enum Entry<A> {
         answer: A,
         /// After the origin failed: when it may be asked again.
         retry_at: Option<Moment>,
-        /// The last client that got a status of its own since. Two of them get it as all do.
+        /// The last client that got an answer of its own since. Two of them get it as all do.
         refused: Option<u64>,
         /// When it is good for nothing any more.
         until: Moment,
     },
+    /// The last answer was for the client of its leader alone, as far as is known.
+    Refused { client: u64, until: Moment },
     Unshareable {
         until: Moment,
         /// Whether one request at a time probes whether the kind may be shared again.
@@ -180,7 +182,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     return Lookup::Stale(answer, refresh);
                 }
             }
-            Some(Entry::Unshareable { .. }) | None => {}
+            Some(Entry::Unshareable { .. } | Entry::Refused { .. }) | None => {}
         }
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;
@@ -252,7 +254,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
 
-    /// The answer may not be shared: those that wait go on by themselves.
+    /// The answer is too large: those that wait go on by themselves.
     ///
     /// The caller [releases](Self::release) them.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
@@ -290,37 +292,49 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             return Failed::Over;
         };
         let (is_probe, client) = (flight.is_probe, flight.client);
-        let counts = cause != Cause::Left;
-        let failures = flight.failures + u8::from(counts);
-        if counts
-            && let Some(Entry::Kept {
+        let (counts, is_own) = (cause != Cause::Left, cause == Cause::OwnAnswer);
+        let mut failures = flight.failures + u8::from(counts);
+        let mut is_kept = false;
+        match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
+            Some(Entry::Kept {
                 answer,
                 retry_at,
                 refused,
                 ..
-            }) = self.entries.get_mut(&id.key)
-        {
-            if cause == Cause::Failed && now < windows(answer).error {
-                *retry_at = Some(now + RETRY_AFTER);
-                let answer = answer.clone();
-                let flight = self.flights.remove(&id.key);
-                let followers = flight.map(|flight| flight.followers.into_waiters());
-                return Failed::Stale(answer, followers.unwrap_or_default());
+            }) => {
+                if cause == Cause::Failed && now < windows(answer).error {
+                    *retry_at = Some(now + RETRY_AFTER);
+                    let answer = answer.clone();
+                    let flight = self.flights.remove(&id.key);
+                    let followers = flight.map(|flight| flight.followers.into_waiters());
+                    return Failed::Stale(answer, followers.unwrap_or_default());
+                }
+                // The origin answers, so no stale answer has to stand in for it.
+                *retry_at = None;
+                is_kept = true;
+                if is_own && refused.replace(client).is_some_and(|it| it != client) {
+                    self.forget(&id.key);
+                    is_kept = false;
+                }
             }
-            // The origin answers, so no stale answer has to stand in for it.
-            *retry_at = None;
-            let is_own = cause == Cause::OwnStatus;
-            if is_own && refused.replace(client).is_some_and(|it| it != client) {
-                self.forget(&id.key);
-            }
+            // Two clients in a row, although none waited for the other one.
+            Some(Entry::Refused {
+                client: before,
+                until,
+            }) if is_own && *before != client && now < *until => failures = MAX_FAILURES,
+            _ => {}
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
             return Failed::Over;
         };
         if flight.followers.is_empty() {
             self.flights.remove(&id.key);
-            if is_probe && counts {
+            let ends = is_own && !is_kept && failures >= MAX_FAILURES;
+            if ends || is_probe && counts {
                 self.mark(&id.key, now, true);
+            } else if is_own && !is_kept {
+                let until = now + UNSHAREABLE_FOR;
+                self.put(&id.key, Entry::Refused { client, until });
             }
             return Failed::Over;
         }
@@ -353,7 +367,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     pub fn next_ends(&self) -> Option<Moment> {
         match self.entries.peek_lru()?.1 {
             Entry::Kept { until, .. } => Some(*until),
-            Entry::Unshareable { .. } => None,
+            Entry::Unshareable { .. } | Entry::Refused { .. } => None,
         }
     }
 

@@ -159,16 +159,16 @@ impl Leader {
         answer
     }
 
-    /// The answer is for this one alone: those that wait go on by themselves.
+    /// The answer is too large to share: those that wait go on by themselves.
     pub fn unshareable(mut self, now: Moment) {
         self.is_over = true;
         self.shared.unshareable(&self.id, now);
     }
 
-    /// The answer has a status that may concern this one alone: the next one leads.
-    pub fn has_own_status(mut self, now: Moment) {
+    /// The answer may not be shared, which may concern this one alone: the next one leads.
+    pub fn has_own_answer(mut self, now: Moment) {
         self.is_over = true;
-        self.shared.failed(&self, Cause::OwnStatus, now);
+        self.shared.failed(&self, Cause::OwnAnswer, now);
     }
 
     /// There is no answer, or one that says that the origin fails.

@@ -28,10 +28,8 @@ pub struct Terms {
 pub enum Verdict {
     /// It answers them.
     Shared(Terms),
-    /// It answers the request that led alone, and so would those of the others.
+    /// It answers the request that led alone: the others may get another one.
     Unshareable,
-    /// Its status may concern the request that led alone: the others may get another one.
-    OwnStatus,
     /// The origin failed.
     Failed,
 }
@@ -148,7 +146,7 @@ impl Head<'_> {
         }
         // Whatever its fields say: many pages for errors have `no-store`, and those for all have not.
         if !SHAREABLE.contains(&self.status) {
-            return Verdict::OwnStatus;
+            return Verdict::Unshareable;
         }
         let directives = Directives::of(self.all("cache-control"));
         // A stream of events has no end that anybody could wait for.

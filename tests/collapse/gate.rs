@@ -64,8 +64,8 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
     let origin = Origin::answering(move |exchange| {
         let nth = nth(exchange);
         seen.lock().expect("no panic").push(nth);
-        // All others are at the origin before any of them has its answer.
-        if nth == 0 { &of_leader } else { &of_rest }.wait();
+        // All others are at the origin before any of them has its answer: the second one leads as well.
+        if nth < 2 { &of_leader } else { &of_rest }.wait();
         let body = format!("{nth:02}");
         let head = "HTTP/1.1 200 OK\r\nCache-Control: Private\r\nContent-Length: 2\r\n\r\n";
         exchange.send(format!("{head}{body}").as_bytes())
@@ -97,7 +97,7 @@ fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
         let target = exchange.target().to_owned();
         seen.lock().expect("no panic").push(target.clone());
         match &*target {
-            "/page" if nth(exchange) == 0 => of_leader.wait(),
+            "/page" if nth(exchange) < 2 => of_leader.wait(),
             _ => of_others.wait(),
         }
         exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\r\nok")
@@ -113,11 +113,11 @@ fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
         all.extend(ask_in_order(&gateway, &format!("/later/{nth}"), 5 + nth, 1));
     }
     leader.open();
-    // One has the place of the leader, and all others are at the gate before any of them leaves it.
-    origin.wait_for(3);
+    // One has the place of the two that lead, and all others are at the gate before any of them leaves it.
+    origin.wait_for(4);
     eventually("all wait at the gate", || {
         let labels = [("origin", "app")];
-        gateway.metrics().value("drip_origin_queue_depth", &labels) == Some(5.0)
+        gateway.metrics().value("drip_origin_queue_depth", &labels) == Some(4.0)
     });
     held.open();
     for mut client in all {
@@ -136,15 +136,34 @@ fn those_who_followed_stand_at_the_gate_before_requests_that_came_after_them() {
 
 #[test]
 fn a_kind_that_is_not_shared_is_remembered() {
-    let origin = Origin::answering(|exchange| {
+    let hold = Hold::default();
+    let of_origin = hold.clone();
+    let origin = Origin::answering(move |exchange| {
+        of_origin.wait();
         exchange.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok")
     });
-    let gateway = Gateway::start(&file(origin.address, ""));
-    for _ in 0..3 {
-        assert_eq!(ask(gateway.address(), "/a", "").answer().status, 200);
+    let file = file(origin.address, "");
+    let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
+    let ask_as = |client: u8| {
+        let fields = format!("X-Forwarded-For: 10.0.0.{client}\r\n");
+        ask(gateway.address(), "/a", &fields)
+    };
+    hold.open();
+    for client in 1..3 {
+        assert_eq!(ask_as(client).answer().status, 200);
     }
-    assert_eq!(shared(&gateway, "leader"), 1);
-    assert_eq!(shared(&gateway, "alone"), 2);
+    hold.close();
+    let all: Vec<_> = (3..9).map(ask_as).collect();
+    // None of them waits for another one.
+    origin.wait_for(2 + all.len());
+    hold.open();
+    for mut client in all {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(
+        [shared(&gateway, "leader"), shared(&gateway, "alone")],
+        [3, 5]
+    );
 }
 
 /// An origin that fails the first requests for `/page`, once they are released, and answers the others. It holds

@@ -88,10 +88,10 @@ impl Table {
     }
 
     /// The answer of the leader has a status that may concern it alone.
-    fn has_own_status(&mut self, id: &FlightId, now: u64) -> Failed<u32, u32> {
+    fn has_own_answer(&mut self, id: &FlightId, now: u64) -> Failed<u32, u32> {
         let windows = self.windows;
         self.kinds
-            .failed(id, Cause::OwnStatus, |_| windows, at(now))
+            .failed(id, Cause::OwnAnswer, |_| windows, at(now))
     }
 
     /// The leader leaves.

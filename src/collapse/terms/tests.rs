@@ -94,7 +94,7 @@ fn statuses_that_are_cacheable_by_default_are_shared() {
                 assert_eq!(found, Verdict::Failed, "{status}");
             } else {
                 // It may be another one for the next client.
-                assert_eq!(found, Verdict::OwnStatus, "{status}");
+                assert_eq!(found, Verdict::Unshareable, "{status}");
             }
         }
     }

@@ -145,7 +145,7 @@ fn a_status_of_one_client_is_no_matter_of_the_others() {
     };
     let leader = of(1).expect_err("it leads");
     let (mut own, mut other) = (of(1).expect("it follows"), of(2).expect("it follows"));
-    leader.has_own_status(at(2));
+    leader.has_own_answer(at(2));
     // Whoever comes of the same client is no evidence.
     assert!(is_waiting(&mut own));
     let leader = promoted(&mut other);
@@ -154,8 +154,8 @@ fn a_status_of_one_client_is_no_matter_of_the_others() {
     // Alone, it leads all the same, and the second answer in a row is that of all.
     let leader = of(1).expect_err("it leads");
     let mut followers = [1, 1, 1].map(|last| of(last).expect("it follows"));
-    leader.has_own_status(at(4));
-    promoted(&mut followers[0]).has_own_status(at(5));
+    leader.has_own_answer(at(4));
+    promoted(&mut followers[0]).has_own_answer(at(5));
     for follower in &mut followers[1..] {
         drop(released(follower));
     }

@@ -13,7 +13,7 @@ const EVENTS: [&str; 18] = [
     "alone",
     "shared",
     "failed",
-    "own status",
+    "own answer",
     "promoted",
     "dropped",
     "unshareable",

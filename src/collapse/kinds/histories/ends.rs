@@ -22,7 +22,7 @@ impl World {
             0..=3 => self.completes(flying),
             4 => self.is_unshareable(flying),
             5..=8 => self.fails(flying, Cause::Failed),
-            9..=11 => self.fails(flying, Cause::OwnStatus),
+            9..=11 => self.fails(flying, Cause::OwnAnswer),
             _ => self.fails(flying, Cause::Left),
         }
     }
@@ -89,13 +89,13 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let now = match cause {
             Cause::Left => Moment::default(),
-            Cause::OwnStatus | Cause::Failed => self.now,
+            Cause::OwnAnswer | Cause::Failed => self.now,
         };
         let failed = self.kinds.failed(&leader.id, cause, windows, now);
         let then = self.model.fails(kind, rules, cause, now);
         let event = match cause {
             Cause::Left => "dropped",
-            Cause::OwnStatus => "own status",
+            Cause::OwnAnswer => "own answer",
             Cause::Failed => {
                 self.failed[kind] = Some(now);
                 "failed"

@@ -50,8 +50,10 @@ struct Entry {
 #[derive(Debug)]
 enum State {
     /// An answer; after a failure, when the origin may be asked again; the last client that got a
-    /// status of its own.
+    /// answer of its own.
     Answer(Answer, Option<Moment>, Option<u64>),
+    /// The client that got an answer of its own last, and until when that counts.
+    Refused(u64, Moment),
     /// Whether it is probed.
     UnshareableUntil(Moment, bool),
 }
@@ -135,6 +137,7 @@ impl Model {
         let is_busy = self.is_busy(kind);
         let has_probe = self.busy.iter().any(|it| it.kind == kind && it.is_probe);
         match self.used_entry(kind)? {
+            State::Refused(..) => None,
             State::UnshareableUntil(until, _) if now >= *until => None,
             State::UnshareableUntil(_, true) if !is_busy && may_lead => Some(Does::Probe),
             State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Does::Alone),
@@ -214,6 +217,10 @@ impl Model {
         let counts = cause != Cause::Left;
         let leader = self.busy.iter().find(|it| it.kind == kind);
         let client = leader.expect("a leader").client;
+        let mut follows_refusal = false;
+        if counts && let Some(State::Refused(before, until)) = self.used_entry(kind) {
+            follows_refusal = cause == Cause::OwnAnswer && *before != client && now < *until;
+        }
         if counts && let Some(State::Answer(answer, retry, refused)) = self.used_entry(kind) {
             if cause == Cause::Failed && now < rules.windows(answer).error {
                 *retry = Some(now + Duration::from_secs(1));
@@ -223,7 +230,7 @@ impl Model {
             }
             *retry = None;
             let before = *refused;
-            if cause == Cause::OwnStatus {
+            if cause == Cause::OwnAnswer {
                 *refused = Some(client);
                 if before.is_some_and(|it| it != client) {
                     self.take_entry(kind);
@@ -233,13 +240,22 @@ impl Model {
         let at = self.busy.iter().position(|it| it.kind == kind);
         let mut busy = self.busy.remove(at.expect("a leader"));
         busy.failures += u8::from(counts);
+        if follows_refusal {
+            busy.failures = 2;
+        }
         if !self.waiters.iter().any(|it| it.kind == kind) {
-            if counts && busy.is_probe {
+            let entry = self.entries.iter().find(|it| it.kind == kind);
+            let is_kept = entry.is_some_and(|it| matches!(it.state, State::Answer(..)));
+            let is_own = cause == Cause::OwnAnswer && !is_kept;
+            if counts && busy.is_probe || is_own && busy.failures >= 2 {
                 self.is_unshareable(kind, true, now);
+            } else if is_own {
+                let until = now + Duration::from_secs(10);
+                self.put(kind, State::Refused(client, until));
             }
             return Then::Over;
         }
-        if counts && busy.failures == 2 {
+        if counts && busy.failures >= 2 {
             self.is_unshareable(kind, true, now);
             self.busy.push(busy);
             return Then::Alone;

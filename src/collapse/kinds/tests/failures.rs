@@ -90,21 +90,21 @@ fn a_status_of_one_request_is_no_answer_to_the_others_and_no_failure_of_the_orig
     let id = table.lead(0);
     table.follow(1, true);
     table.follow(2, true);
-    let failed = table.has_own_status(&id, 3);
+    let failed = table.has_own_answer(&id, 3);
     let id = table.next(failed, 1);
     assert_eq!(table.complete(&id, 7, 4), [2]);
     assert_eq!(table.ask(5), Lookup::Kept(7));
     // No stale answer stands in for it.
     let id = table.lead(100);
     table.follow(101, true);
-    let failed = table.has_own_status(&id, 102);
+    let failed = table.has_own_answer(&id, 102);
     let id = table.next(failed, 3);
     assert_eq!(table.failed(&id, 103), Failed::Stale(7, Vec::new()));
     let Lookup::Stale(7, Some(again)) = table.ask(1103) else {
         panic!("it is fetched anew");
     };
     // The origin answers again.
-    assert_eq!(table.has_own_status(&again, 1104), Failed::Over);
+    assert_eq!(table.has_own_answer(&again, 1104), Failed::Over);
     // One client alone has had that status so far, so the answer is still good in trouble.
     let id = table.lead(1105);
     assert_eq!(table.failed(&id, 1106), Failed::Stale(7, Vec::new()));
@@ -119,7 +119,7 @@ fn what_two_clients_get_as_their_own_status_ends_the_answer_of_before() {
     for (client, answers) in [(1, 1), (1, 1), (2, 0)] {
         table.client = client;
         let id = table.lead(100);
-        assert_eq!(table.has_own_status(&id, 101), Failed::Over);
+        assert_eq!(table.has_own_answer(&id, 101), Failed::Over);
         assert_eq!(table.kinds.answers(), answers);
     }
 }
@@ -130,9 +130,9 @@ fn an_origin_with_such_a_status_for_all_makes_no_second_crowd_wait() {
     let id = table.lead(0);
     table.follow(1, true);
     table.follow(2, true);
-    let failed = table.has_own_status(&id, 3);
+    let failed = table.has_own_answer(&id, 3);
     let id = table.next(failed, 1);
-    assert_eq!(table.has_own_status(&id, 4), Failed::Alone);
+    assert_eq!(table.has_own_answer(&id, 4), Failed::Alone);
     assert_eq!(table.kinds.release(&id), Some(2));
     assert_eq!(table.kinds.release(&id), None);
     // As long as a request comes every ten seconds, none waits for another one.
@@ -141,7 +141,34 @@ fn an_origin_with_such_a_status_for_all_makes_no_second_crowd_wait() {
         for _ in 0..3 {
             assert_eq!(table.ask(now), Lookup::Alone);
         }
-        assert_eq!(table.has_own_status(&probe, now), Failed::Over);
+        assert_eq!(table.has_own_answer(&probe, now), Failed::Over);
+    }
+}
+
+#[test]
+fn answers_of_their_own_for_two_clients_in_a_row_are_those_of_all_though_nobody_waits() {
+    for (second, ends) in [(2, true), (1, false)] {
+        let mut table = Table::new(NEVER);
+        for client in [1, second] {
+            table.client = client;
+            let id = table.lead(0);
+            assert_eq!(table.has_own_answer(&id, 1), Failed::Over);
+        }
+        table.client = 3;
+        let id = table.lead(2);
+        let found = table.ask(2);
+        assert_eq!(found == Lookup::Alone, ends);
+        assert_eq!(matches!(found, Lookup::Follow(..)), !ends);
+        // One answer that may be shared ends that, and so do ten seconds.
+        table.complete(&id, 7, 3);
+        table.client = 1;
+        let id = table.lead(4);
+        assert_eq!(table.has_own_answer(&id, 5), Failed::Over);
+        table.client = 2;
+        let id = table.lead(10_005);
+        assert_eq!(table.has_own_answer(&id, 10_005), Failed::Over);
+        table.lead(10_006);
+        table.follow(10_007, true);
     }
 }
 

@@ -105,9 +105,9 @@ fn it_shares_nothing_that_is_of_one_client_or_that_is_no_whole_answer() {
         assert_eq!(found, Verdict::Unshareable, "{line}");
     }
     for (status, wanted) in [
-        (206, Verdict::OwnStatus),
-        (302, Verdict::OwnStatus),
-        (403, Verdict::OwnStatus),
+        (206, Verdict::Unshareable),
+        (302, Verdict::Unshareable),
+        (403, Verdict::Unshareable),
         (503, Verdict::Failed),
     ] {
         let found = judge_with(&collapse(3600, 0), status, &["X-Accel-Expires: 600"]);

@@ -155,21 +155,21 @@ impl<'c> Collector<'c> {
                 self.fail();
                 false
             }
-            Verdict::OwnStatus => {
+            Verdict::Unshareable => {
                 if let Some(leader) = self.leader.take() {
-                    leader.has_own_status(self.pacer.now());
+                    leader.has_own_answer(self.pacer.now());
                 }
                 self.stage = Stage::Passing(None);
                 false
             }
-            Verdict::Shared(_) | Verdict::Unshareable => {
+            Verdict::Shared(_) => {
                 self.share_no_more(None);
                 false
             }
         }
     }
 
-    /// The answer is for the client alone. It gets these bytes first.
+    /// The answer is too large for others. The client gets these bytes first.
     fn share_no_more(&mut self, first: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
             leader.unshareable(self.pacer.now());
