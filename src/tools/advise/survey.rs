@@ -17,6 +17,9 @@ const IPV6_PREFIX: u8 = 64;
 /// Most plans that are judged on their own. A further one counts as none.
 const MAX_PLANS: usize = 32;
 
+/// Maximum number of requests with a key. Each takes 16 bytes of a temporary file: 4 GB in all.
+const MAX_REQUESTS: u64 = 250_000_000;
+
 /// Reads requests and counts them.
 pub struct Survey {
     facts: Facts,
@@ -35,6 +38,8 @@ pub struct Survey {
     /// All requests, with a key or without.
     collapse: CollapseSurvey,
     failure: Option<io::Error>,
+    /// How many more requests may be counted.
+    left: u64,
     /// How many seconds the clock of the first line is ahead of UTC.
     ///
     /// `clock` is that of the last line: it changes with daylight saving time.
@@ -130,6 +135,7 @@ impl Survey {
             order: Order::new(),
             collapse: CollapseSurvey::new(),
             failure: None,
+            left: MAX_REQUESTS,
             ahead: None,
             clock: 0,
         })
@@ -299,7 +305,8 @@ impl Survey {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no more room for temporary files.
+    /// Returns an error if there is no more room for temporary files, or at more than
+    /// [`MAX_REQUESTS`].
     pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -311,6 +318,11 @@ impl Survey {
         let Some(item) = item.keyed else {
             return Ok(());
         };
+        let left = self.left.checked_sub(1);
+        self.left = left.ok_or_else(|| {
+            let message = format!("more than {MAX_REQUESTS} requests: give a part of the log");
+            io::Error::other(message)
+        })?;
         let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
         self.order.put(time, item, |time, item| {
             let group = group_of(rest, plans, item.plan);

@@ -35,12 +35,16 @@ const MAX_NESTED: usize = 10;
 const MAX_FILES: usize = 2000;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
+/// Maximum number of words and marks of all files. Each takes up to 200 bytes of memory.
+const MAX_TOKENS: usize = 1_000_000;
+
 /// Reads files into a tree.
 pub(super) struct Reader<'f> {
     files: &'f dyn Files,
     folder: PathBuf,
     read: usize,
     bytes: usize,
+    tokens: usize,
     /// The chain of files being read: each includes the next.
     open: Vec<PathBuf>,
     pub(super) notes: Notes,
@@ -63,6 +67,7 @@ impl<'f> Reader<'f> {
             folder: main.parent().unwrap_or(Path::new("")).to_owned(),
             read: 0,
             bytes: 0,
+            tokens: 0,
             open: Vec::new(),
             notes: Notes::default(),
         }
@@ -80,6 +85,15 @@ impl<'f> Reader<'f> {
         let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
             let place = Place { file, line };
+            self.tokens += 1;
+            if self.tokens > MAX_TOKENS {
+                if self.tokens == MAX_TOKENS + 1 {
+                    let message =
+                        "too many words: the rest is not read, with its limits; import it in parts";
+                    self.notes.lose(place, message);
+                }
+                break;
+            }
             if let Some(complaint) = lexer.complaint {
                 self.notes.add(place, complaint);
             }

@@ -28,3 +28,21 @@ fn the_keys_of_all_plans_together_are_bounded_and_each_plan_has_a_part() {
     let requests: u64 = surveyed.groups().map(Counted::requests).sum();
     assert_eq!((requests, surveyed.facts.unplanned), (4_000, 8 * 100));
 }
+
+#[test]
+fn a_log_of_too_many_requests_is_an_error() {
+    let template = "$remote_addr".parse().unwrap();
+    let mut survey = Survey::new(template, Hours::default(), 1000).unwrap();
+    survey.left = 2;
+    let line = Form::Csv.read("1.5,10.0.0.1").unwrap();
+    let mut count = || {
+        let (time, item) = survey.item(&line).unwrap();
+        survey.count(time, item)
+    };
+    assert!(count().is_ok() && count().is_ok());
+    let error = count().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "more than 250000000 requests: give a part of the log"
+    );
+}
