@@ -5,6 +5,7 @@
 //! requests.
 
 mod acts;
+mod draws;
 mod marks;
 mod presented;
 mod saved;
@@ -12,6 +13,7 @@ mod shared;
 mod ticket;
 mod visitor;
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use crate::observe::metrics::RoomMetrics;
 use crate::time::clock;
 use crate::zone::StoreHealth;
 pub use acts::{Expired, RoomOverride, RoomWord};
+use draws::{Draws, bound};
 pub use presented::{Answered, Presented, SessionText, TicketText};
 pub use saved::{Identity, SavedOriginRoom};
 use shared::{Asking, SharedRoom};
@@ -70,6 +73,8 @@ struct State {
     expired: Vec<Expired>,
     /// How long the visitor waited who came last after a call.
     front_wait: Option<Duration>,
+    /// Charges of addresses for numbers that they drew.
+    draws: Draws,
 }
 
 /// What is shown of a room.
@@ -123,6 +128,7 @@ impl OriginRoom {
                 is_handed_over: false,
                 expired: Vec::new(),
                 front_wait: None,
+                draws: Draws::default(),
             }),
             metrics: RoomMetrics::of(origin),
         }
@@ -156,6 +162,17 @@ impl OriginRoom {
     #[must_use]
     pub fn metrics(&self) -> &RoomMetrics {
         &self.metrics
+    }
+
+    /// Charges an address for a number that it draws. `None`: a unix socket.
+    ///
+    /// # Errors
+    ///
+    /// Returns the duration after which it may draw again if it drew too many.
+    pub fn charge_draw(&self, address: Option<IpAddr>, now: Moment) -> Result<(), Duration> {
+        let mut state = self.lock();
+        let bound = bound(&state.limits());
+        bound.map_or(Ok(()), |bound| state.draws.charge(address, bound, now))
     }
 
     /// Takes over new settings. Nobody's place changes.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
-use super::{JSON, SECRET, Visitor, cookies, counted, full_shop, number, position, shop};
+use super::{JSON, NO_DRAW, SECRET, Visitor, cookies, counted, full_shop, number, position, shop};
 use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, fetch_with};
 
 #[test]
@@ -389,6 +389,51 @@ fn a_client_draws_so_many_numbers_and_no_more() {
     other.ask(at, "/", "X-Client: other\r\n");
     assert_eq!(other.number(), 4, "a refused one takes no number");
     assert_eq!(counted(&gateway, "draw_refused"), 2);
+}
+
+#[test]
+fn without_draw_an_address_draws_so_many_numbers_and_others_come_in() {
+    let origin = Origin::start();
+    let room = format!("{SECRET}sessions = 4\nidle = \"2s\"\nclaim = \"4s\"");
+    let file = shop(origin.address, &room).replace(NO_DRAW, "");
+    let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
+    let at = gateway.address();
+    let from = |address: &str| format!("X-Forwarded-For: {address}\r\n");
+    let mut drawn = 0;
+    let mut refused = 0;
+    for nth in 0..300 {
+        // All of a prefix are one client.
+        let answer = Visitor::default().ask(at, "/", &from(&format!("2001:db8::{nth:x}")));
+        match answer.status {
+            429 => {
+                assert!(
+                    (1..=2).contains(&answer.number("retry-after")),
+                    "{answer:?}"
+                );
+                assert_eq!(cookies(&answer), Vec::<String>::new());
+                refused += 1;
+            }
+            _ => drawn += 1,
+        }
+    }
+    assert!((20..60).contains(&drawn), "{drawn}");
+    assert_eq!(counted(&gateway, "draw_refused"), refused);
+    let mut honest = Visitor::default();
+    let answer = honest.ask(at, "/", &from("2001:db8:0:1::1"));
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(honest.ticket.is_some(), "another prefix draws: {answer:?}");
+    honest.wait(at);
+}
+
+#[test]
+fn with_a_draw_of_none_an_address_draws_any_number() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&full_shop(origin.address, NO_DRAW));
+    for _ in 0..100 {
+        let (_, answer) = Visitor::come(gateway.address());
+        assert!(matches!(answer.status, 200 | 429 | 503), "{answer:?}");
+    }
+    assert_eq!(counted(&gateway, "draw_refused"), 0);
 }
 
 #[test]

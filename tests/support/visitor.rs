@@ -12,10 +12,17 @@ use tempfile::TempDir;
 
 use crate::support::{Answer, Gateway, Site, eventually, fetch_with, free_address, now};
 
+/// Any client draws any number of numbers.
+pub const NO_DRAW: &str = "draw = \"none\"\n";
+
 pub const SECRET: &str = "secret = \"sixteen bytes and more\"\n";
 
 /// A file with the origin `shop`, these fields of its room, and a route `/` to it. Fields of the route may follow.
+///
+/// All visitors have one address, so `draw` is `"none"` unless `room` sets it.
 pub fn shop(origin: SocketAddr, room: &str) -> String {
+    let draw = if room.contains("draw") { "" } else { NO_DRAW };
+    let room = format!("{room}\n{draw}");
     format!(
         "[origins.shop]\nservers = [\"http://{origin}\"]\n[origins.shop.room]\n{room}\n\
          [[routes]]\npath = \"/\"\norigin = \"shop\"\n"

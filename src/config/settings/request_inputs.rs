@@ -79,7 +79,7 @@ impl RequestInputs {
         let used = limits.chain(origin.and_then(|origin| origin.share));
         let room = origin.filter(|_| route.asks_room);
         let room = room.and_then(|origin| origin.room.as_ref());
-        let used = used.chain(room.and_then(|room| Some(room.draw?.zone)));
+        let used = used.chain(room.and_then(|room| Some(room.draw.zone_limit()?.zone)));
         let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
         let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
         let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));

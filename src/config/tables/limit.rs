@@ -203,7 +203,7 @@ pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
     fields.finish();
     if let Some(known) = known.filter(|zone| zone.limits_no_rate()) {
         node.wrong(&format!(
-            "zone {} has no rate, so drawing would not be limited; name a zone that has one, or remove draw",
+            "zone {} has no rate, so drawing would not be limited; name a zone that has one, or write draw = \"none\"",
             known.name
         ));
     }

@@ -43,13 +43,42 @@ table! {
         /// Never constant. `None`: a ticket is good for whoever has it.
         bind: Option<KeyTemplate> = BIND.optional(), NextRequest,
             "A ticket and a session are good only for requests with the same value of this key, such as \"$remote_addr\".";
-        /// Nothing waits for it. `None`: drawing is not limited.
-        draw: Option<RouteLimit>;
-        + draw: Field::of(Form::Table(limit::DRAW)), NextRequest,
-            "Limits how many numbers a client draws: { zone = \"per_client\", burst = 3 }.",
-            |it, settings| limit::shown_draw(it.draw?, &settings.zones);
+        /// Nothing waits for it.
+        draw: Draw;
+        + draw: Field::of(DRAW_FORM), NextRequest,
+            "Limits how many numbers a client draws: { zone = \"per_client\", burst = 3 }, or \"none\". Default: a limit by address.",
+            |it, settings| match it.draw {
+                Draw::ByAddress => None,
+                Draw::Unlimited => shown(&"none"),
+                Draw::Zone(limit) => limit::shown_draw(limit, &settings.zones),
+            };
     }
 }
+
+/// What limits how many numbers a client draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Draw {
+    /// The room's own limit by address.
+    #[default]
+    ByAddress,
+    /// Nothing.
+    Unlimited,
+    /// A zone.
+    Zone(RouteLimit),
+}
+
+impl Draw {
+    /// The limit in a zone, if a zone limits it.
+    #[must_use]
+    pub fn zone_limit(self) -> Option<RouteLimit> {
+        match self {
+            Self::Zone(limit) => Some(limit),
+            Self::ByAddress | Self::Unlimited => None,
+        }
+    }
+}
+
+const DRAW_FORM: Form = Form::OneOf(&[Form::Word(|| vec!["none"]), Form::Table(limit::DRAW)]);
 
 const ADMIT: Kind<Option<Rate>> = Kind {
     read: |node| {
@@ -185,10 +214,19 @@ pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: boo
     let mut room = Room::read(&mut fields);
     room.draw = fields
         .get("draw")
-        .and_then(|node| limit::read_draw(node, zones));
+        .and_then(|node| draw(node, zones))
+        .unwrap_or_default();
     check(&fields, node, &room, has_state);
     fields.finish();
     room
+}
+
+fn draw(node: Node, zones: &Zones) -> Option<Draw> {
+    match node.value.as_str() {
+        Some("none") => Some(Draw::Unlimited),
+        Some(_) => node.expected("{ zone = \"per_client\", burst = 3 }, or \"none\""),
+        None => limit::read_draw(node, zones).map(Draw::Zone),
+    }
 }
 
 /// Reports values that do not fit each other.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::num::NonZeroU64;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -14,12 +15,17 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::room_fields::RoomFields;
-use crate::config::{self, PageContent, Route};
+use crate::config::{self, Draw, PageContent, Route, cut};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
-use crate::limit::Waiting;
+use crate::limit::{Moment, Waiting};
 use crate::observe::metrics::{Rejected, RoomRequest};
+use crate::observe::throttle::Throttle;
 use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, TicketText};
+use crate::time::clock;
+
+/// Addresses that share these bits are one client, as in a zone by default.
+const IPV6_PREFIX: u8 = 64;
 
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -65,8 +71,14 @@ pub(super) fn enter_at_once<'a>(
     let room = visit.room;
     let mut answered = room.answer_at_once(presented, &visit.bind, record.began)?;
     if answered == Answered::MustDraw {
-        if visit.settings.draw.is_some() {
-            return None;
+        match visit.settings.draw {
+            Draw::Zone(_) => return None,
+            Draw::ByAddress => {
+                if let Err(reply) = visit.charge_address(record.began) {
+                    return Some(Err(reply));
+                }
+            }
+            Draw::Unlimited => {}
         }
         answered = room.draw_at_once(&visit.bind, record.began)?;
     }
@@ -90,7 +102,7 @@ pub(super) async fn enter<'a>(
     let answered = visit.room.answer(presented, &visit.bind, record.began);
     let mut answered = answered.await;
     if answered == Answered::MustDraw {
-        visit.may_draw(gateway).await?;
+        visit.may_draw(gateway, record.began).await?;
         answered = visit.room.draw(&visit.bind, record.began).await;
     }
     visit.finish(answered, presented, record)
@@ -185,10 +197,34 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether the client may draw a number, by the zone that `draw` names.
-    async fn may_draw(&self, gateway: &'a Gateway) -> Result<(), Reply<'a>> {
-        let Some(draw) = &self.settings.draw else {
-            return Ok(());
+    /// Whether the address of the client may draw a number, by the room's own limit.
+    fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
+        static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
+        let address = self.info.client.address.map(|it| cut(it, IPV6_PREFIX));
+        self.room.charge_draw(address, now).map_err(|after| {
+            if let Some(hidden) = REFUSED.show(clock::now()) {
+                tracing::warn!(
+                    origin = self.room.origin(),
+                    address = address.map_or("unix:".to_owned(), |it| it.to_string()),
+                    hidden,
+                    "address drew too many numbers: refusing more; set trusted_proxies if it is a balancer, or draw if many visitors share it"
+                );
+            }
+            self.draw_refused(after)
+        })
+    }
+
+    fn draw_refused(&self, after: Duration) -> Reply<'a> {
+        self.room.metrics().count(RoomRequest::DrawRefused);
+        Reply::rejected(self.route, Rejected::Burst, Some(after))
+    }
+
+    /// Whether the client may draw a number, by what limits it.
+    async fn may_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
+        let draw = match self.settings.draw {
+            Draw::Zone(draw) => draw,
+            Draw::ByAddress => return self.charge_address(now),
+            Draw::Unlimited => return Ok(()),
         };
         let zone = gateway.zone(draw.zone);
         let key = match key::take(zone.settings(), self.info, self.route) {
@@ -202,11 +238,7 @@ impl<'a> Visit<'a> {
                 turn.take();
                 Ok(())
             }
-            Err(rejection) => {
-                self.room.metrics().count(RoomRequest::DrawRefused);
-                let after = rejection.retry_after;
-                Err(Reply::rejected(self.route, Rejected::Burst, Some(after)))
-            }
+            Err(rejection) => Err(self.draw_refused(rejection.retry_after)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{PagePart, PageValue, Room, RoomSecret, StoreKind, changes, show};
+use crate::config::{Draw, PagePart, PageValue, Room, RoomSecret, StoreKind, changes, show};
 use crate::limit::{Delay, Moment};
 
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
@@ -89,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
      r#"6:8: bind: $jwt_users_sub is of [jwt.users], which is not there; the file has none; add [jwt.users] with jwks = "keys.json""#),
     (SERVERS, room!("sessions = 1\nbind = \"${remote_addr}:$cookie_a\""), ""),
     (SERVERS, room!("sessions = 1\ndraw = \"per_client\""),
-     r#"6:8: draw: expected a table; found "per_client""#),
+     r#"6:8: draw: expected { zone = "per_client", burst = 3 }, or "none"; found "per_client""#),
     (SERVERS, room!("sessions = 1\ndraw = { burst = 3 }"),
      r#"6:8: draw has no zone; add one such as zone = "per_client""#),
     (SERVERS, room!("sessions = 1\ndraw = { zone = \"per_clint\" }"),
@@ -101,7 +101,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, room!("sessions = 1\ndraw = { zone = \"w\", burst = 3 }\n[zones.w]\nkey = \"$host\"\nrate = \"1r/s\"\nalgorithm = \"fixed_window\""),
      "6:30: burst: the zone counts by fixed_window, which allows the 1 requests of its rate in each period and no burst; remove burst"),
     (SERVERS, room!("sessions = 1\ndraw = { zone = \"w\" }\n[zones.w]\nkey = \"$host\"\nrate = \"none\""),
-     "6:8: draw: zone w has no rate, so drawing would not be limited; name a zone that has one, or remove draw"),
+     "6:8: draw: zone w has no rate, so drawing would not be limited; name a zone that has one, or write draw = \"none\""),
     // The field of a route.
     (ROUTE, "origin = \"app\"\nroom = \"no\"",
      "11:8: room: expected true or false; found \"no\""),
@@ -127,7 +127,7 @@ fn a_room_has_defaults_but_for_what_bounds_it() {
     assert_eq!((found.admit, found.opens, found.page), (None, None, None));
     assert_eq!((found.idle, found.claim), (seconds(600), seconds(60)));
     assert_eq!(found.store, StoreKind::Memory);
-    assert_eq!((found.bind, found.draw), (None, None));
+    assert_eq!((found.bind, found.draw), (None, Draw::ByAddress));
     let secrets: Vec<&[u8]> = found.secret.iter().map(RoomSecret::as_bytes).collect();
     assert_eq!(secrets, [b"0123456789abcdef"]);
 
@@ -140,7 +140,7 @@ fn a_room_has_defaults_but_for_what_bounds_it() {
     assert_eq!(opens.at, Moment::from_nanos(1_796_115_600_000_000_000));
     assert_eq!(opens.to_string(), "2026-12-01T10:00:00+01:00");
     assert_eq!(found.bind.unwrap().to_string(), "$remote_addr");
-    let draw = found.draw.unwrap();
+    let draw = found.draw.zone_limit().unwrap();
     let (burst, delay) = (draw.limit.burst, draw.limit.delay);
     assert_eq!((draw.zone, burst, delay), (0, 3, Delay::Never));
 }
@@ -166,7 +166,7 @@ fn a_draw_from_a_token_bucket_has_its_capacity_and_is_shown_so() {
     );
     let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
     let room = settings.origins[0].room.as_ref().unwrap();
-    assert_eq!(room.draw.unwrap().limit.burst, 2);
+    assert_eq!(room.draw.zone_limit().unwrap().limit.burst, 2);
     assert!(show(&settings).contains("\ndraw = { zone = \"t\", burst = 3 }\n"));
     assert_eq!(settings.warnings, []);
 }
@@ -193,6 +193,17 @@ fn a_route_asks_the_room_of_its_origin_unless_it_says_no() {
     assert_eq!(asks(SERVERS, ROUTE), (true, false, false));
     assert_eq!(asks(SERVERS, no), (false, false, false));
     assert_eq!(asks(SERVERS, yes), (true, false, true));
+}
+
+#[test]
+fn a_draw_of_none_is_read_and_shown() {
+    let room = format!(
+        "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", draw = \"none\" }}"
+    );
+    let settings = settings_with(SERVERS, &room);
+    let room = settings.origins[0].room.as_ref().unwrap();
+    assert_eq!(room.draw, Draw::Unlimited);
+    assert!(show(&settings).contains("\ndraw = \"none\"\n"));
 }
 
 #[test]

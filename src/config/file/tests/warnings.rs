@@ -68,10 +68,8 @@ pub(super) const CASES: &[Case] = &[
     (KEY, "\"$host-a\"", ""),
     (KEY, "\"all\"", ""),
     (KEY, "\"everyone at the host\"", ""),
-    // A room in which anybody draws any number of numbers.
-    (SERVERS, concat!("[\"http://127.0.0.1:9000\"]\n", "room = { sessions = 1, secret = \"0123456789abcdef\", claim = \"90s\" }"),
-     r#"3:8: warning: room: one client can draw thousands of numbers, and each that it does not claim keeps the visitors behind it out for 90s; add draw = { zone = "per_client", burst = 3 }, with key = "$remote_addr" in that zone"#),
-    (SERVERS, concat!("[\"http://127.0.0.1:9000\"]\n", "room = { sessions = 1, secret = \"0123456789abcdef\", draw = { zone = \"per_client\" } }"), ""),
+    // A room without draw has a limit of its own.
+    (SERVERS, concat!("[\"http://127.0.0.1:9000\"]\n", "room = { sessions = 1, secret = \"0123456789abcdef\" }"), ""),
     // A room that is not there.
     ("origin = \"app\"", "origin = \"app\"\nroom = true",
      "11:8: warning: room: origin app has no waiting room, so this does nothing; add [origins.app.room], or remove it"),

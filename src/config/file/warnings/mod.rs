@@ -18,8 +18,7 @@ use self::places::{short_orphan, too_many_alone, unlent_places};
 use self::server::server;
 use self::streams::{nothing_waits, refused_streams};
 use super::Node;
-use crate::config::{Origin, PathPattern, Route, Settings};
-use crate::limit::show_duration;
+use crate::config::{PathPattern, Route, Settings};
 
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
@@ -39,7 +38,6 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         unlent_places(origin, *node);
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
-        free_numbers(origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);
@@ -102,25 +100,13 @@ fn room(settings: &Settings, route: &Route, node: Node) {
     }
 }
 
-/// Warns of a waiting room in which one client can stand before everybody who comes later.
-fn free_numbers(origin: &Origin, node: Node) {
-    let (Some(node), Some(room)) = (node.field("room"), &origin.room) else {
-        return;
-    };
-    if room.draw.is_none() {
-        let claim = show_duration(room.claim);
-        node.warn(&format!(
-            "one client can draw thousands of numbers, and each that it does not claim keeps the visitors behind it out for {claim}; add draw = {{ zone = \"per_client\", burst = 3 }}, with key = \"$remote_addr\" in that zone"
-        ));
-    }
-}
-
 fn is_used(settings: &Settings, zone: usize) -> bool {
     let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
     let mut origins = settings.origins.iter();
     limits.any(|limit| limit.zone == zone)
         || origins.any(|origin| {
-            let draw = origin.room.as_ref().and_then(|room| room.draw);
+            let room = origin.room.as_ref();
+            let draw = room.and_then(|room| room.draw.zone_limit());
             origin.share == Some(zone) || draw.is_some_and(|draw| draw.zone == zone)
         })
 }

@@ -50,7 +50,9 @@ fn text([gateway, admin, origin]: [SocketAddr; 3]) -> String {
         "[server]\nlisten = [\"{gateway}\"]\nadmin = \"{admin}\"\n\
          # The room keeps its secret here.\nstate = \"drip.state\"\n\n\
          [origins.shop]\nservers = [\"http://{origin}\"]\n\n\
-         [origins.shop.room]\nsessions = {SESSIONS}\nidle = \"{IDLE}\"\nclaim = \"{CLAIM}\"\n\n\
+         [origins.shop.room]\nsessions = {SESSIONS}\nidle = \"{IDLE}\"\nclaim = \"{CLAIM}\"\n\
+         # All visitors of the scene have one address.\n\
+         draw = \"none\"\n\n\
          [[routes]]\npath = \"/\"\norigin = \"shop\"\n\n\
          # Requests that the end of the scene cuts off are no news.\n\
          [log]\nlevel = \"error\"\n"

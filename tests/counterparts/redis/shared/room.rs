@@ -32,6 +32,7 @@ idle = "{idle}"
 claim = "10s"
 store = "redis"
 secret = "a secret that both have"
+draw = "none"
 
 [[routes]]
 path = "/"
