@@ -13,6 +13,8 @@ pub(super) const CASES: &[Case] = &[
      r#"9:10: path: this is not a regular expression of drip: unclosed group; found "regex:(""#),
     ("\"/\"", "\"regex:\"",
      r#"9:10: path: a regular expression is missing behind regex:; found "regex:""#),
+    ("\"/\"", "\"regex:a[ab]{50}c\"",
+     r#"9:10: path: the automaton of this regular expression takes more than 1024 KB; begin it with ^, lower the counts in {} or write several routes; found "regex:a[ab]{50}c""#),
     ("\"/\"", "\"regex:(a{500}){500}\"",
      r#"9:10: path: this regular expression takes more than 256 KB when it is compiled; lower the counts in {} or write several routes; found "regex:(a{500}){500}""#),
     (APP, "\"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"",

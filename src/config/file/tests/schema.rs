@@ -151,6 +151,7 @@ const UNSEEN: &[&str] = &[
     "and none that is . or ..",
     "is not a regular expression of drip",
     "when it is compiled",
+    "the automaton of this regular expression",
     // The world.
     "is reachable from other hosts",
     "cannot be read",

@@ -290,6 +290,7 @@ mod tests {
             "[\u{e9}]",
             "(?=a",
             "a{500}{500}",
+            "a.{20}b",
         ] {
             assert_eq!(translated(pattern), None, "{pattern}");
         }
