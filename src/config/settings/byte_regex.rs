@@ -267,7 +267,7 @@ mod tests {
                 });
                 // Without optimizations, beside other tests; the crate takes a second for the first.
                 let least = took.min().unwrap_or_default();
-                assert!(least.as_millis() < 20, "{text}: {least:?}");
+                assert!(least.as_millis() < 100, "{text}: {least:?}");
             }
         }
     }
