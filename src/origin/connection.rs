@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::http1::Http1Connection;
 use super::http2::Http2Exchange;
+use super::in_flight::InFlight;
 use super::stream::OriginStream;
+use super::tied::TiedConnections;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
@@ -27,12 +29,31 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Returns the connection to its pool, if it can carry another request.
+    /// Keeps the connection for its client alone, which may be logged in on it.
     ///
-    /// `most`: how many idle connections the pool keeps.
-    pub fn give_back(self, most: usize) {
+    /// Over HTTP/2 such requests have a [connection of their own](super::Needs::Own).
+    pub fn tie(&mut self) {
+        if let Self::Http1(connection) = self {
+            connection.tie();
+        }
+    }
+
+    /// Returns the connection to its pool, if it can carry another request, or to its client.
+    ///
+    /// `most`: how many idle connections the pool keeps. `client`: the connections that are
+    /// [tied](Self::tie) to the client.
+    pub fn give_back<'c>(
+        self,
+        most: usize,
+        in_flight: &InFlight<'_>,
+        client: impl FnOnce() -> &'c TiedConnections,
+    ) {
         match self {
-            Self::Http1(connection) => connection.give_back(most),
+            Self::Http1(mut connection) => match connection.rest() {
+                true if connection.is_tied() => client().keep(in_flight.at(), connection),
+                true => connection.give_back(most),
+                false => {}
+            },
             // The others that use it keep it.
             Self::Http2(exchange) => drop(exchange),
         }

@@ -34,6 +34,8 @@ pub struct Http1Connection {
     /// It outlives each request, because arming a timer is expensive.
     silence: Deadline,
     reused: bool,
+    /// Whether its client may be logged in on it, so that it serves no other.
+    is_tied: bool,
     /// Whether the rest of the response's body is invalid.
     is_broken: bool,
     pool: Weak<IdleConnections<Self>>,
@@ -49,23 +51,36 @@ impl Http1Connection {
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
             reused: false,
+            is_tied: false,
             is_broken: false,
             pool: Rc::downgrade(pool),
         }
     }
 
-    /// Returns the connection to its pool, unless bytes arrived after its last response.
+    /// Keeps the connection for its client alone.
+    pub fn tie(&mut self) {
+        self.is_tied = true;
+    }
+
+    /// Returns whether its client may be logged in on it.
+    pub(super) fn is_tied(&self) -> bool {
+        self.is_tied
+    }
+
+    /// Makes the connection ready for its next request, unless bytes arrived after its last response.
     ///
-    /// `most`: how many idle connections the pool keeps.
-    pub(super) fn give_back(mut self: Box<Self>, most: usize) {
-        let Some(pool) = self.pool.upgrade() else {
-            return;
-        };
-        if self.received.is_none() {
-            self.sender = Sender::default();
-            self.decoder = BodyDecoder::new(BodyLength::None);
-            self.silence.stop();
-            self.reused = true;
+    /// Returns whether it may carry one.
+    pub(super) fn rest(&mut self) -> bool {
+        self.sender = Sender::default();
+        self.decoder = BodyDecoder::new(BodyLength::None);
+        self.silence.stop();
+        self.reused = true;
+        self.received.is_none()
+    }
+
+    /// Returns the connection to its pool, which keeps `most` idle ones.
+    pub(super) fn give_back(self: Box<Self>, most: usize) {
+        if let Some(pool) = self.pool.upgrade() {
             pool.keep(self, most);
         }
     }
@@ -85,6 +100,7 @@ impl Http1Connection {
     /// Takes over a request of which another connection has written nothing.
     pub(super) fn take_over(&mut self, other: &mut Self) {
         self.sender = std::mem::take(&mut other.sender);
+        self.is_tied |= other.is_tied;
     }
 
     /// Sends all bytes that wait to be sent.

@@ -13,6 +13,7 @@
 //! | `recovery` | the search for the end of an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool`, `idle` | the connections of a worker to each server |
+//! | `tied` | the connections of one client |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
@@ -41,6 +42,7 @@ mod server;
 mod servers;
 mod shortage;
 mod stream;
+mod tied;
 mod tls;
 
 pub use connection::Connection;
@@ -54,3 +56,4 @@ pub(crate) use pool::Needs;
 pub use pool::Pools;
 pub use prober::Prober;
 pub use servers::{Origin, ServerState};
+pub use tied::TiedConnections;

@@ -41,6 +41,8 @@ pub(crate) enum Needs {
     Any,
     /// HTTP/1, to switch to another protocol.
     Http1,
+    /// A connection that no other request shares, because the client logs in on it.
+    Own,
 }
 
 impl Pools {
@@ -111,8 +113,14 @@ impl Pool {
         needs: Needs,
     ) -> io::Result<Connection> {
         let url = self.server.url();
+        if needs == Needs::Own && url.is_h2c() {
+            let stream = dialer.open(url, false).await?;
+            let beginning = self.shared.begin_own(stream, settings.max_header_size);
+            let exchange = Box::pin(beginning).await?;
+            return Ok(Connection::Http2(Box::new(exchange)));
+        }
         let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
-        if needs == Needs::Http1 || !(may_choose || url.is_h2c()) {
+        if needs != Needs::Any || !(may_choose || url.is_h2c()) {
             let stream = dialer.open(url, false).await?;
             return Ok(self.http1(stream));
         }

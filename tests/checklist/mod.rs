@@ -20,6 +20,7 @@ mod keepalive;
 mod leaving;
 mod lengths;
 mod limits;
+mod logins;
 mod pauses;
 mod pipelining;
 mod retries;

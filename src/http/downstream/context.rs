@@ -1,6 +1,8 @@
+use std::cell::OnceCell;
 use std::fmt::Write;
 
 use super::peer::Peer;
+use crate::origin::TiedConnections;
 
 /// The two ends of a client's connection, and the client's address as header fields show it.
 #[derive(Debug)]
@@ -8,6 +10,8 @@ pub struct ConnectionContext {
     peer: Peer,
     /// The address of the peer as text; empty on a unix socket.
     address: AddressText,
+    /// Connections to servers that no other client uses. Boxed: few clients have any.
+    tied: OnceCell<Box<TiedConnections>>,
 }
 
 /// Text of an address, with room for IPv6: written once for all requests of a connection.
@@ -42,7 +46,11 @@ impl ConnectionContext {
             // The longest address fits.
             let _fits = write!(address, "{ip}");
         }
-        Self { peer, address }
+        Self {
+            peer,
+            address,
+            tied: OnceCell::new(),
+        }
     }
 
     /// Returns both ends of the connection.
@@ -55,6 +63,17 @@ impl ConnectionContext {
     #[must_use]
     pub fn into_peer(self) -> Peer {
         self.peer
+    }
+
+    /// Returns the connections that are tied to this one; `None`: there were never any.
+    #[must_use]
+    pub fn tied(&self) -> Option<&TiedConnections> {
+        self.tied.get().map(AsRef::as_ref)
+    }
+
+    /// Returns the same, to tie one more.
+    pub fn to_tie(&self) -> &TiedConnections {
+        self.tied.get_or_init(Box::default)
     }
 
     /// Returns the address of the peer as header fields show it; `None` on a unix socket.

@@ -14,6 +14,7 @@ use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
 use crate::http::message::{
     BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
+    logs_in_connection,
 };
 use crate::limit::Moment;
 use crate::origin::{Connection, InFlight, OriginError};
@@ -267,8 +268,12 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             }
         };
         let length = head.length;
+        let ties = logs_in_connection(head.fields());
         self.any_head = true;
         connection.take_head(end, length);
+        if ties {
+            connection.tie();
+        }
         Ok(Some(answer))
     }
 

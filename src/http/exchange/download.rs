@@ -38,7 +38,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             if let Some((connection, in_flight)) = at_origin.take() {
                 in_flight.ended();
                 if keeps && self.upload.is_complete() {
-                    connection.give_back(self.settings().keep_alive);
+                    self.give_back(connection, &in_flight);
                 }
             }
             let end = Then::End(trailers.as_ref());

@@ -20,6 +20,7 @@ use crate::config::{self, Balance, HostRule, Route};
 use crate::gate::{GateRejection, Place};
 use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
+use crate::http::message::logs_in_connection;
 use crate::limit::{Moment, OriginTime};
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
 
@@ -280,6 +281,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         &mut self,
         verified: bool,
     ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+        if let Some(found) = self.find_tied(verified) {
+            return Ok(found);
+        }
         let in_flight = self
             .origin()
             .pick(None, self.began, || self.hash())
@@ -292,6 +296,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             Some(kept) => Ok((kept, in_flight)),
             None => Err(Ok(in_flight)),
         }
+    }
+
+    /// Takes a connection on which the client may be logged in.
+    fn find_tied(&mut self, verified: bool) -> Option<(Connection, InFlight<'r>)> {
+        let tied = self.context.tied()?;
+        let found = self.origin().pick_tied(tied, self.began, verified);
+        let (connection, in_flight) = found?;
+        self.record.server = Some(in_flight.server());
+        Some((connection, in_flight.with(self.place.take())))
+    }
+
+    /// Returns the connection of a complete exchange to its pool, or to its client.
+    pub(super) fn give_back(&self, connection: Connection, in_flight: &InFlight<'_>) {
+        let most = self.settings().keep_alive;
+        connection.give_back(most, in_flight, || self.context.to_tie());
     }
 
     /// Opens a connection to the picked server.
@@ -365,6 +384,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         match connection {
             Connection::Http1(connection) => {
+                if logs_in_connection(self.info.fields()) {
+                    connection.tie();
+                }
                 let sender = connection.sender();
                 heads::write_request(sender.head(), &onward);
                 sender.begin_body(self.info.head.length());
@@ -381,6 +403,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     fn needs(&self) -> Needs {
         match heads::asked_upgrade(self.info.head) {
             Some(_) => Needs::Http1,
+            None if logs_in_connection(self.info.fields()) => Needs::Own,
             None => Needs::Any,
         }
     }

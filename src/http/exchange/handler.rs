@@ -45,7 +45,8 @@ impl RequestService for Worker {
         async move {
             let gateway = self.gateway().await;
             let priority = self.pacer.priority();
-            let info = RequestInfo::new(&head, context.peer(), &gateway.settings().server);
+            let mut info = RequestInfo::new(&head, context.peer(), &gateway.settings().server);
+            info.is_tied = context.tied().is_some();
             let address = info.client.address;
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
             record.identify(info.client.trusted);

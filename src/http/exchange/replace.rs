@@ -49,11 +49,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.end_work(in_flight, true);
         }
         self.occupied.clear();
-        if let Some((connection, _in_flight)) = at_origin
+        if let Some((connection, in_flight)) = at_origin
             && keeps
             && self.upload.is_complete()
         {
-            connection.give_back(self.settings().keep_alive);
+            self.give_back(connection, &in_flight);
         }
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct RequestInfo<'a> {
     pub(super) path: Cow<'a, [u8]>,
     /// Whether fields with `_` are read as those with `-`.
     pub(super) underscores: bool,
+    /// Whether connections to servers are tied to the client's connection: it may be logged in.
+    pub(super) is_tied: bool,
 }
 
 /// Why the gateway does not accept a request.
@@ -59,6 +61,7 @@ impl<'a> RequestInfo<'a> {
             host: host(head),
             path: target::path(path),
             underscores: server.underscores_in_headers,
+            is_tied: false,
         }
     }
 

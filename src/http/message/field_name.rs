@@ -8,6 +8,8 @@ pub enum FieldName {
     Other,
     /// `Authorization`
     Authorization,
+    /// `WWW-Authenticate` or `Proxy-Authenticate`
+    Challenge,
     /// `Connection`
     Connection,
     /// `Content-Length`
@@ -30,6 +32,8 @@ pub enum FieldName {
     ///
     /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
     Hop,
+    /// `Proxy-Authorization`
+    ProxyAuthorization,
     /// `RateLimit`
     RateLimit,
     /// `RateLimit-Policy`
@@ -84,9 +88,12 @@ impl FieldName {
             16 if is(b"x-forwarded-host") => Self::XForwardedHost,
             16 if is(b"ratelimit-policy") => Self::RateLimitPolicy,
             16 if is(b"proxy-connection") => Self::Hop,
+            16 if is(b"www-authenticate") => Self::Challenge,
             17 if is(b"transfer-encoding") => Self::TransferEncoding,
             17 if is(b"x-forwarded-proto") => Self::XForwardedProto,
             17 if is(b"x-ratelimit-limit") => Self::XRateLimit,
+            18 if is(b"proxy-authenticate") => Self::Challenge,
+            19 if is(b"proxy-authorization") => Self::ProxyAuthorization,
             21 if is(b"x-ratelimit-remaining") => Self::XRateLimit,
             23 if is(b"x-ratelimit-retry-after") => Self::XRateLimit,
             13.. if is_like(&name[..12], b"x-forwarded-") => Self::Origination,

@@ -215,6 +215,33 @@ impl Http2Connections {
         max_header_size: usize,
         most_idle: usize,
     ) -> io::Result<Http2Exchange> {
+        let shared = self.handshake(stream, max_header_size).await?;
+        self.is_unused.set(false);
+        self.most_idle.set(most_idle);
+        let first = Http2Exchange::new(StreamPlace::on(&shared));
+        self.open.borrow_mut().push(shared);
+        Ok(first)
+    }
+
+    /// The same on a connection that no other request uses. It ends with this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the connection fails.
+    pub(super) async fn begin_own(
+        self: &Rc<Self>,
+        stream: OriginStream,
+        max_header_size: usize,
+    ) -> io::Result<Http2Exchange> {
+        let own = self.handshake(stream, max_header_size).await?;
+        Ok(Http2Exchange::new(StreamPlace::on(&own)))
+    }
+
+    async fn handshake(
+        self: &Rc<Self>,
+        stream: OriginStream,
+        max_header_size: usize,
+    ) -> io::Result<Rc<SharedConnection>> {
         let budget = Rc::<Budget>::default();
         let handshake = Builder::new()
             .enable_push(false)
@@ -245,11 +272,7 @@ impl Http2Connections {
         });
         // It ends by itself when the server closes it, or when no request can use it any more.
         actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
-        self.is_unused.set(false);
-        self.most_idle.set(most_idle);
-        let first = Http2Exchange::new(StreamPlace::on(&shared));
-        self.open.borrow_mut().push(shared);
-        Ok(first)
+        Ok(shared)
     }
 
     /// Keeps a connection without requests, unless it takes no more or enough are kept.

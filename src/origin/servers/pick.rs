@@ -8,10 +8,12 @@ use super::Origin;
 use crate::config::{Balance, ServerUrl};
 use crate::limit::Moment;
 use crate::origin::choice::NoServer;
+use crate::origin::connection::Connection;
 use crate::origin::error::OriginError;
 use crate::origin::group::Group;
 use crate::origin::in_flight::InFlight;
 use crate::origin::server::Server;
+use crate::origin::tied::TiedConnections;
 
 impl Origin {
     /// Returns an error if requests may be sent to no server.
@@ -82,6 +84,27 @@ impl Origin {
     ) -> Result<InFlight<'_>, OriginError> {
         let untried = |server: &Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         self.pick_of(untried, now, hash)
+    }
+
+    /// Takes a connection that is tied to the client, with its server, if that is in.
+    ///
+    /// `surely`: asks the kernel whether it is still open.
+    pub fn pick_tied(
+        &self,
+        tied: &TiedConnections,
+        now: Moment,
+        surely: bool,
+    ) -> Option<(Connection, InFlight<'_>)> {
+        let mut servers = self.servers.iter();
+        let (server, connection) = servers.find_map(|it| Some((it, tied.take(it, surely)?)))?;
+        let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
+        match self.pick_of(is_same, now, || None) {
+            Ok(picked) => Some((Connection::Http1(connection), picked)),
+            Err(_) => {
+                tied.keep(server, connection);
+                None
+            }
+        }
     }
 
     fn pick_of(

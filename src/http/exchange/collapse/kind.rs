@@ -124,14 +124,15 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     if heads::asked_upgrade(head).is_some() || head.expects_continue() {
         return None;
     }
-    if info.peer.certificate().is_some() {
+    // After a login, requests carry no credentials: the connection has them.
+    if info.peer.certificate().is_some() || info.is_tied {
         return None;
     }
     let mut asks_less = false;
     let mut varying = Varying::new();
     for (known, name, value) in info.fields().iter() {
         match known {
-            FieldName::Authorization => return None,
+            FieldName::Authorization | FieldName::ProxyAuthorization => return None,
             FieldName::Cookie if has_own_cookie(collapse, value) => return None,
             // A trusted proxy vouches for the certificate of its client.
             FieldName::Origination if info.client.trusted && is_certificate(name) => return None,

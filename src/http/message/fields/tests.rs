@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{config, request};
 
 /// Every known name, in its usual spelling.
-const KNOWN: [(&str, FieldName); 24] = [
+const KNOWN: [(&str, FieldName); 27] = [
     ("Authorization", FieldName::Authorization),
     ("Connection", FieldName::Connection),
     ("Content-Length", FieldName::ContentLength),
@@ -17,6 +17,9 @@ const KNOWN: [(&str, FieldName); 24] = [
     ("HTTP2-Settings", FieldName::Hop),
     ("Keep-Alive", FieldName::Hop),
     ("Proxy-Connection", FieldName::Hop),
+    ("Proxy-Authenticate", FieldName::Challenge),
+    ("WWW-Authenticate", FieldName::Challenge),
+    ("Proxy-Authorization", FieldName::ProxyAuthorization),
     ("RateLimit", FieldName::RateLimit),
     ("RateLimit-Policy", FieldName::RateLimitPolicy),
     ("TE", FieldName::Te),
