@@ -24,6 +24,7 @@
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
 //! - [`WaitingRoom`] is a counter before an origin: who is inside, who is called, and who waits.
 //! - [`Work`] learns how long requests of one kind take their origin.
+//! - [`Usage`] says whether a connection may carry another request.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -52,6 +53,7 @@ mod places;
 mod pool;
 mod queue;
 mod rate;
+mod reuse;
 mod saved;
 mod stable_hash;
 mod stoppable_clock;
@@ -94,6 +96,7 @@ pub use pool::{
 };
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
+pub use reuse::{ReuseLimits, Usage};
 pub use saved::SavedAccount;
 pub use stable_hash::{mixed, stable_hash};
 pub use stoppable_clock::StoppableClock;

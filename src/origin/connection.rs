@@ -9,6 +9,7 @@ use super::http2::Http2Exchange;
 use super::in_flight::InFlight;
 use super::stream::OriginStream;
 use super::tied::TiedConnections;
+use crate::config::Origin;
 use crate::http::message::sender::Then;
 use crate::http::message::{
     BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Trailers,
@@ -31,7 +32,7 @@ pub enum Connection {
 impl Connection {
     /// Keeps the connection for its client alone, which may be logged in on it.
     ///
-    /// Over HTTP/2 such requests have a [connection of their own](super::Needs::Own).
+    /// Over HTTP/2 such requests have a connection of their own.
     pub fn tie(&mut self) {
         if let Self::Http1(connection) = self {
             connection.tie();
@@ -40,22 +41,30 @@ impl Connection {
 
     /// Returns the connection to its pool, if it can carry another request, or to its client.
     ///
-    /// `most`: how many idle connections the pool keeps. `client`: the connections that are
+    /// `now`: when the last bytes of the response arrived. `client`: the connections that are
     /// [tied](Self::tie) to the client.
     pub fn give_back<'c>(
         self,
-        most: usize,
+        settings: &Origin,
+        now: Moment,
         in_flight: &InFlight<'_>,
         client: impl FnOnce() -> &'c TiedConnections,
     ) {
         match self {
-            Self::Http1(mut connection) => match connection.rest() {
+            Self::Http1(mut connection) => match connection.rest(&settings.reuse_limits(), now) {
                 true if connection.is_tied() => client().keep(in_flight.at(), connection),
-                true => connection.give_back(most),
+                true => connection.give_back(settings.keep_alive),
                 false => {}
             },
             // The others that use it keep it.
             Self::Http2(exchange) => drop(exchange),
+        }
+    }
+
+    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    pub fn note_server_idle(&mut self, seconds: u32) {
+        if let Self::Http1(connection) = self {
+            connection.note_server_idle(seconds);
         }
     }
 

@@ -66,6 +66,20 @@ impl Dialer {
         Ok(addresses)
     }
 
+    /// Returns the addresses to which connections to `server` go; `None` if it is no name.
+    ///
+    /// Old ones are looked up again meanwhile.
+    pub(super) async fn addresses(&self, server: &ServerUrl) -> Option<Arc<[SocketAddr]>> {
+        match server {
+            ServerUrl::Tcp {
+                host: Host::Name(name),
+                address: None,
+                ..
+            } => self.known.names.addresses(name).await.ok(),
+            ServerUrl::Tcp { .. } | ServerUrl::Unix(_) => None,
+        }
+    }
+
     /// Whether another dialer has the same TLS.
     pub(super) fn has_tls_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tls, &other.tls)

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::addresses::{Compared, KnownAddresses};
 use super::idle::{IdleConnections, Reusable};
 use super::stream::OriginStream;
 use crate::http::message::lines::end_of_head;
@@ -15,6 +16,7 @@ use crate::http::message::{
     BodyDecoder, BodyError, BodyLength, Buffer, FieldTable, InvalidResponse, ResponseHead, Sender,
     Trailers,
 };
+use crate::limit::{Moment, ReuseLimits, Usage};
 use crate::time::deadline::Deadline;
 
 /// A connection in use.
@@ -36,13 +38,21 @@ pub struct Http1Connection {
     reused: bool,
     /// Whether its client may be logged in on it, so that it serves no other.
     is_tied: bool,
+    usage: Usage,
+    /// Until when it may be used while it is idle.
+    usable_until: Moment,
+    compared: Compared,
     /// Whether the rest of the response's body is invalid.
     is_broken: bool,
     pool: Weak<IdleConnections<Self>>,
 }
 
 impl Http1Connection {
-    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections<Self>>) -> Self {
+    pub(super) fn new(
+        stream: OriginStream,
+        pool: &Rc<IdleConnections<Self>>,
+        usage: Usage,
+    ) -> Self {
         Self {
             stream,
             sender: Sender::default(),
@@ -52,6 +62,9 @@ impl Http1Connection {
             silence: Deadline::default(),
             reused: false,
             is_tied: false,
+            usage,
+            usable_until: Moment::default(),
+            compared: Compared::default(),
             is_broken: false,
             pool: Rc::downgrade(pool),
         }
@@ -67,15 +80,37 @@ impl Http1Connection {
         self.is_tied
     }
 
-    /// Makes the connection ready for its next request, unless bytes arrived after its last response.
+    /// Makes the connection ready for its next request. Returns whether it may carry one.
     ///
-    /// Returns whether it may carry one.
-    pub(super) fn rest(&mut self) -> bool {
+    /// Not if bytes arrived after its last response, or if its address has left the server's name.
+    /// `now`: when the last bytes of the response arrived.
+    pub(super) fn rest(&mut self, limits: &ReuseLimits, now: Moment) -> bool {
+        let Some(pool) = self.pool.upgrade().filter(|_| self.received.is_none()) else {
+            return false;
+        };
         self.sender = Sender::default();
         self.decoder = BodyDecoder::new(BodyLength::None);
         self.silence.stop();
         self.reused = true;
-        self.received.is_none()
+        self.usage.count();
+        let until = match self.is_tied {
+            // The login of a client lasts as long as the connection.
+            true => self.usage.idle_end(limits, now),
+            false => self.usage.idle_until(limits, now),
+        };
+        self.usable_until = until.unwrap_or_default();
+        until.is_some() && !self.has_left(&pool.addresses)
+    }
+
+    /// Returns whether its address has left the name of the server.
+    pub(super) fn has_left(&mut self, known: &KnownAddresses) -> bool {
+        let address = || self.stream.peer();
+        known.is_left(&mut self.compared, address)
+    }
+
+    /// Notes how long the server keeps the connection open while it is idle, if it says so.
+    pub(super) fn note_server_idle(&mut self, seconds: u32) {
+        self.usage.note_server_idle(seconds);
     }
 
     /// Returns the connection to its pool, which keeps `most` idle ones.
@@ -247,8 +282,8 @@ impl Http1Connection {
 }
 
 impl Reusable for Http1Connection {
-    fn is_alive(&mut self, surely: bool) -> bool {
-        if surely && self.stream.has_news() {
+    fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
+        if now >= self.usable_until || surely && self.stream.has_news() {
             return false;
         }
         let mut byte = [0];

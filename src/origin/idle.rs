@@ -1,21 +1,18 @@
 //! Connections to one server that wait for their next request.
 
-use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
-use std::time::Duration;
+use std::cell::RefCell;
 
+use super::addresses::KnownAddresses;
 use super::shortage;
-
-/// Interval between checks for idle connections that their server has closed.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+use crate::limit::Moment;
 
 /// A connection that can wait for its next request.
 pub(super) trait Reusable {
     /// Returns whether the connection can be used again.
     ///
-    /// The server must not have closed it, nor sent bytes that belong to no response. This checks
-    /// what the runtime already knows. `surely` asks the kernel, too.
-    fn is_alive(&mut self, surely: bool) -> bool;
+    /// Its time must not be over. The server must not have closed it, nor sent bytes that belong to
+    /// no response. This checks what the runtime already knows. `surely` asks the kernel, too.
+    fn is_usable(&mut self, now: Moment, surely: bool) -> bool;
 }
 
 /// The idle connections to one server. The one used last is on top.
@@ -24,55 +21,44 @@ pub(super) trait Reusable {
 #[derive(Debug)]
 pub(super) struct IdleConnections<C> {
     idle: RefCell<Vec<Box<C>>>,
-    is_swept: Cell<bool>,
+    /// The addresses of the server's name.
+    pub(super) addresses: KnownAddresses,
 }
 
 impl<C> Default for IdleConnections<C> {
     fn default() -> Self {
         Self {
             idle: RefCell::default(),
-            is_swept: Cell::default(),
+            addresses: KnownAddresses::default(),
         }
     }
 }
 
-impl<C: Reusable + 'static> IdleConnections<C> {
-    /// Takes the connection used last that is still [alive](Reusable::is_alive).
-    pub(super) fn take(&self, surely: bool) -> Option<Box<C>> {
+impl<C: Reusable> IdleConnections<C> {
+    /// Takes the connection used last that is still [usable](Reusable::is_usable).
+    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<C>> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let mut last = idle.pop()?;
-            if last.is_alive(surely) {
+            if last.is_usable(now, surely) {
                 return Some(last);
             }
         }
     }
 
     /// Keeps a connection, unless there are `most` already, or a request needs its descriptor.
-    pub(super) fn keep(self: &Rc<Self>, connection: Box<C>, most: usize) {
+    pub(super) fn keep(&self, connection: Box<C>, most: usize) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < most && !shortage::is_short() {
             idle.push(connection);
-            if !self.is_swept.replace(true) {
-                actix_rt::spawn(sweep(Rc::downgrade(self)));
-            }
         }
     }
-}
 
-/// Closes idle connections that their server has closed, and all if a request needs a descriptor.
-///
-/// Ends when no idle connection is left.
-async fn sweep<C: Reusable>(pool: Weak<IdleConnections<C>>) {
-    loop {
-        tokio::time::sleep(SWEEP_EVERY).await;
-        let Some(pool) = pool.upgrade() else { return };
-        let mut idle = pool.idle.borrow_mut();
+    /// Closes the connections that are not usable any more or not `wanted`, and all if a request
+    /// needs a descriptor.
+    pub(super) fn sweep(&self, now: Moment, mut wanted: impl FnMut(&mut C) -> bool) {
         let is_short = shortage::is_short();
-        idle.retain_mut(|connection| !is_short && connection.is_alive(false));
-        if idle.is_empty() {
-            pool.is_swept.set(false);
-            return;
-        }
+        let mut idle = self.idle.borrow_mut();
+        idle.retain_mut(|it| !is_short && wanted(it) && it.is_usable(now, false));
     }
 }

@@ -13,12 +13,14 @@
 //! | `recovery` | the search for the end of an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool`, `idle` | the connections of a worker to each server |
+//! | `addresses` | the addresses of a name, and those that have left it |
 //! | `tied` | the connections of one client |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
 //! | `shortage` | what happens without a file descriptor for a new connection |
 
+mod addresses;
 pub(crate) mod choice;
 mod connection;
 mod dial;

@@ -1,10 +1,11 @@
 //! The idle connections of a worker, by server. The connection used last is used next.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
@@ -18,6 +19,11 @@ use super::server::Server;
 use super::shortage;
 use super::stream::OriginStream;
 use crate::config::{Http2, Origin};
+use crate::limit::{Moment, Usage};
+use crate::time::clock;
+
+/// Interval between looks at the connections to a server.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The idle connections of a worker, by server.
 #[derive(Debug, Default)]
@@ -32,6 +38,7 @@ pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections<Http1Connection>>,
     shared: Rc<Http2Connections>,
+    is_swept: Cell<bool>,
 }
 
 /// What a request needs of its connection.
@@ -57,6 +64,7 @@ impl Pools {
             server: Arc::clone(server),
             idle: Rc::default(),
             shared: Rc::default(),
+            is_swept: Cell::new(false),
         });
         // A request that was waiting when its server left the file may still use the pool, but no
         // connection is kept for others.
@@ -79,31 +87,48 @@ impl Pool {
     ///
     /// The server is least likely to have closed that one. `surely`: asks the kernel whether it is
     /// still open, because the request cannot be sent twice.
-    pub(crate) fn take(&self, needs: Needs, surely: bool) -> Option<Connection> {
+    pub(crate) fn take(
+        &self,
+        settings: &Origin,
+        needs: Needs,
+        now: Moment,
+        surely: bool,
+    ) -> Option<Connection> {
         if needs == Needs::Any
-            && let Some(exchange) = self.shared.take()
+            && let Some(exchange) = self.shared.take(settings, now)
         {
             return Some(Connection::Http2(Box::new(exchange)));
         }
-        self.idle.take(surely).map(Connection::Http1)
+        self.idle.take(now, surely).map(Connection::Http1)
     }
 
     /// Opens a new connection, within `connect_timeout`.
     pub(crate) async fn connect(
-        &self,
+        self: &Rc<Self>,
         settings: &Origin,
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
         let (limit, url) = (settings.connect_timeout, self.server.url());
-        shortage::open_within(limit, url, async || {
+        let opened = shortage::open_within(limit, url, async || {
             self.open(settings, dialer, needs).await
         })
-        .await
+        .await;
+        if opened.is_ok() && !self.is_swept.replace(true) {
+            actix_rt::spawn(sweep(Rc::downgrade(self), dialer.clone()));
+        }
+        opened
     }
 
-    fn http1(&self, stream: OriginStream) -> Connection {
-        Connection::Http1(Box::new(Http1Connection::new(stream, &self.idle)))
+    fn http1(&self, stream: OriginStream, settings: &Origin) -> Connection {
+        let usage = Usage::new(&settings.reuse_limits(), clock::now());
+        Connection::Http1(Box::new(Http1Connection::new(stream, &self.idle, usage)))
+    }
+
+    /// Returns whether there is no connection to the server, in use or idle.
+    fn is_empty(&self) -> bool {
+        // Each connection over HTTP/1 refers to the idle ones.
+        Rc::weak_count(&self.idle) == 0 && self.shared.is_empty()
     }
 
     async fn open(
@@ -115,14 +140,13 @@ impl Pool {
         let url = self.server.url();
         if needs == Needs::Own && url.is_h2c() {
             let stream = dialer.open(url, false).await?;
-            let beginning = self.shared.begin_own(stream, settings.max_header_size);
-            let exchange = Box::pin(beginning).await?;
+            let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
             return Ok(Connection::Http2(Box::new(exchange)));
         }
         let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
         if needs != Needs::Any || !(may_choose || url.is_h2c()) {
             let stream = dialer.open(url, false).await?;
-            return Ok(self.http1(stream));
+            return Ok(self.http1(stream, settings));
         }
         // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
         Box::pin(self.open_shared(settings, dialer)).await
@@ -137,7 +161,7 @@ impl Pool {
             if let Some(opening) = self.shared.opening().await {
                 break opening;
             }
-            if let Some(exchange) = self.shared.take() {
+            if let Some(exchange) = self.shared.take(settings, clock::now()) {
                 return Ok(Connection::Http2(Box::new(exchange)));
             }
         };
@@ -145,16 +169,42 @@ impl Pool {
             Ok(stream) => stream,
             // A congested connection is better than none.
             Err(error) => {
-                let exchange = self.shared.take_any().ok_or(error)?;
+                let exchange = self.shared.take_any(settings, clock::now()).ok_or(error)?;
                 return Ok(Connection::Http2(Box::new(exchange)));
             }
         };
         if !url.is_h2c() && !stream.chose_http2() {
             self.shared.note_http1();
-            return Ok(self.http1(stream));
+            return Ok(self.http1(stream, settings));
         }
-        let (largest, idle) = (settings.max_header_size, settings.keep_alive);
-        let exchange = self.shared.begin(stream, largest, idle).await?;
+        let exchange = self.shared.begin(stream, settings).await?;
         Ok(Connection::Http2(Box::new(exchange)))
+    }
+}
+
+/// Closes connections that should carry no more requests, and those that are dead.
+///
+/// Idle ones that their server has closed or whose time is over, those to addresses that have left
+/// the server's name, and all idle ones if a request needs a descriptor. Ends when none is left.
+async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let known = &pool.idle.addresses;
+        if let Some(found) = dialer.addresses(pool.server.url()).await {
+            known.note(found);
+        }
+        let now = clock::coarse_now();
+        pool.idle
+            .sweep(now, |connection| !connection.has_left(known));
+        let lost = pool.shared.sweep(now, |address| known.has_left(address));
+        if lost > 0 {
+            let server = pool.server.url();
+            tracing::warn!(%server, lost, "connection lost: no answer to a ping over HTTP/2");
+        }
+        if pool.is_empty() {
+            pool.is_swept.set(false);
+            return;
+        }
     }
 }

@@ -1,4 +1,5 @@
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -24,6 +25,16 @@ impl OriginStream {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
             Self::Tcp(_) | Self::Unix(_) => false,
         }
+    }
+
+    /// Returns the address of the server; `None` on a unix socket.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        let tcp = match self {
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+            Self::Unix(_) => return None,
+        };
+        tcp.peer_addr().ok().map(|address| address.ip())
     }
 
     /// Returns whether there is surely nothing to read, not even the end of the connection.

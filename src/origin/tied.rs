@@ -10,6 +10,7 @@ use super::http1::Http1Connection;
 use super::idle::Reusable;
 use super::server::Server;
 use super::shortage;
+use crate::limit::Moment;
 
 /// The idle connections of one client, at most one to each server. They end with the client's own.
 #[derive(Debug, Default)]
@@ -22,12 +23,17 @@ struct Tied {
 }
 
 impl TiedConnections {
-    /// Takes the connection to `server`, if there is one that is [alive](Reusable::is_alive).
-    pub(super) fn take(&self, server: &Arc<Server>, surely: bool) -> Option<Box<Http1Connection>> {
+    /// Takes the connection to `server`, if there is one that is [usable](Reusable::is_usable).
+    pub(super) fn take(
+        &self,
+        server: &Arc<Server>,
+        now: Moment,
+        surely: bool,
+    ) -> Option<Box<Http1Connection>> {
         let mut tied = self.0.borrow_mut();
         let at = tied.iter().position(|it| Arc::ptr_eq(&it.server, server))?;
         let mut connection = tied.swap_remove(at).connection;
-        connection.is_alive(surely).then_some(connection)
+        connection.is_usable(now, surely).then_some(connection)
     }
 
     /// Keeps a connection, unless a request needs its descriptor. An older one to the server closes.

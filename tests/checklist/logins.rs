@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::bed::{GET, MS, forwarding, get_with};
-use crate::support::{Gateway, Raw, eventually, one_origin};
+use crate::support::{FrameOrigin, Gateway, Raw, eventually, one_h2c_origin, one_origin};
 
 /// An origin whose connections are logged in. Each answer says for whom it is.
 struct Intranet {
@@ -255,4 +255,20 @@ fn the_answers_to_a_client_that_is_logged_in_are_shared_with_nobody() {
     assert_eq!(told(&mut stranger, GET), challenge());
     let mut bert = logged_in(&gateway, "bert");
     assert_eq!(told(&mut bert, GET), user("bert"));
+}
+
+#[test]
+fn over_http_2_a_login_has_a_connection_of_its_own_that_ends_with_it() {
+    let origin = FrameOrigin::start();
+    let gateway = Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""));
+    let ok = (200, "ok".to_owned());
+    let mut client = Raw::connect(gateway.address());
+    assert_eq!(told(&mut client, GET), ok);
+    for connections in [2, 3] {
+        assert_eq!(told(&mut client, &ntlm("one")), ok);
+        assert_eq!(origin.connections(), connections);
+        eventually("it has ended", || origin.open() == 1);
+        assert_eq!(told(&mut client, GET), ok);
+        assert_eq!(origin.connections(), connections);
+    }
 }

@@ -24,6 +24,7 @@ mod logins;
 mod pauses;
 mod pipelining;
 mod retries;
+mod reuse;
 pub mod smuggling;
 mod splits;
 mod stop;

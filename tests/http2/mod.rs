@@ -8,6 +8,7 @@ mod origin_floods;
 mod origin_heads;
 mod origin_leaving;
 mod origin_limits;
+mod origin_silence;
 mod prior_knowledge;
 mod recording;
 mod slow_readers;

@@ -16,7 +16,9 @@ use super::room;
 use crate::config::{
     Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind,
 };
-use crate::limit::{Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, WithoutPool};
+use crate::limit::{
+    Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, ReuseLimits, WithoutPool,
+};
 use crate::store::Pace;
 
 table! {
@@ -85,6 +87,13 @@ table! {
             "Answers that count as failures: statuses, and \"slow:2s\" for heads that take longer.";
         keep_alive: usize = whole::<_, 0, U32>().or("256"), NextRequest,
             "Idle connections kept, for each worker and server.";
+        keep_alive_timeout: Duration = TIMEOUT.or("\"60s\""), NextRequest,
+            "How long a connection may be idle and still be used; a second less than its server says in Keep-Alive.";
+        keep_alive_time: Duration = DURATION.or("\"1h\""), NewConnections,
+            "How long a connection is used, up to a tenth less; \"0\": no limit.";
+        /// `None`: no limit.
+        keep_alive_requests: Option<NonZeroU32> = whole_or_zero::<_, U32>().or("10000"), NextRequest,
+            "Requests that a connection carries; 0: no limit.";
         host: HostRule = HOST.or("\"preserve\""), NextRequest,
             "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.";
         http2: Http2 = word().or("\"auto\""), NewConnections,
@@ -276,6 +285,16 @@ impl Origin {
         };
         origin.servers = self.servers.iter().flat_map(of).collect();
         origin
+    }
+
+    /// How long its connections are used.
+    #[must_use]
+    pub fn reuse_limits(&self) -> ReuseLimits {
+        ReuseLimits {
+            idle: self.keep_alive_timeout,
+            age: self.keep_alive_time,
+            requests: self.keep_alive_requests.map_or(0, NonZeroU32::get),
+        }
     }
 
     /// What its gate lets through; `None` if it has no gate.

@@ -1,7 +1,7 @@
 //! `[server]`.
 
 use std::net::SocketAddr;
-use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -56,6 +56,11 @@ table! {
             "Pass fields with _ for - on and read them as that field, where limits or conditions read it, instead of dropping them.";
         keep_alive: Duration = DURATION.or("\"75s\""), NewConnections,
             "How long an idle client connection stays open; \"0\": a connection serves one request.";
+        keep_alive_time: Duration = DURATION.or("\"0\""), NewConnections,
+            "How long a client connection is used, up to a tenth less; \"0\": no limit.";
+        /// `None`: no limit.
+        keep_alive_requests: Option<NonZeroU32> = whole_or_zero::<_, U32>().or("0"), NewConnections,
+            "Requests that a client connection carries; 0: no limit.";
         /// `None`: never. It applies to client and origin connections.
         tcp_keepalive: Option<Duration> = KEEPALIVE.or("\"60s\""), NewConnections,
             "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.";

@@ -1,6 +1,9 @@
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::config::Server;
+use crate::limit::{Moment, ReuseLimits, Usage};
+use crate::time::clock;
 use crate::time::lag::Floor;
 
 /// Time for the first request on an open connection after the gateway is told to stop.
@@ -15,6 +18,8 @@ pub struct Timeouts {
     pub(super) header: Duration,
     /// Idle time between two requests. Zero: the connection carries only one.
     pub(super) keep_alive: Duration,
+    /// How long a connection is used, and for how many requests.
+    pub(super) reuse: ReuseLimits,
     /// Time without any byte of a body, in either direction.
     pub(super) body: Duration,
     /// The span of the least rate of a body, in milliseconds.
@@ -36,6 +41,11 @@ impl Timeouts {
         Self {
             header: server.header_timeout,
             keep_alive: server.keep_alive,
+            reuse: ReuseLimits {
+                idle: server.keep_alive,
+                age: server.keep_alive_time,
+                requests: server.keep_alive_requests.map_or(0, NonZeroU32::get),
+            },
             body: server.body_timeout,
             rate_millis: rate.map_or(0, |rate| narrow(rate.span.as_millis())),
             byte_nanos: rate.map_or(u32::MAX, |rate| {
@@ -44,6 +54,20 @@ impl Timeouts {
             max_header_size: u32::try_from(server.max_header_size).unwrap_or(u32::MAX),
             max_concurrent_streams: server.max_concurrent_streams.get().into(),
         }
+    }
+
+    /// What a new connection has done, if it is not used without limit.
+    pub(super) fn usage(&self) -> Option<Box<Usage>> {
+        let is_limited = !self.reuse.age.is_zero() || self.reuse.requests > 0;
+        is_limited.then(|| Box::new(Usage::new(&self.reuse, clock::now())))
+    }
+
+    /// Counts a request that came `now`. Returns whether the connection may carry another one.
+    pub(super) fn may_carry_more(&self, usage: &mut Option<Box<Usage>>, now: Moment) -> bool {
+        usage.as_mut().is_none_or(|usage| {
+            usage.count();
+            usage.may_carry(&self.reuse, now)
+        })
     }
 
     /// The least progress of the client with a body, in either direction.

@@ -36,6 +36,17 @@ fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
     Some((Moment::default() + Duration::from_secs(seconds)).since(now))
 }
 
+/// The seconds after which the server closes an idle connection, as `Keep-Alive` says.
+fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
+    // The other fields of one hop have no such parameter.
+    let mut parameters = fields.elements(FieldName::Hop);
+    let value = parameters.find_map(|it| {
+        let (name, value) = it.split_at_checked("timeout=".len())?;
+        name.eq_ignore_ascii_case(b"timeout=").then_some(value)
+    })?;
+    str::from_utf8(value).ok()?.trim_matches('"').parse().ok()
+}
+
 /// How long an origin may be silent.
 #[derive(Clone, Copy)]
 struct ResponseLimits {
@@ -251,6 +262,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             let now = self.answered(&head, in_flight);
+            self.last_byte = now;
             let keeps = head.keeps_alive();
             if self.route.replaces(head.status) && !self.info.head.is_grpc() {
                 let after = retry_after(head.fields(), now).map_or(0, whole_seconds);
@@ -269,8 +281,12 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         };
         let length = head.length;
         let ties = logs_in_connection(head.fields());
+        let server_idle = keep_alive_timeout(head.fields());
         self.any_head = true;
         connection.take_head(end, length);
+        if let Some(seconds) = server_idle {
+            connection.note_server_idle(seconds);
+        }
         if ties {
             connection.tie();
         }

@@ -76,6 +76,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             Poll::Ready(piece) => Some(piece),
             Poll::Pending => None,
         };
+        let is_waited_for = piece.is_none();
         if piece.is_none() {
             // The client gets all bytes so far while the gateway waits for more.
             let coming = poll_fn(|cx| {
@@ -103,6 +104,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             piece = Some(unless_gone(&**client, pin!(coming)).await?);
         }
         connection.moved();
+        if is_waited_for {
+            self.last_byte = clock::coarse_now();
+        }
         match piece {
             Some(Ok(piece)) => Ok(piece),
             _ => Err(Failure::Broken),

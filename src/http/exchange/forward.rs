@@ -53,6 +53,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) time: OriginTime,
     /// When it had a connection to be sent on.
     pub(super) sent: Moment,
+    /// When the origin was last waited for and sent something of its response.
+    pub(super) last_byte: Moment,
     /// When it first could not be sent, or was lost, at an origin with `hold`.
     pub(super) held_since: Option<Moment>,
     /// Whether the client has received the interim response that it waits for.
@@ -133,6 +135,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             began,
             time: OriginTime::NEW,
             sent: began,
+            last_byte: began,
             held_since: None,
             continued: false,
             is_call: false,
@@ -291,7 +294,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let in_flight = in_flight.with(self.place.take());
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
-        let kept = pool.take(self.needs(), verified);
+        let kept = pool.take(self.settings(), self.needs(), self.began, verified);
         match kept {
             Some(kept) => Ok((kept, in_flight)),
             None => Err(Ok(in_flight)),
@@ -309,8 +312,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Returns the connection of a complete exchange to its pool, or to its client.
     pub(super) fn give_back(&self, connection: Connection, in_flight: &InFlight<'_>) {
-        let most = self.settings().keep_alive;
-        connection.give_back(most, in_flight, || self.context.to_tie());
+        let client = || self.context.to_tie();
+        connection.give_back(self.settings(), self.last_byte, in_flight, client);
     }
 
     /// Opens a connection to the picked server.

@@ -8,7 +8,9 @@ use crate::testing::config;
 fn connection() -> (Http1Connection, UnixStream) {
     let (near, far) = UnixStream::pair().expect("two sockets");
     let pool = Rc::default();
-    (Http1Connection::new(OriginStream::Unix(near), &pool), far)
+    let usage = Usage::new(&ReuseLimits::default(), Moment::default());
+    let connection = Http1Connection::new(OriginStream::Unix(near), &pool, usage);
+    (connection, far)
 }
 
 /// What is read of the pieces: the head and its size, or an error; `None` if it is not complete.

@@ -2,11 +2,13 @@
 
 mod ahead;
 mod exchange;
+mod liveness;
 mod watched;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -14,13 +16,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use h2::{Ping, PingPong};
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use self::ahead::Undelivered;
 pub use self::exchange::Http2Exchange;
+use self::liveness::{Finding, Liveness};
 use self::watched::{Budget, Watched};
 use super::stream::OriginStream;
+use crate::config::Origin;
+use crate::limit::{Moment, ReuseLimits, Usage};
+use crate::time::clock;
 
 /// Bytes of one response that the server may send before the client takes them.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -48,8 +56,12 @@ const SETTINGS_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Http2Connections {
     open: RefCell<Vec<Rc<SharedConnection>>>,
+    /// All connections, also those that take no more requests.
+    running: RefCell<Vec<Weak<SharedConnection>>>,
     /// Most connections that are kept without requests.
     most_idle: Cell<usize>,
+    /// As of the last request.
+    limits: Cell<ReuseLimits>,
     /// Whether the server chose HTTP/1 on its last connection.
     is_unused: Cell<bool>,
     is_opening: Cell<bool>,
@@ -66,7 +78,17 @@ struct SharedConnection {
     in_use: Cell<usize>,
     budget: Rc<Budget>,
     undelivered: Undelivered,
-    has_carried: Cell<bool>,
+    usage: Cell<Usage>,
+    /// Until when it may be used, while it has no requests.
+    usable_until: Cell<Moment>,
+    /// The address of the server; `None` on a unix socket.
+    address: Option<IpAddr>,
+    liveness: RefCell<Liveness>,
+    pings: RefCell<Option<PingPong>>,
+    /// The task that moves its frames.
+    task: OnceCell<AbortHandle>,
+    /// Whether the server has not answered a ping yet.
+    is_suspect: Cell<bool>,
     /// Whether its server does not tell how many requests it takes.
     is_untelling: Cell<bool>,
     /// Whether it takes no more requests.
@@ -101,6 +123,37 @@ impl SharedConnection {
         let ready = self.send.clone().poll_ready(&mut cx);
         !self.is_leaving.get() && !matches!(ready, Poll::Ready(Err(_)))
     }
+
+    /// Returns whether the connection may carry another request, by its age and what it has done.
+    fn may_carry(&self, limits: &ReuseLimits, now: Moment) -> bool {
+        let is_idle_for_long = self.in_use.get() == 0 && now >= self.usable_until.get();
+        !is_idle_for_long && self.usage.get().may_carry(limits, now)
+    }
+
+    /// Looks whether the server is still there. Returns whether the connection is lost.
+    ///
+    /// All requests of a lost connection end with an error.
+    fn check(&self, now: Moment) -> bool {
+        let (received, in_use) = (self.budget.received(), self.in_use.get() > 0);
+        let found = self.liveness.borrow_mut().look(received, in_use, now);
+        self.is_suspect.set(found == Finding::Suspect);
+        match found {
+            Finding::Ping => {
+                if let Some(pings) = &mut *self.pings.borrow_mut() {
+                    // h2 sends no ping before the last answer was taken.
+                    let mut cx = Context::from_waker(Waker::noop());
+                    let _answered = pings.poll_pong(&mut cx);
+                    let _ended = pings.send_ping(Ping::opaque());
+                }
+            }
+            Finding::Lost => {
+                self.is_leaving.set(true);
+                self.task.get().inspect(|task| task.abort());
+            }
+            Finding::Alive | Finding::Suspect => {}
+        }
+        found == Finding::Lost
+    }
 }
 
 /// The place of one request on a connection, until this is dropped.
@@ -116,9 +169,13 @@ impl StreamPlace {
     fn on(connection: &Rc<SharedConnection>) -> Self {
         connection.in_use.set(connection.in_use.get() + 1);
         connection.budget.begin();
+        let mut usage = connection.usage.get();
+        let is_reused = usage.has_carried();
+        usage.count();
+        connection.usage.set(usage);
         Self {
             connection: Rc::clone(connection),
-            is_reused: connection.has_carried.replace(true),
+            is_reused,
             is_whole: false,
         }
     }
@@ -148,22 +205,30 @@ impl Drop for Opening<'_> {
 }
 
 impl Http2Connections {
-    /// Takes a place on an open connection, if one has room and is not congested.
-    pub(super) fn take(&self) -> Option<Http2Exchange> {
-        self.take_if(|connection| !connection.is_congested())
+    /// Takes a place on an open connection, if one has room and is neither congested nor suspect.
+    pub(super) fn take(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
+        let suits = |it: &SharedConnection| !it.is_congested() && !it.is_suspect.get();
+        self.take_if(settings, now, suits)
     }
 
     /// The same on any connection that has room.
-    pub(super) fn take_any(&self) -> Option<Http2Exchange> {
-        self.take_if(|_| true)
+    pub(super) fn take_any(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
+        self.take_if(settings, now, |_| true)
     }
 
-    fn take_if(&self, suits: impl Fn(&SharedConnection) -> bool) -> Option<Http2Exchange> {
+    fn take_if(
+        &self,
+        settings: &Origin,
+        now: Moment,
+        suits: impl Fn(&SharedConnection) -> bool,
+    ) -> Option<Http2Exchange> {
         let mut open = self.open.borrow_mut();
         if open.is_empty() {
             return None;
         }
-        open.retain(|connection| connection.is_open());
+        let limits = settings.reuse_limits();
+        self.limits.set(limits);
+        open.retain(|connection| connection.is_open() && connection.may_carry(&limits, now));
         let mut with_room = open.iter().filter(|connection| connection.has_room());
         let found = with_room.find(|connection| suits(connection))?;
         Some(Http2Exchange::new(StreamPlace::on(found)))
@@ -203,21 +268,16 @@ impl Http2Connections {
 
     /// Begins HTTP/2 on a new connection, and takes the first place on it.
     ///
-    /// `max_header_size`: most bytes of a response's head, as HTTP/2 counts them. `most_idle`: how
-    /// many connections are kept without requests.
-    ///
     /// # Errors
     ///
     /// Returns an error if the connection fails.
     pub(super) async fn begin(
         self: &Rc<Self>,
         stream: OriginStream,
-        max_header_size: usize,
-        most_idle: usize,
+        settings: &Origin,
     ) -> io::Result<Http2Exchange> {
-        let shared = self.handshake(stream, max_header_size).await?;
+        let shared = self.handshake(stream, settings).await?;
         self.is_unused.set(false);
-        self.most_idle.set(most_idle);
         let first = Http2Exchange::new(StreamPlace::on(&shared));
         self.open.borrow_mut().push(shared);
         Ok(first)
@@ -231,21 +291,22 @@ impl Http2Connections {
     pub(super) async fn begin_own(
         self: &Rc<Self>,
         stream: OriginStream,
-        max_header_size: usize,
+        settings: &Origin,
     ) -> io::Result<Http2Exchange> {
-        let own = self.handshake(stream, max_header_size).await?;
+        let own = self.handshake(stream, settings).await?;
         Ok(Http2Exchange::new(StreamPlace::on(&own)))
     }
 
     async fn handshake(
         self: &Rc<Self>,
         stream: OriginStream,
-        max_header_size: usize,
+        settings: &Origin,
     ) -> io::Result<Rc<SharedConnection>> {
+        let (address, limits) = (stream.peer(), settings.reuse_limits());
         let budget = Rc::<Budget>::default();
         let handshake = Builder::new()
             .enable_push(false)
-            .max_header_list_size(u32::try_from(max_header_size).unwrap_or(u32::MAX))
+            .max_header_list_size(u32::try_from(settings.max_header_size).unwrap_or(u32::MAX))
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .initial_max_send_streams(UNTOLD)
@@ -259,27 +320,61 @@ impl Http2Connections {
             .max_local_error_reset_streams(None)
             .handshake(Watched::new(stream, Rc::clone(&budget)))
             .await;
-        let (send, connection) = handshake.map_err(into_io)?;
+        let (send, mut connection) = handshake.map_err(into_io)?;
+        let now = clock::now();
+        self.most_idle.set(settings.keep_alive);
+        self.limits.set(limits);
         let shared = Rc::new(SharedConnection {
             send,
             all: Rc::downgrade(self),
             in_use: Cell::new(0),
             budget,
             undelivered: Undelivered::default(),
-            has_carried: Cell::new(false),
+            usage: Cell::new(Usage::new(&limits, now)),
+            usable_until: Cell::new(now),
+            address,
+            liveness: RefCell::new(Liveness::new(now)),
+            pings: RefCell::new(connection.ping_pong()),
+            task: OnceCell::new(),
+            is_suspect: Cell::new(false),
             is_untelling: Cell::new(false),
             is_leaving: Cell::new(false),
         });
         // It ends by itself when the server closes it, or when no request can use it any more.
-        actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
+        let task = actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
+        let _first = shared.task.set(task.abort_handle());
+        self.running.borrow_mut().push(Rc::downgrade(&shared));
         Ok(shared)
+    }
+
+    /// Returns whether no connection is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.borrow().is_empty()
+    }
+
+    /// Gives no more requests to connections that are too old or idle, or whose address `has_left`
+    /// the server's name, and ends those whose server is silent. Returns how many of these.
+    pub(super) fn sweep(&self, now: Moment, has_left: impl Fn(IpAddr) -> bool) -> usize {
+        let limits = self.limits.get();
+        let mut running = self.running.borrow_mut();
+        running.retain(|connection| connection.strong_count() > 0);
+        let lost = running.iter().filter_map(Weak::upgrade);
+        let lost = lost.filter(|connection| connection.check(now)).count();
+        self.open.borrow_mut().retain(|connection| {
+            let is_left = connection.address.is_some_and(&has_left);
+            !is_left && connection.is_open() && connection.may_carry(&limits, now)
+        });
+        lost
     }
 
     /// Keeps a connection without requests, unless it takes no more or enough are kept.
     fn keep_idle(&self, connection: &Rc<SharedConnection>) {
         let mut open = self.open.borrow_mut();
         let idle = open.iter().filter(|other| other.in_use.get() == 0).count();
-        let is_useless = connection.is_leaving.get() || !connection.has_room();
+        let now = clock::coarse_now();
+        let until = connection.usage.get().idle_until(&self.limits.get(), now);
+        connection.usable_until.set(until.unwrap_or_default());
+        let is_useless = connection.is_leaving.get() || !connection.has_room() || until.is_none();
         if is_useless || idle > self.most_idle.get() {
             open.retain(|other| !Rc::ptr_eq(other, connection));
         }

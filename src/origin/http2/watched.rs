@@ -18,6 +18,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::stream::OriginStream;
+use super::liveness::Received;
 use super::{MAX_CANCELLED, STREAM_WINDOW};
 
 /// Maximum number of heads of one request that are not read yet. A response has few.
@@ -37,6 +38,8 @@ const MAX_EMPTY: usize = 100;
 const DATA: u8 = 0;
 /// The type of the frame that begins a head (RFC 9113, section 6.2).
 const HEADERS: u8 = 1;
+/// The type of a ping, and of its answer (RFC 9113, section 6.7).
+const PING: u8 = 6;
 /// A type that nothing defines: such a frame is ignored (RFC 9113, section 4.1).
 const UNKNOWN: u8 = 0xff;
 /// The flag of the last frame of a stream.
@@ -54,9 +57,24 @@ pub(super) struct Budget {
     late_heads: Cell<usize>,
     /// Bytes of bodies: the windows of all streams, also of those that were cancelled.
     bodies: Cell<usize>,
+    /// What has come so far.
+    received: Cell<Received>,
 }
 
 impl Budget {
+    /// What the server has sent so far.
+    pub(super) fn received(&self) -> Received {
+        self.received.get()
+    }
+
+    /// Counts bytes, and frames that are no pings.
+    fn count(&self, bytes: usize, frames: u64) {
+        let mut received = self.received.get();
+        received.bytes += bytes as u64;
+        received.frames += frames;
+        self.received.set(received);
+    }
+
     /// Notes that a request is sent.
     pub(super) fn begin(&self) {
         self.heads.set(self.heads.get() + MAX_UNREAD);
@@ -146,6 +164,7 @@ impl Watched {
     }
 
     fn watch(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.budget.count(bytes.len(), 0);
         let mut at = 0;
         while at < bytes.len() {
             if let Some(is_last) = self.padded.take() {
@@ -165,6 +184,7 @@ impl Watched {
                 self.filled = 0;
                 let [high, middle, low, kind, flags, ref stream @ ..] = self.head;
                 self.left = u32::from_be_bytes([0, high, middle, low]) as usize;
+                self.budget.count(0, u64::from(kind != PING));
                 if kind == HEADERS {
                     self.budget.spend_head()?;
                 } else if kind == DATA && *stream != [0; 4] {

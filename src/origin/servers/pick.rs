@@ -96,7 +96,8 @@ impl Origin {
         surely: bool,
     ) -> Option<(Connection, InFlight<'_>)> {
         let mut servers = self.servers.iter();
-        let (server, connection) = servers.find_map(|it| Some((it, tied.take(it, surely)?)))?;
+        let (server, connection) =
+            servers.find_map(|it| Some((it, tied.take(it, now, surely)?)))?;
         let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
         match self.pick_of(is_same, now, || None) {
             Ok(picked) => Some((Connection::Http1(connection), picked)),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rustix::process::getuid;
 
-use crate::support::{Gateway, Origin, Site, drip, eventually, fetch};
+use crate::support::{Client, Gateway, Origin, Site, drip, eventually, fetch};
 
 /// A gateway whose hosts file is the one beside its file.
 struct Resolving {
@@ -192,4 +192,24 @@ fn places_of_a_server_are_those_of_each_address() {
         )
     };
     eventually("both have places", || places() == Some(6.0));
+}
+
+#[test]
+fn connections_to_an_address_that_has_left_the_name_carry_no_more_requests() {
+    let (port, origins) = on_one_port(&["127.0.0.41", "127.0.0.42"]);
+    let it = Resolving::start("127.0.0.41 app.test\n", &file(port, ""));
+    let mut client = Client::connect(it.gateway.address());
+    assert_eq!(client.try_get("/").expect("an answer"), 200);
+    assert_eq!(counts(&origins), [1, 0]);
+    fs::write(&it.hosts, "127.0.0.42 app.test\n").expect("a file");
+    // The client asks on and on, so that its connection is never idle for long.
+    eventually("the new address is asked", || {
+        assert_eq!(client.try_get("/").expect("an answer"), 200);
+        counts(&origins)[1] > 0
+    });
+    let before = counts(&origins)[0];
+    for _ in 0..20 {
+        assert_eq!(client.try_get("/").expect("an answer"), 200);
+    }
+    assert_eq!(counts(&origins)[0], before);
 }

@@ -54,6 +54,15 @@ macro_rules! shared {
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
+    // A load balancer that keeps connections longer than the gateway.
+    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\", \"35.191.0.0/16\"]\n",
+     r#"2:19: warning: trusted_proxies: Google's load balancers keep idle connections for 10m, and keep_alive = "75s" closes them no later, so requests meet closed connections; set keep_alive = "620s""#),
+    ("", "[server]\ntrusted_proxies = [\"130.211.0.0/22\"]\nkeep_alive = \"620s\"\n", ""),
+    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\nkeep_alive = \"60s\"\n",
+     r#"2:19: warning: trusted_proxies: most load balancers, such as AWS's, keep idle connections for 1m, and keep_alive = "1m" closes them no later, so requests meet closed connections; set keep_alive = "75s""#),
+    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\n", ""),
+    ("", "[server]\ntrusted_proxies = [\"35.191.0.0/16\"]\nkeep_alive = \"0\"\n", ""),
+    ("", "[server]\ntrusted_proxies = [\"unix:\"]\nkeep_alive = \"1s\"\n", ""),
     // A key that was meant to be a variable.
     (KEY, "\"remote_addr\"",
      r#"5:8: warning: key: "remote_addr" has no variable, so all requests share one bucket; write "$remote_addr", or another text if that is what you want"#),

@@ -1,12 +1,15 @@
 //! What is probably a mistake in `[server]`.
 
 use std::path::Path;
+use std::time::Duration;
 
+use ipnet::IpNet;
 use rustix::fs::{Access, access};
 
 use super::addresses::{every_peer, is_loopback};
 use crate::config::node::Node;
-use crate::config::{Listen, ListenAddress, Server, check_state_file};
+use crate::config::{Listen, ListenAddress, PeerPattern, Server, check_state_file};
+use crate::limit::show_duration;
 
 pub(super) fn server(server: &Server, node: Node) {
     let is_local = |listen: &Listen| match &listen.address {
@@ -17,6 +20,7 @@ pub(super) fn server(server: &Server, node: Node) {
         every_peer(node.field("trusted_proxies"), &server.trusted_proxies);
         every_peer(node.field("proxy_protocol"), &server.proxy_protocol);
     }
+    idle_time(server, node);
     if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
         tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
     }
@@ -29,6 +33,46 @@ pub(super) fn server(server: &Server, node: Node) {
         node.warn(&format!(
             "{admin} is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:{} behind a tunnel or a TLS proxy, unless the network is trusted",
             admin.port()
+        ));
+    }
+}
+
+/// Where Google's load balancers connect from, and how long they keep idle connections.
+const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
+const GOOGLE_KEPT: Duration = Duration::from_secs(600);
+/// How long AWS's load balancers keep idle connections, and nginx, unless they are set otherwise.
+const USUALLY_KEPT: Duration = Duration::from_secs(60);
+
+/// Warns where a load balancer keeps idle connections longer than the gateway does.
+///
+/// It sends requests on connections that the gateway is just closing, and answers them with 502.
+fn idle_time(server: &Server, node: Node) {
+    let Some(node) = node.field("trusted_proxies") else {
+        return;
+    };
+    let networks = server.trusted_proxies.patterns().iter();
+    let mut networks = networks.filter_map(|pattern| match pattern {
+        PeerPattern::Network(network) => Some(network),
+        PeerPattern::Unix => None,
+    });
+    let google = GOOGLE.map(str::parse::<IpNet>);
+    let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
+    let (who, keeps, enough) = if networks.clone().any(is_google) {
+        ("Google's load balancers keep", GOOGLE_KEPT, "620s")
+    } else if networks.next().is_some() {
+        (
+            "most load balancers, such as AWS's, keep",
+            USUALLY_KEPT,
+            "75s",
+        )
+    } else {
+        return;
+    };
+    if !server.keep_alive.is_zero() && server.keep_alive <= keeps {
+        node.warn(&format!(
+            "{who} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{enough}\"",
+            show_duration(keeps),
+            show_duration(server.keep_alive)
         ));
     }
 }

@@ -70,6 +70,8 @@ fn defaults_are_shown_and_read_back() {
         "hold_streams = true",
         "underscores_in_headers = false",
         "keep_alive = \"75s\"",
+        "keep_alive_time = \"0\"",
+        "keep_alive_requests = 0",
         "tcp_keepalive = \"1m\"",
         "header_timeout = \"10s\"",
         "body_timeout = \"30s\"",

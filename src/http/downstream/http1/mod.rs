@@ -51,7 +51,7 @@ use crate::http::message::lines::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };
-use crate::limit::Moment;
+use crate::limit::{Moment, Usage};
 use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 use crate::time::pacer::Priority;
@@ -163,6 +163,8 @@ struct Http1Connection<S> {
     /// Whether the connection may carry another request.
     keeps: bool,
     any_request_yet: bool,
+    /// `None`: it is used without limit.
+    usage: Option<Box<Usage>>,
     /// Whether the client waits for an interim response before it sends its body.
     expects: bool,
     answer: Progress,
@@ -188,6 +190,7 @@ impl<S: Socket> Http1Connection<S> {
         Self {
             socket,
             is_encrypted,
+            usage: timeouts.usage(),
             timeouts,
             stop: stop.sleeper(),
             kept: Vec::new(),
@@ -356,7 +359,8 @@ impl<S: Socket> Http1Connection<S> {
         self.in_head = false;
         self.any_request_yet = true;
         self.version = head.version();
-        self.keeps = head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
+        let may_keep = (self.timeouts).may_carry_more(&mut self.usage, self.began);
+        self.keeps = may_keep && head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
         self.expects = head.expects_continue();
         self.decoder = BodyDecoder::new(head.length());
         self.answer = Progress::None;

@@ -14,6 +14,7 @@ fn connection() -> (Http1Connection<UnixStream>, UnixStream) {
     let timeouts = Timeouts {
         header: Duration::from_secs(10),
         keep_alive: Duration::from_secs(75),
+        reuse: crate::limit::ReuseLimits::default(),
         body: Duration::from_secs(30),
         rate_millis: 30_000,
         byte_nanos: u32::MAX,

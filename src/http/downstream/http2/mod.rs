@@ -41,6 +41,7 @@ use super::stream::{Aborted, RequestService};
 use super::timeouts::Timeouts;
 use crate::http::http2::MAX_UNSENT;
 use crate::http::message::RequestHead;
+use crate::time::clock;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
@@ -77,6 +78,7 @@ pub(super) async fn serve<S, A>(
     let mut keep_alive = KeepAlive::new(connection.ping_pong());
     let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
+    let mut usage = timeouts.usage();
     poll_fn(|cx| {
         windows.register(cx);
         loop {
@@ -88,6 +90,13 @@ pub(super) async fn serve<S, A>(
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
                     any_yet = true;
+                    if usage.is_some()
+                        && !timeouts.may_carry_more(&mut usage, clock::coarse_now())
+                        && !is_ending
+                    {
+                        is_ending = true;
+                        connection.graceful_shutdown();
+                    }
                     let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
                     let stream = (request, respond, UnderWay::new(&under_way));
                     let (context, service) = (Rc::clone(&context), Rc::clone(&service));

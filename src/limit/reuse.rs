@@ -1,0 +1,170 @@
+//! Whether a connection may carry another request, over either version of HTTP.
+//!
+//! Age, idle time, number of requests, and what the other side says of its own idle time.
+
+use std::time::Duration;
+
+use super::moment::Moment;
+
+/// How much earlier than the server a connection is closed, so that no request meets its close.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// The limits of the connections to an origin, or of those of clients.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReuseLimits {
+    /// `keep_alive_timeout`, the longest idle time.
+    pub idle: Duration,
+    /// `keep_alive_time`, for connections that are opened; zero: no limit.
+    pub age: Duration,
+    /// `keep_alive_requests`; zero: no limit.
+    pub requests: u32,
+}
+
+/// What a connection has done so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// When it is too old.
+    end: Moment,
+    /// Requests that it has carried.
+    requests: u32,
+    /// Seconds after which the server closes it when idle; `u32::MAX` if the server does not say.
+    server_idle: u32,
+}
+
+impl Usage {
+    /// Begins with a connection that was opened `now`.
+    ///
+    /// It ends up to a tenth of its longest age early, so that connections opened together do not
+    /// end together.
+    #[must_use]
+    pub fn new(limits: &ReuseLimits, now: Moment) -> Self {
+        // Fibonacci hashing: moments that lie close together are spread evenly.
+        let spread = now.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        let early = limits.age / 10 * u32::try_from(spread).unwrap_or_default() / (1 << 16);
+        let end = match limits.age {
+            Duration::ZERO => Moment::from_nanos(u64::MAX),
+            age => now + (age - early),
+        };
+        Self {
+            end,
+            requests: 0,
+            server_idle: u32::MAX,
+        }
+    }
+
+    /// Returns whether it has carried any request.
+    #[must_use]
+    pub fn has_carried(&self) -> bool {
+        self.requests > 0
+    }
+
+    /// Counts one request.
+    pub fn count(&mut self) {
+        self.requests = self.requests.saturating_add(1);
+    }
+
+    /// Notes the `timeout` of the server's `Keep-Alive` field, in seconds.
+    pub fn note_server_idle(&mut self, seconds: u32) {
+        self.server_idle = seconds;
+    }
+
+    /// Returns whether a connection that is in use may carry another request.
+    #[must_use]
+    pub fn may_carry(&self, limits: &ReuseLimits, now: Moment) -> bool {
+        now < self.end && (limits.requests == 0 || self.requests < limits.requests)
+    }
+
+    /// Returns until when a connection that is idle since `now` may be used; `None`: not at all.
+    #[must_use]
+    pub fn idle_until(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
+        let end = self.idle_end(limits, now)?.min(self.end);
+        self.may_carry(limits, now).then_some(end)
+    }
+
+    /// The same, whatever its age and its number of requests.
+    #[must_use]
+    pub fn idle_end(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
+        let server = Duration::from_secs(self.server_idle.into()).saturating_sub(MARGIN);
+        let idle = limits.idle.min(server);
+        (!idle.is_zero()).then(|| now + idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ReuseLimits = ReuseLimits {
+        idle: Duration::from_secs(60),
+        age: Duration::from_secs(3600),
+        requests: 3,
+    };
+
+    fn at(seconds: u64) -> Moment {
+        Moment::default() + Duration::from_secs(1_000_000 + seconds)
+    }
+
+    #[test]
+    fn an_idle_connection_is_used_until_its_idle_time_has_passed() {
+        let usage = Usage::new(&LIMITS, at(0));
+        assert_eq!(usage.idle_until(&LIMITS, at(10)), Some(at(70)));
+    }
+
+    #[test]
+    fn it_is_closed_a_second_before_the_server_does_it() {
+        let mut usage = Usage::new(&LIMITS, at(0));
+        for (seconds, expected) in [
+            (0, None),
+            (1, None),
+            (2, Some(at(1))),
+            (5, Some(at(4))),
+            (61, Some(at(60))),
+            (1000, Some(at(60))),
+        ] {
+            usage.note_server_idle(seconds);
+            assert_eq!(usage.idle_until(&LIMITS, at(0)), expected, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn it_carries_no_more_requests_than_allowed() {
+        let mut usage = Usage::new(&LIMITS, at(0));
+        for _ in 0..3 {
+            assert!(usage.may_carry(&LIMITS, at(0)));
+            usage.count();
+        }
+        assert!(!usage.may_carry(&LIMITS, at(0)));
+        assert_eq!(usage.idle_until(&LIMITS, at(0)), None);
+        let unlimited = ReuseLimits {
+            requests: 0,
+            ..LIMITS
+        };
+        assert!(usage.may_carry(&unlimited, at(0)));
+    }
+
+    #[test]
+    fn it_ends_at_its_age_or_up_to_a_tenth_earlier_and_not_all_at_once() {
+        let ends = |nanos: u64| {
+            let opened = at(0) + Duration::from_nanos(nanos);
+            let usage = Usage::new(&LIMITS, opened);
+            let end = usage.end;
+            assert!(usage.may_carry(&LIMITS, end.before(Duration::from_nanos(1))));
+            assert!(!usage.may_carry(&LIMITS, end));
+            assert!(end <= opened + LIMITS.age && end >= opened + LIMITS.age * 9 / 10);
+            // An idle connection is not used after its age either.
+            let late = end.before(Duration::from_secs(1));
+            assert_eq!(usage.idle_until(&LIMITS, late), Some(end));
+            end
+        };
+        let mut ends: Vec<_> = (0..100).map(|nth| ends(nth * 1000)).collect();
+        ends.sort();
+        let (first, last) = (ends[0], ends[99]);
+        assert!(last.since(first) > LIMITS.age / 20, "{first:?} {last:?}");
+        let ageless = ReuseLimits {
+            age: Duration::ZERO,
+            ..LIMITS
+        };
+        let usage = Usage::new(&ageless, at(0));
+        assert!(usage.may_carry(&ageless, at(1 << 32)));
+    }
+}

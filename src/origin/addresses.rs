@@ -1,0 +1,88 @@
+//! The addresses of a server's name, and which connections go to one that has left it.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// The addresses that the name of a server has, as of the last lookup.
+#[derive(Debug, Default)]
+pub(super) struct KnownAddresses {
+    /// `None` if the server is no name, or was not looked up yet.
+    found: RefCell<Option<Arc<[SocketAddr]>>>,
+    /// How often an address has left the name.
+    generation: Cell<u32>,
+}
+
+/// The generation in which a connection was last compared with the addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compared(u32);
+
+impl KnownAddresses {
+    /// Notes the addresses of the last lookup.
+    pub(super) fn note(&self, found: Arc<[SocketAddr]>) {
+        let before = self.found.replace(Some(Arc::clone(&found)));
+        let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &found)) else {
+            return;
+        };
+        if before.iter().any(|it| self.has_left(it.ip())) {
+            self.generation.set(self.generation.get().wrapping_add(1));
+        }
+    }
+
+    /// Returns whether an address is none of the name.
+    pub(super) fn has_left(&self, address: IpAddr) -> bool {
+        let found = self.found.borrow();
+        let is_there = |found: &Arc<[SocketAddr]>| found.iter().any(|it| it.ip() == address);
+        found.as_ref().is_some_and(|found| !is_there(found))
+    }
+
+    /// Returns whether a connection goes to an address that has left the name.
+    ///
+    /// Asks for the connection's address only if any has left since it was last compared.
+    pub(super) fn is_left(
+        &self,
+        compared: &mut Compared,
+        address: impl FnOnce() -> Option<IpAddr>,
+    ) -> bool {
+        if compared.0 == self.generation.get() {
+            return false;
+        }
+        compared.0 = self.generation.get();
+        address().is_some_and(|address| self.has_left(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(addresses: &[&str]) -> Arc<[SocketAddr]> {
+        let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
+        addresses.iter().map(address).collect()
+    }
+
+    #[test]
+    fn a_connection_is_compared_once_after_an_address_has_left() {
+        let known = KnownAddresses::default();
+        let (mut old, mut staying) = (Compared::default(), Compared::default());
+        let left = |compared: &mut Compared, address: &str| {
+            let mut is_asked = false;
+            let is_left = known.is_left(compared, || {
+                is_asked = true;
+                address.parse().ok()
+            });
+            (is_asked, is_left)
+        };
+        // Without a lookup, with the first one, with the same again, and with one more address.
+        assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
+        let first = found(&["10.0.0.1", "10.0.0.2"]);
+        known.note(Arc::clone(&first));
+        known.note(first);
+        known.note(found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
+        assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
+        known.note(found(&["10.0.0.3", "10.0.0.2"]));
+        assert_eq!(left(&mut old, "10.0.0.1"), (true, true));
+        assert_eq!(left(&mut staying, "10.0.0.2"), (true, false));
+        assert_eq!(left(&mut staying, "10.0.0.2"), (false, false));
+    }
+}
