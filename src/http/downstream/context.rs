@@ -72,6 +72,7 @@ impl ConnectionContext {
     }
 
     /// Returns the same, to tie one more.
+    #[must_use]
     pub fn to_tie(&self) -> &TiedConnections {
         self.tied.get_or_init(Box::default)
     }
