@@ -1,4 +1,6 @@
-//! The tests of the whole program that need no other program, in one binary: linking takes longer than most of them.
+//! The tests of the whole program that need no other program.
+//!
+//! They are one binary, because linking takes longer than most tests.
 //!
 //! | module | what it tests |
 //! |---|---|
@@ -6,9 +8,9 @@
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
 //! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1 |
-//! | `oracle` | the same bytes to hyper and to drip |
+//! | `oracle` | whether drip reads the same bytes as hyper does |
 //! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts |
-//! | `collapse` | requests that share the answer of one departure: which may, what they get, and when the origin fails |
+//! | `collapse` | which requests share the answer of one departure, what they get, and what happens when the origin fails |
 //! | `load` | floods, crowds, experiments at real rates, and pace to the millisecond |
 //! | `top` | what operators see in a terminal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
@@ -19,7 +21,7 @@
 //! | `recipes`, `words` | the recipes of `CONTRIBUTING.md`; names of types |
 //! | `budget` | how the budget of a request is read, and what is above it |
 //!
-//! `tests/counterparts` has the tests beside other programs, `tests/long` those that take minutes.
+//! `tests/counterparts` has the tests beside other programs, `tests/long` the tests that take minutes.
 
 mod advise;
 mod budget;

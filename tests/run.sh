@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the tests beside real programs, by groups: installs the programs of a group, then runs its tests.
+# Runs the tests beside real programs, by group: installs the programs of a group, then runs its tests.
 #
 #   tests/run.sh                # all groups
 #   tests/run.sh redis nginx    # these groups
 #   tests/run.sh budget         # what a request costs: benches/budget.toml
-#   tests/run.sh long           # what takes hours: by night, and before a change of what CONTRIBUTING.md names
+#   tests/run.sh long           # hours of tests: in the nightly run, and before the changes that CONTRIBUTING.md names
 #
 # `cargo test` runs the tests that need no other program.
 set -euo pipefail
@@ -35,7 +35,7 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs the packages that are missing. Elsewhere than on Debian the programs must be there: a test whose program is
+# Installs the packages that are missing. On other systems than Debian it installs nothing, and a test whose program is
 # missing fails.
 install() {
     command -v dpkg-query >/dev/null || return 0
@@ -45,7 +45,7 @@ install() {
             missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    # The tests start their own: as a service each would take its usual port.
+    # The tests start these programs themselves. A service would take the usual port.
     if command -v systemctl >/dev/null; then
         as_root systemctl mask postgresql prometheus redis-server varnish varnishncsa || true
     fi
@@ -103,14 +103,14 @@ together=()
 for name in "${chosen[@]}"; do
     [ "$name" = redis ] || together+=("$name")
 done
-# Most wait for something most of the time, so all run side by side in one process.
+# Most tests wait most of the time, so these groups run side by side in one process.
 case ${#together[@]} in
 0) ;;
 1) DRIP_GROUP=${together[0]} run "${together[@]}" ;;
 *) run "${together[@]}" ;;
 esac
 if [ ${#together[@]} -lt ${#chosen[@]} ]; then
-    # These measure closely, and browsers and compilers disturb them.
+    # These tests measure closely, so browsers and compilers must not run beside them.
     export DRIP_GROUP=redis RUST_TEST_THREADS=4
     run redis
     # The simulated Redis beside a real one.

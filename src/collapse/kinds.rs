@@ -1,13 +1,14 @@
 //! Who leads, who follows, and what is kept: the requests of each kind, without a clock.
 //!
-//! Requests of one kind ask for the same thing. The first one leads: it goes to the origin. Those
-//! that come until its answer is complete follow. If the answer may not be shared, they go on by
-//! themselves in the order in which they came, each as soon as the one before it has joined the
-//! queue of the origin.
+//! Requests of one kind ask for the same thing. The first one leads: it goes to the origin.
+//! Requests that come before its answer is complete follow. Followers that get no answer go on by
+//! themselves, in the order in which they came. Each goes as soon as the one before it has joined
+//! the queue of the origin.
 //!
-//! An answer that is too large says that of its kind. A failure, and an answer that may not be shared,
-//! may concern one request alone: the next one leads, and after two in a row one request at a time
-//! probes whether an answer may be shared again, while no other waits for it.
+//! - If an answer is too large, its kind is not shared for a while.
+//! - A failure, or an answer that may not be shared, may concern one request alone, so the next
+//!   request leads. After two in a row, one request at a time probes whether an answer may be
+//!   shared again, and no other request waits for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,20 +22,21 @@ use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
 
-/// How long requests of a kind go on by themselves after an answer that may not be shared, or after
-/// the last probe that got none.
+/// The duration for which requests of a kind go on by themselves.
+///
+/// It counts from the last answer that could not be shared, or from the last probe without one.
 pub const UNSHAREABLE_FOR: Duration = Duration::from_secs(10);
 
-/// How long a stale answer serves, after the origin failed, before it is asked again.
+/// The duration for which a stale answer serves after a failure before the origin is asked again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How many leaders in a row may have no answer for the others before these go on by themselves.
+/// Failures of leaders in a row after which their followers go on by themselves.
 const MAX_FAILURES: u8 = 2;
 
 /// The bytes that tell one kind from all others.
 pub type KindKey = Arc<[u8]>;
 
-/// What an entry takes beside the bytes of its key and its answer.
+/// Bytes that an entry takes beside those of its key and its answer.
 const ENTRY: usize = 160;
 
 /// Names the request that leads, and what it leads.
@@ -51,18 +53,18 @@ pub enum Lookup<A> {
     Kept(A),
     /// It gets this answer, which is stale. With a flight, the answer is fetched anew behind it.
     Stale(A, Option<FlightId>),
-    /// It waits for another one. The number names it among those that follow.
+    /// It waits for the answer of another request. The number identifies it among the followers.
     Follow(KindKey, u64),
     /// It goes to the origin, and others wait for it.
     Lead(FlightId),
-    /// It goes to the origin for itself.
+    /// It goes to the origin, and its answer is for itself alone.
     Alone,
 }
 
 /// Why a leader has no answer for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It has left.
+    /// It ended without an answer, for example because its client disconnected.
     Left,
     /// Its answer may not be shared, which may concern it alone.
     OwnAnswer,
@@ -70,7 +72,7 @@ pub enum Cause {
     Failed,
 }
 
-/// What becomes of those who followed a leader that has no answer for them.
+/// What the followers of a leader without an answer for them do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failed<A, W> {
     /// They get this stale answer, and so does the leader.
@@ -83,10 +85,10 @@ pub enum Failed<A, W> {
     Over,
 }
 
-/// A request that leads, and those that follow it.
+/// A leader and its followers.
 #[derive(Debug)]
 struct Flight<W, S> {
-    /// The key under which this stands.
+    /// The key of this flight in the map.
     key: KindKey,
     number: u64,
     state: S,
@@ -94,7 +96,7 @@ struct Flight<W, S> {
     client: u64,
     followers: Followers<W>,
     failures: u8,
-    /// Whether its kind is not shared: nobody waits for it.
+    /// Whether it probes a kind that is not shared. Then no request waits for it.
     is_probe: bool,
 }
 
@@ -102,14 +104,14 @@ struct Flight<W, S> {
 enum Entry<A> {
     Kept {
         answer: A,
-        /// After the origin failed: when it may be asked again.
+        /// The instant at which the origin may be asked again after a failure.
         retry_at: Option<Moment>,
-        /// The last client that got an answer of its own since. Two of them get it as all do.
+        /// The last client that got an answer that may not be shared. A second client ends the entry.
         refused: Option<u64>,
-        /// When it is good for nothing any more.
+        /// The instant at which it expires, also as a stale answer.
         until: Moment,
     },
-    /// The last answer was for the client of its leader alone, as far as is known.
+    /// The last answer may not be shared, which may concern the client of its leader alone.
     Refused { client: u64, until: Moment },
     Unshareable {
         until: Moment,
@@ -118,16 +120,17 @@ enum Entry<A> {
     },
 }
 
-/// All kinds that are asked for now, or have an answer. `A`: an answer; `W`: one that waits; `S`:
-/// what a leader and its followers share.
+/// All kinds that have requests now, or have an answer.
+///
+/// `A`: an answer; `W`: a waiter; `S`: the state that a leader and its followers share.
 #[derive(Debug)]
 pub struct Kinds<A, W, S> {
     flights: HashMap<KindKey, Flight<W, S>, RandomState>,
     entries: LruCache<KindKey, Entry<A>, RandomState>,
     next: u64,
-    /// What the entries take beside their answers.
+    /// Bytes that the entries take beside their answers.
     bytes: usize,
-    /// How many entries hold an answer.
+    /// Number of entries that hold an answer.
     answers: usize,
 }
 
@@ -144,9 +147,9 @@ impl<A, W, S> Default for Kinds<A, W, S> {
 }
 
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
-    /// A request of a kind comes. `wait` makes its waiter if it has to follow.
+    /// Decides what a request of a kind does.
     ///
-    /// `windows`: until when an answer serves it.
+    /// `wait` makes its waiter if it has to follow. `windows`: until when an answer serves it.
     pub fn ask(
         &mut self,
         key: &[u8],
@@ -162,7 +165,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                         return Lookup::Lead(self.begin(key, asker.client, true));
                     }
                     None | Some(true) => return Lookup::Alone,
-                    // Those that came before still go on one behind the other.
+                    // Earlier requests still go on one behind the other.
                     Some(false) => {}
                 }
             }
@@ -221,20 +224,20 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.filter(|flight| flight.number == id.number)
     }
 
-    /// What a leader and its followers share.
+    /// Returns the state that a leader and its followers share.
     pub fn state(&mut self, id: &FlightId) -> Option<S> {
         self.flight(id).map(|flight| flight.state.clone())
     }
 
-    /// Whether others wait for this leader.
+    /// Returns whether other requests wait for this leader.
     pub fn is_followed(&mut self, id: &FlightId) -> bool {
         self.flight(id)
             .is_some_and(|flight| !flight.followers.is_empty())
     }
 
-    /// The answer is complete. Returns those that get it, in the order in which they came.
+    /// Completes the answer. Returns the waiters that get it, in the order in which they came.
     ///
-    /// It is kept if it serves others later.
+    /// The answer is kept if it can serve later requests.
     pub fn complete(&mut self, id: &FlightId, answer: A, windows: &Windows, now: Moment) -> Vec<W> {
         if self.flight(id).is_none() {
             return Vec::new();
@@ -254,7 +257,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
 
-    /// The answer is too large: those that wait go on by themselves.
+    /// Records that the answer is too large, so the followers go on by themselves.
     ///
     /// The caller [releases](Self::release) them.
     pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
@@ -268,7 +271,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.put(key, Entry::Unshareable { until, is_probed });
     }
 
-    /// Takes the next one that goes on by itself. `None`: there is none left.
+    /// Takes the next follower that goes on by itself. `None`: there is none left.
     pub fn release(&mut self, id: &FlightId) -> Option<W> {
         let flight = self.flight(id)?;
         let next = flight.followers.pop_first();
@@ -278,9 +281,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         next
     }
 
-    /// The leader got no answer for the others.
+    /// Records that the leader got no answer for its followers. Returns what they do.
     ///
-    /// If it has left, `now` does not matter.
+    /// With [`Cause::Left`], `now` has no effect.
     pub fn failed(
         &mut self,
         id: &FlightId,
@@ -342,19 +345,19 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.mark(&id.key, now, true);
             return Failed::Alone;
         }
-        // What one client's requests do to the origin is no evidence of those of others.
+        // The failures of one client's requests are no evidence about those of other clients.
         let avoided = counts.then_some(client);
         let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
             return Failed::Alone;
         };
-        // Its number as a follower is that of no other leader.
+        // No other leader has the number that it had as a follower.
         (flight.number, flight.failures) = (number, failures);
         (flight.client, flight.is_probe) = (next_client, false);
         let key = Arc::clone(&id.key);
         Failed::Next(next, FlightId { key, number })
     }
 
-    /// One that followed leaves. Returns whether nobody follows any more.
+    /// Removes a follower. Returns whether it was the last one.
     pub fn leave(&mut self, key: &[u8], follower: u64) -> bool {
         let Some(flight) = self.flights.get_mut(key) else {
             return false;
@@ -362,7 +365,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.followers.remove(follower) && flight.followers.is_empty()
     }
 
-    /// Until when the answer serves that is forgotten next. `None`: the next entry has none.
+    /// Returns until when the answer serves that is evicted next.
+    ///
+    /// `None`: the next entry has no answer.
     #[must_use]
     pub fn next_ends(&self) -> Option<Moment> {
         match self.entries.peek_lru()?.1 {
@@ -371,9 +376,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         }
     }
 
-    /// Forgets the entry that was used least recently. `None`: there is none.
+    /// Evicts the entry that was used least recently. Returns whether it held an answer.
     ///
-    /// Returns whether it held an answer.
+    /// `None`: there is no entry.
     pub fn evict(&mut self) -> Option<bool> {
         let (key, entry) = self.entries.pop_lru()?;
         self.bytes -= key.len() + ENTRY;
@@ -382,13 +387,13 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         Some(is_answer)
     }
 
-    /// What the entries take beside their answers.
+    /// Returns the bytes that the entries take beside their answers.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many answers are kept.
+    /// Returns the number of answers that are kept.
     #[must_use]
     pub fn answers(&self) -> usize {
         self.answers

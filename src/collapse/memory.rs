@@ -1,23 +1,23 @@
-//! The memory of answers: what is kept or gathered for others, and what only readers hold.
+//! The memory of shared answers: answers that are kept or gathered, and those only readers hold.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The part of all memory that readers hold at least, where they need it: one of so many.
+/// Divisor of all memory: this part is reserved for answers that only readers hold.
 ///
-/// The rest is for what is kept and gathered, at least.
+/// The rest is reserved for answers that are kept or gathered.
 pub(super) const READERS_PART: usize = 4;
 
-/// What can be taken from those who read it.
+/// A body that can be taken from its readers.
 pub(super) trait CutOff: Debug + Send + Sync {
     fn cut_off(&self);
 }
 
-/// The memory that answers take, all together.
+/// The memory that all answers take.
 ///
-/// It counts as long as anybody reads them.
+/// An answer counts as long as anybody reads it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     used: AtomicUsize,
@@ -27,24 +27,24 @@ pub(super) struct Memory {
 /// The bodies that are in memory only because readers have not read them yet.
 #[derive(Debug, Default)]
 struct Held {
-    /// By number, so the one that is held for longest comes first. Each with the bytes that it takes.
+    /// Size in bytes and body, by number. So the body that is held for longest comes first.
     bodies: BTreeMap<u64, (usize, Weak<dyn CutOff>)>,
     bytes: usize,
     last: u64,
 }
 
 impl Memory {
-    /// The bytes that all answers take.
+    /// Returns the bytes that all answers take.
     pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The bytes of those that only readers hold.
+    /// Returns the bytes of the bodies that only readers hold.
     pub(super) fn held(&self) -> usize {
         self.lock().bytes
     }
 
-    /// Nobody but its readers holds this body, of `size` bytes, any more. Returns its number.
+    /// Adds a body of `size` bytes that only its readers hold from now on. Returns its number.
     pub(super) fn hold(&self, body: Weak<dyn CutOff>, size: usize) -> u64 {
         let mut held = self.lock();
         held.last += 1;
@@ -54,7 +54,7 @@ impl Memory {
         number
     }
 
-    /// The body with this number has no readers any more.
+    /// Removes the body with this number, which has no readers any more.
     pub(super) fn release(&self, number: u64) {
         let mut held = self.lock();
         if let Some((size, _)) = held.bodies.remove(&number) {
@@ -62,14 +62,14 @@ impl Memory {
         }
     }
 
-    /// Takes the body that readers hold for longest from them. Returns whether there is one.
+    /// Cuts off the readers of the body that is held for longest. Returns whether there is one.
     pub(super) fn cut_off(&self) -> bool {
         let mut held = self.lock();
         let Some((_, (size, body))) = held.bodies.pop_first() else {
             return false;
         };
         held.bytes -= size;
-        // This may be the last one to have the body, whose end locks.
+        // `body` may be the last reference, and dropping the body takes this lock.
         drop(held);
         if let Some(body) = body.upgrade() {
             body.cut_off();
@@ -82,7 +82,7 @@ impl Memory {
     }
 }
 
-/// A part of the memory, given back when this is dropped.
+/// A part of the memory, which is given back on drop.
 #[derive(Debug)]
 pub(super) struct Charge {
     memory: Arc<Memory>,

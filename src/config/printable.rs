@@ -1,9 +1,9 @@
 //! Which characters of a text from outside can be shown as they are.
 
-/// Whether a character can be shown without changing the text around it.
+/// Returns whether a character can be shown without changing the text around it.
 ///
-/// Not printable are control characters, characters that some readers take for the end of a line,
-/// and characters that change the direction of the text after them.
+/// These are not printable: control characters, characters that some readers take for the end of a
+/// line, and characters that change the direction of the text after them.
 pub(crate) fn is_printable(c: char) -> bool {
     let moves = matches!(
         c,
@@ -16,13 +16,14 @@ pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control() && !moves
 }
 
-/// Appends a text that is shown on one line: characters that are not printable as Rust writes
-/// them, such as `\n` and `\u{9b}`.
+/// Appends a text that is shown on one line.
+///
+/// Characters that are not printable are escaped as Rust writes them, such as `\n` and `\u{9b}`.
 pub(crate) fn put_printable(line: &mut String, text: impl IntoIterator<Item = char>) {
     put_escaped(line, text, |line, c| line.extend(c.escape_default()));
 }
 
-/// Appends a text, with characters that are not printable written by `escape`.
+/// Appends a text. `escape` writes the characters that are not printable.
 pub(crate) fn put_escaped(
     line: &mut String,
     text: impl IntoIterator<Item = char>,

@@ -1,4 +1,4 @@
-//! How long an origin has a request, without the time in which its client is waited for.
+//! The duration for which an origin has a request, without the time spent waiting for the client.
 
 use std::time::Duration;
 
@@ -8,16 +8,15 @@ const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 /// A stopwatch of the time that a request takes its origin.
 ///
-/// It starts when the request leaves the gate, and again with each piece of the request's body: the
-/// last one counts. It stands still while the client has to send more of the body, or to take more of
-/// the response.
+/// It starts when the request leaves the gate, and again with each piece of the request's body. It
+/// stands still while the client has to send more of the body, or to take more of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginTime {
-    /// When the last piece of the request's body arrived; the epoch: none did.
+    /// The instant at which the last piece of the request's body arrived. The epoch: none did.
     last_piece: Moment,
-    /// Since when the client is waited for; `NEVER`: it is not.
+    /// The instant since which the stopwatch stands still for the client. `NEVER`: it runs.
     stopped: Moment,
-    /// For how long the client was waited for to take the response.
+    /// The duration for which it stood still because the client took nothing of the response.
     client_took: Duration,
 }
 
@@ -29,18 +28,18 @@ impl OriginTime {
         client_took: Duration::ZERO,
     };
 
-    /// Notes how far the upload is: when its last piece arrived, and whether more is waited for.
+    /// Records the instant of the upload's last piece, and whether the client has to send more.
     pub fn uploaded(&mut self, last_piece: Moment, awaits_client: bool) {
         self.last_piece = last_piece;
         self.stopped = if awaits_client { last_piece } else { NEVER };
     }
 
-    /// The client takes no more of the response from `now` on.
+    /// Stops it: the client takes nothing of the response from `now` on.
     pub fn stop(&mut self, now: Moment) {
         self.stopped = self.stopped.min(now);
     }
 
-    /// The client has taken what there was of the response.
+    /// Lets it go on: the client has taken what there was of the response.
     pub fn go_on(&mut self, now: Moment) {
         if self.is_stopped() {
             self.client_took += now.since(self.stopped);
@@ -48,13 +47,13 @@ impl OriginTime {
         }
     }
 
-    /// Returns whether the client is waited for.
+    /// Returns whether it stands still for the client.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped != NEVER
     }
 
-    /// Returns how long the origin has had a request by `now` that left at `departed`.
+    /// Returns the time until `now` that a request which left at `departed` has taken the origin.
     #[must_use]
     pub fn since(&self, departed: Moment, now: Moment) -> Duration {
         let began = departed.max(self.last_piece);

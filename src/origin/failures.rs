@@ -14,27 +14,30 @@ use crate::config::{self, FailOn};
 use crate::limit::Moment;
 use crate::observe::metrics::Outcome;
 
-/// Upper bound of the time for which one answer shows that a server works; `fail_timeout` may be
-/// less.
+/// Upper bound of the duration for which one answer shows that a server works.
+///
+/// `fail_timeout` counts if it is shorter.
 const WORKS_FOR: Duration = Duration::from_secs(10);
-/// The part of that time which a server that is in again has for its first answer.
+/// Divides that duration: within the result, a server that is in again gives its first answer.
 const FIRST_ANSWER: u32 = 10;
 
 /// The rules by which failed requests take the servers of an origin out.
 ///
 /// A failure is *in doubt* if the server had the request: the request itself may be the cause, and
-/// a client could take all servers out by sending it again and again. So are failing answers and
-/// timeouts, if all are one client's: while the server answers other clients, each client's count
-/// once in a row, and it takes two clients.
+/// a client could take all servers out by sending it again and again.
+///
+/// Failing answers and timeouts of one client are doubtful, too. While the server answers other
+/// clients, those of each client count once in a row, and it takes two clients to take it out.
 #[derive(Debug)]
 pub(super) struct Failures {
     max_fails: MaxFails,
-    /// The answers that count as failures; none if there is no other server.
+    /// The answers that count as failures. Empty if there is no other server.
     fail_on: Vec<FailOn>,
     servers: Vec<Arc<Server>>,
-    /// One server at a time is taken out, so that two do not go because each sees the other in.
+    /// Held while a server is taken out.
     ///
-    /// Reloads keep it.
+    /// Without it, the last two servers could go at once, each because the other is in. Reloads
+    /// keep it.
     one_goes: Arc<Mutex<()>>,
 }
 
@@ -65,9 +68,9 @@ impl Failures {
         self.max_fails
     }
 
-    /// Why an answer counts as a failure, if it does.
+    /// Returns why an answer counts as a failure; `None`: it does not.
     ///
-    /// `waited` is asked only if some answers count.
+    /// `waited` is called only if some answers count.
     pub(super) fn reason(&self, status: u16, waited: impl FnOnce() -> Duration) -> Option<String> {
         if self.fail_on.is_empty() {
             return None;
@@ -92,7 +95,7 @@ impl Failures {
 
     /// Records that an attempt for `client` got no response after `took`.
     ///
-    /// In doubt, it counts only if the server gives no answers to others either.
+    /// A failure in doubt counts only if the server does not answer other requests either.
     pub(super) fn unanswered(
         &self,
         server: &Arc<Server>,
@@ -119,7 +122,9 @@ impl Failures {
         }
     }
 
-    /// How a failure counts that a request of `client` may have caused by itself. `None`: not at all.
+    /// Returns how a failure counts that a request of `client` may have caused by itself.
+    ///
+    /// `None`: not at all.
     fn by_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
         if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
             return Some(self.max_fails);
@@ -130,25 +135,27 @@ impl Failures {
         })
     }
 
-    /// How long one answer shows that a server works.
+    /// The duration for which one answer shows that a server works.
     fn works_for(&self) -> Duration {
         self.max_fails.fail_timeout.min(WORKS_FOR)
     }
 
-    /// Whether a server has answered lately. `besides`: not this client.
+    /// Returns whether a server has given a good answer within [`works_for`](Self::works_for).
+    ///
+    /// `besides`: answers to this client do not count.
     fn has_answered(&self, server: &Server, besides: Option<Client>, now: Moment) -> bool {
         let answered_at = server.answered_at(besides);
         answered_at.is_some_and(|at| now < at + self.works_for())
     }
 
-    /// Whether a server has answered lately, or is in again only now.
+    /// Returns whether a server has given a good answer recently, or has only just come in again.
     fn works(&self, server: &Server, now: Moment) -> bool {
         let first_answer = self.works_for() / FIRST_ANSWER;
         let is_back = server.back_for(now).is_some_and(|back| back < first_answer);
         self.has_answered(server, None, now) || is_back
     }
 
-    /// Lets a failure in doubt count by these rules.
+    /// Counts a failure in doubt, by the bounds for such failures.
     ///
     /// Such failures take no more than half of the servers out, and never the last one that is in:
     /// while all answer 503, half of them are better than none.

@@ -1,14 +1,16 @@
-//! To whom a server last gave a good answer, and when.
+//! The clients to which a server last gave a good answer, and when.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::limit::Moment;
 
-/// Good answers to a client within so many nanoseconds of each other have one time.
+/// Resolution of the instants, in nanoseconds.
+///
+/// A good answer within it of the client's recorded one is not recorded.
 const APART: u64 = 10_000_000;
 
-/// A client, by its address: IPv6 addresses of one /64 network are one client.
+/// A client, identified by its address. All IPv6 addresses of a /64 network are one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client(u64);
 
@@ -22,14 +24,14 @@ impl Client {
     }
 }
 
-/// The last good answers of a server to the two clients that got one last.
+/// The last good answer to each of the two clients that got one from a server most recently.
 #[derive(Debug, Default)]
 pub(super) struct GoodAnswers([GoodAnswer; 2]);
 
 #[derive(Debug, Default)]
 struct GoodAnswer {
     client: AtomicU64,
-    /// In nanoseconds, up to [`APART`] early; zero: none.
+    /// The instant in nanoseconds, up to [`APART`] early. Zero: no answer.
     at: AtomicU64,
 }
 
@@ -54,14 +56,16 @@ impl GoodAnswers {
         } else {
             first
         };
-        // All workers read it, so it seldom changes.
+        // All workers read it, so it is seldom written.
         if at.as_nanos().saturating_sub(answer.at()) >= APART {
             answer.client.store(client.0, Ordering::Relaxed);
             answer.at.store(at.as_nanos(), Ordering::Relaxed);
         }
     }
 
-    /// When the last one was, up to 10 ms early. `besides`: not to this client.
+    /// Returns the instant of the last good answer, up to 10 ms early.
+    ///
+    /// `besides`: answers to this client do not count.
     pub(super) fn last(&self, besides: Option<Client>) -> Option<Moment> {
         let answers = self.0.iter();
         let others = answers.filter(|it| !besides.is_some_and(|client| it.is_to(client)));

@@ -1,7 +1,7 @@
 //! The limit of the numbers that an address draws in a room without `draw`.
 //!
-//! A number that nobody claims keeps a session from others for as long as `claim`, and a visitor
-//! who walks in and never comes back for as long as `idle`. So one address gets half of the room.
+//! A number that nobody claims keeps a session from others for `claim`. A visitor who enters and
+//! never comes back keeps it for `idle`. So one address gets half of the room.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,17 +9,19 @@ use std::time::Duration;
 
 use crate::limit::{Moment, RoomLimits};
 
-/// Numbers that any address may draw at once, however small the room is.
+/// Lower bound of the numbers that an address may draw at once, however small the room is.
 const MIN_BURST: u32 = 20;
-/// Addresses that are remembered. Further ones are not limited: they are no single client.
+/// Upper bound of remembered addresses.
+///
+/// Further addresses are not limited: so many addresses are not one client.
 const MAX_ADDRESSES: usize = 65_536;
-/// Shortest time between two searches for addresses that can be forgotten.
+/// Shortest duration between two sweeps for addresses that can be forgotten.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
-/// Charges of addresses for numbers that they drew: leaky buckets.
+/// A leaky bucket for each address: each number that it draws is a charge.
 #[derive(Debug, Default)]
 pub(super) struct Draws {
-    /// When the bucket of an address is empty.
+    /// The instant at which the bucket of an address is empty.
     empty_at: HashMap<Option<IpAddr>, Moment>,
     swept: Moment,
 }
@@ -27,14 +29,15 @@ pub(super) struct Draws {
 /// What an address may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DrawBound {
-    /// Numbers at once.
+    /// Upper bound of the numbers that it may draw at once.
     burst: u32,
-    /// The duration in which it may draw as many again.
+    /// The duration after which it may draw `burst` numbers again.
     period: Duration,
 }
 
-/// What an address may draw in a room with these limits; `None`: any number, because nobody waits
-/// for numbers of others.
+/// Returns what an address may draw in a room with these limits.
+///
+/// `None`: any amount, because no visitor waits for the numbers of others.
 pub(super) fn bound(limits: &RoomLimits) -> Option<DrawBound> {
     let sessions = limits.sessions.map(|it| f64::from(it.get()));
     let admit = (!limits.admit.is_unlimited())
@@ -61,7 +64,7 @@ impl Draws {
     ///
     /// # Errors
     ///
-    /// Returns the duration after which it may draw again if it drew too many.
+    /// The address drew too many numbers. Returns the duration after which it may draw again.
     pub(super) fn charge(
         &mut self,
         address: Option<IpAddr>,

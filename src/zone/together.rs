@@ -6,28 +6,28 @@ use super::answer::Rejection;
 use super::turn::Turn;
 use crate::limit::Limit;
 
-/// How often a request gives back what it was offered, before it may [keep](KEEPING) it.
+/// Attempts in vain after which a request may [keep](KEEPING) the places that it gets.
 const PATIENCE: usize = 8;
 
-/// The right to keep places while it waits for others, which one request of the process has.
+/// The right to keep places while waiting for others. One request of the process has it at a time.
 ///
-/// Without it a request might never find all its places free at one moment. One alone waits for
-/// nobody who waits for it. Gateways that share zones have one each, and take places in the same
-/// order.
+/// Without it, a request might never find all its places free at one instant. All other requests
+/// hold no places while they wait, so there is no deadlock within a process. Each gateway that
+/// shares the zones has such a request, and all of them take places in the same order.
 static KEEPING: Semaphore = Semaphore::const_new(1);
 
 /// Takes the places of a request that has these turns, under these limits.
 ///
-/// The order of the zones is the same for all requests. Returns the turns with their places, or the
-/// first rejection and its index.
+/// Returns the turns with their places. The order of the zones is the same for all requests.
 ///
 /// The request waits in the line of one zone at a time, in the order of its arrival. Once it has a
-/// place there, it looks whether the others are free. If one is not, it gives back all that it has,
-/// and waits for that one.
+/// place there, it looks whether places in the other zones are free. If one is missing, it gives
+/// back all its places, and waits in the line of that zone.
 ///
 /// # Errors
 ///
-/// A zone rejects the request. All turns are given back then.
+/// A zone rejects the request. Returns the rejection and the index of its limit. All turns are
+/// given back then.
 pub async fn take_places<'z>(
     mut turns: Vec<Turn<'z>>,
     limits: &[Limit],

@@ -1,21 +1,23 @@
-//! The tests beside real programs: `tests/run.sh GROUP ...` installs what a group needs, and runs it.
+//! The tests beside real programs.
+//!
+//! `tests/run.sh GROUP ...` installs what a group needs, and runs it.
 //!
 //! | group | what it tests |
 //! |---|---|
 //! | `chromium` | the live page, the page of a waiting room, and requests of a browser |
-//! | `curl` | what curl, nghttp and openssl send and make of the answers |
+//! | `curl` | requests of curl, nghttp and openssl, and what they read |
 //! | `documents` | the commands of the README, of docs/ and of its examples |
 //! | `haproxy` | `tests/checklist` with nginx and haproxy beside drip, and haproxy as a client |
 //! | `languages` | clients and servers in Go, Java, `JavaScript`, PHP and Python |
 //! | `nginx` | the same requests to nginx and to drip, and translated files |
 //! | `package` | the packages, their unit, and the log in the journal |
-//! | `postgres` | a database that refuses the connection after the last |
+//! | `postgres` | a database that refuses connections beyond its maximum |
 //! | `prometheus` | dashboards, alerts and the scrape configuration |
 //! | `redis` | limits, gates, rooms and permits that gateways share; the headline in incidents |
-//! | `system` | what a shell or a service manager does with drip |
+//! | `system` | a shell, a service manager and other tools of the system that run drip |
 //! | `varnish` | what a cache may keep |
 //!
-//! A group is a module here and a line of `tests/run.sh`, which has the packages that it needs.
+//! A group is a module here, and a line in `tests/run.sh` with the packages that it needs.
 
 mod chromium;
 mod curl;

@@ -11,8 +11,9 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Look};
 use thiserror::Error;
 
-/// A regular expression for bytes, such as those of a path: `.` is any of them but a line feed,
-/// and `\\d`, `\\w` and `(?i)` mean ASCII.
+/// A regular expression for bytes, such as those of a path.
+///
+/// `.` is any byte except a line feed. `\d`, `\w` and `(?i)` mean ASCII.
 #[derive(Clone)]
 pub struct ByteRegex {
     text: String,
@@ -23,22 +24,22 @@ pub struct ByteRegex {
 }
 
 impl ByteRegex {
-    /// The longest text of a regular expression, in bytes.
+    /// Upper bound of the text of an expression, in bytes.
     pub const MAX_REGEX_SIZE: usize = 1000;
-    /// The most memory that a compiled one may take, in bytes.
+    /// Upper bound of the memory of a compiled expression, in bytes.
     pub const LARGEST: usize = 256 << 10;
-    /// Largest automaton of an expression, in bytes.
+    /// Upper bound of the automaton of an expression, in bytes.
     ///
-    /// The automaton is built in full when the file is read, so comparing reads each byte of a
-    /// text once: 32 KB take 0.2 ms. An automaton that is built while texts are compared would
-    /// make some texts of 32 KB take a second.
+    /// The automaton is built in full when the file is read. So comparing reads each byte of a text
+    /// once: 32 KB take 0.2 ms. If it were built while texts are compared, some texts of 32 KB
+    /// would take a second.
     const LARGEST_AUTOMATON: usize = 1 << 20;
 
     /// Compiles a regular expression.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is too long, is none, or would be too large.
+    /// Returns an error if `text` is too long, has a syntax error, or is too large when compiled.
     pub fn new(text: &str) -> Result<Self, ByteRegexError> {
         if text.len() > Self::MAX_REGEX_SIZE {
             return Err(ByteRegexError::TooLong);
@@ -58,20 +59,20 @@ impl ByteRegex {
         }
     }
 
-    /// Whether it finds a match, in time in proportion to the length of `bytes`.
+    /// Returns whether it finds a match, in time proportional to the length of `bytes`.
     #[must_use]
     pub fn is_match(&self, bytes: &[u8]) -> bool {
         let found = self
             .automaton
             .try_search_fwd(&Input::new(bytes).earliest(true));
-        // Only an automaton that stops at some bytes fails, and this one does at none.
+        // Only an automaton that quits at certain bytes fails, and this one quits at none.
         found.map_or_else(|_| self.compiled.is_match(bytes), |found| found.is_some())
     }
 
-    /// What a group of the expression takes of `bytes`; empty if there is no such group, or it
-    /// takes no part in the match.
+    /// Returns the part of `bytes` that a group of the expression matches.
     ///
-    /// `group`: a name, or a number from 1.
+    /// It is empty if there is no such group, or if the group takes no part in the match. `group`
+    /// is a name, or a number from 1.
     #[must_use]
     pub fn capture<'b>(&self, bytes: &'b [u8], group: &str) -> &'b [u8] {
         let found = self.compiled.captures(bytes).and_then(|captures| {
@@ -81,7 +82,7 @@ impl ByteRegex {
         found.map_or(&[], |found| found.as_bytes())
     }
 
-    /// Whether the expression has a group with this name, or this number.
+    /// Returns whether the expression has a group with this name or number.
     #[must_use]
     pub fn has_group(&self, group: &str) -> bool {
         let is_number = group
@@ -97,7 +98,7 @@ impl ByteRegex {
 
     pub(super) fn begins_with(&self, text: &str) -> bool {
         let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
-        // It was parsed before, when it was compiled.
+        // It was parsed when it was compiled, so this does not fail.
         let parsed = parser.parse(&self.text);
         let parts = match parsed.as_ref().map(Hir::kind) {
             Ok(HirKind::Concat(parts)) => parts.as_slice(),
@@ -111,7 +112,7 @@ impl ByteRegex {
     }
 }
 
-/// The automaton of an expression that is known to be one.
+/// Builds the automaton of an expression that is known to have no syntax error.
 fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
     let limits = dense::Config::new()
         .start_kind(StartKind::Unanchored)
@@ -128,7 +129,9 @@ fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
         .map_err(|_| ByteRegexError::TooManyStates)
 }
 
-/// The last line of the message of the crate, which says what is wrong; the others show where.
+/// Returns the last line of the crate's message, which says what is wrong.
+///
+/// The other lines show where.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
@@ -156,7 +159,7 @@ pub enum ByteRegexError {
         ByteRegex::LARGEST_AUTOMATON >> 10
     )]
     TooManyStates,
-    /// No regular expression of the crate `regex`, for this reason.
+    /// The crate `regex` reports this syntax error.
     #[error("this is not a regular expression of drip: {0}")]
     Syntax(String),
 }

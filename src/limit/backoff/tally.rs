@@ -1,25 +1,28 @@
-//! What an origin answered, by the keys that share its gate: what one key alone provokes is not the
-//! origin's.
+//! Counts of an origin's answers, by the keys that share its gate.
+//!
+//! Trouble that only one of several keys provokes is that key's, not the origin's.
 
 use std::collections::HashMap;
 
 use crate::limit::Percent;
 
-/// All answers, in the unit of a share: halves of a millionth, so that half of a `trip` is whole.
+/// The share 1, in halves of a millionth, so that half of a `trip` is a whole number.
 pub(super) const WHOLE: u64 = 2 * ALL;
 const ALL: u64 = Percent::ALL.millionths() as u64;
 
-/// Most keys that are told apart in a window. Each answer to any other key counts as a key of its own:
-/// a key with many answers is among the first ones.
+/// Upper bound of the keys that are counted separately in a window.
+///
+/// Each answer to a further key counts as a key of its own. A key with many answers is among the
+/// first ones.
 const MAX_KEYS: usize = 1024;
 
 /// Answers of a window, by key.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     keys: HashMap<u64, KeyTally>,
-    /// Requests without a key: they count as one.
+    /// Answers to requests without a key. They count as one key.
     keyless: KeyTally,
-    /// The keys above [`MAX_KEYS`].
+    /// Answers to the keys beyond [`MAX_KEYS`].
     others: KeyTally,
 }
 
@@ -27,25 +30,25 @@ pub(super) struct Tally {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyTally {
     pub answers: u64,
-    /// Those that are trouble.
+    /// Answers that are trouble.
     pub trouble: u64,
-    /// Those that are trouble and have a Retry-After.
+    /// Answers that are trouble and have `Retry-After`.
     pub retries: u64,
-    /// Those that are slow.
+    /// Answers that are slow.
     pub slow: u64,
-    /// Requests past `slow` that have no answer.
+    /// Requests without an answer after `slow`.
     pub overdue: u64,
 }
 
 impl KeyTally {
-    /// Those that are slow, with the requests that are overdue, and all.
+    /// Returns the number of slow answers and of all answers. Overdue requests are in both.
     pub fn slow(&self) -> (u64, u64) {
         (self.slow + self.overdue, self.answers + self.overdue)
     }
 }
 
 impl Tally {
-    /// The answers to the requests of `key`; `None`: requests have no key.
+    /// Returns the counts of `key`; `None`: of requests without a key.
     pub fn of(&mut self, key: Option<u64>) -> &mut KeyTally {
         let Some(key) = key else {
             return &mut self.keyless;
@@ -57,17 +60,19 @@ impl Tally {
         }
     }
 
-    /// The only key with answers; `None`: there are several, or requests have no key.
+    /// Returns the only key with answers.
+    ///
+    /// `None`: there is no such key, several keys have answers, or requests have no key.
     pub fn only_key(&self) -> Option<u64> {
         let mut keys = self.keys.iter().filter(|(_, it)| it.answers > 0);
         let key = keys.next().map(|(key, _)| *key);
         key.filter(|_| keys.next().is_none() && self.keyless.answers == 0)
     }
 
-    /// The share of what is bad, of [`WHOLE`]: the mean of the shares of all keys that have any.
+    /// Returns the share of bad answers, from 0 to [`WHOLE`]: the mean of the shares of all keys.
     ///
-    /// `count`: what is bad of a key, and all. Nothing if only one of several keys has anything bad:
-    /// then it is that key's.
+    /// `count` returns the number of bad answers of a key, and of all its answers. Keys without
+    /// answers are not in the mean. The share is 0 if only one of several keys has bad answers.
     pub fn share(&self, count: impl Fn(&KeyTally) -> (u64, u64)) -> u64 {
         let (bad, all) = count(&self.others);
         let of_others = [(all - bad, 0), (bad, WHOLE)];

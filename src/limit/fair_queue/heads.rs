@@ -1,18 +1,22 @@
+//! The tags behind the first waiters.
+//!
+//! The smallest one is the bound up to which a departure raises the tag of newcomers.
+
 use std::collections::BTreeMap;
 
 use super::Tag;
 
-/// The tags behind the first waiters of all flows, and of how many flows each is.
+/// The tags behind the first waiters of all flows, each with its number of flows.
 #[derive(Debug, Default)]
 pub(super) struct Heads(BTreeMap<Tag, u32>);
 
 impl Heads {
-    /// The smallest tag.
+    /// Returns the smallest tag.
     pub(super) fn first(&self) -> Option<Tag> {
         self.0.first_key_value().map(|(tag, _)| *tag)
     }
 
-    /// A flow has another tag. 0 stands for none.
+    /// Replaces the tag of a flow. 0: the flow has none.
     pub(super) fn replace(&mut self, before: Tag, after: Tag) {
         if before == after {
             return;

@@ -1,24 +1,28 @@
+//! The order of the flows of a fair queue.
+
 use std::collections::BTreeMap;
 
 use super::weights::{ROUGH_UNIT, rough};
 use super::{Flow, Tag};
 use crate::limit::chain::{Chain, Nodes};
 
-/// Flows in the order of their tags; those of one tag in the order in which it was set.
+/// Flows in the order of their tags.
+///
+/// Flows with equal tags are in the order in which the tags were set.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     by_tag: BTreeMap<Tag, Line>,
     flows: usize,
 }
 
-/// The flows of one tag.
+/// The flows with one tag.
 #[derive(Debug, Default)]
 struct Line {
-    /// Those that came in the order in which their tags were set.
+    /// The flows that came in the order in which their tags were set.
     flows: Chain,
-    /// Those that came later than another one whose tag was set after theirs.
+    /// The flows that came after a flow whose tag was set later, by the number of the setting.
     late: BTreeMap<u64, u32>,
-    /// Their weights together.
+    /// Sum of the weights of these flows.
     weight: u64,
 }
 
@@ -34,7 +38,7 @@ impl Lines {
         self.flows
     }
 
-    /// The flow with the smallest tag.
+    /// Returns the flow that leaves next: the smallest tag, and of equal tags the one set first.
     pub fn first<K>(&self, flows: &Nodes<Flow<K>>) -> Option<u32> {
         let line = self.by_tag.first_key_value()?.1;
         let first = line.flows.first();
@@ -43,13 +47,13 @@ impl Lines {
         late.map(|(_, index)| *index).or(first)
     }
 
-    /// The largest tag; zero without a flow.
+    /// Returns the largest tag, or zero without a flow.
     pub fn last_tag(&self) -> Tag {
         let last = self.by_tag.last_key_value();
         last.map_or(0, |(tag, _)| *tag)
     }
 
-    /// Puts a flow that is in no line into that of its tag.
+    /// Adds a flow to the line of its tag. It must be in no line.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
         let (tag, set, weight) = (flows[index].tag, flows[index].set, flows[index].counted());
         let line = self.by_tag.entry(tag).or_default();
@@ -62,7 +66,7 @@ impl Lines {
         self.flows += 1;
     }
 
-    /// Takes a flow out of its line, in which it must be.
+    /// Removes a flow from its line. It must be in that line.
     pub fn remove<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
         let (tag, weight) = (flows[index].tag, flows[index].counted());
         let Some(line) = self.by_tag.get_mut(&tag) else {
@@ -78,8 +82,9 @@ impl Lines {
         self.flows -= 1;
     }
 
-    /// The whole costs, in sums, that these flows have from their tags through `tag`, if each has
-    /// waiters without end.
+    /// Returns the whole costs from the tags of these flows through `tag`, in [`ROUGH_UNIT`].
+    ///
+    /// It takes each flow as one whose waiters never end.
     pub fn begun(&self, tag: Tag) -> u128 {
         let of = |(start, line): (&Tag, &Line)| {
             let span = rough(tag) - rough(*start);

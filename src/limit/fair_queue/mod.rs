@@ -4,19 +4,19 @@
 //!
 //! - The smallest tag leaves next; of equal tags, the one that was set first. `v` is the tag of the last
 //!   departure.
-//! - The end of a departure is its tag and `cost / weight`. It is the next tag of its key, set then, also if
-//!   the key does not wait at the moment.
-//! - A newcomer, which is a key that has never left or whose last departure ended before `v`, gets the tag
-//!   `u`, but no more than its own `cost / weight` beyond `v`.
-//! - A departure moves `u` to its end, but not beyond the end of the first request of any other key that
-//!   waits. If no other key waits, `u` is `v` or what it was, if that is more.
+//! - The end of a departure is its tag plus `cost / weight`. It becomes the next tag of its key at once, even
+//!   if the key has no waiters.
+//! - A newcomer is a key that has never left, or whose last departure ended before `v`. It gets the tag `u`,
+//!   but at most its own `cost / weight` beyond `v`.
+//! - A departure raises `u` to its end, but not beyond the end of the first request of any other waiting
+//!   key. If no other key waits, `u` is raised to `v`.
 //!
-//! In the published rule newcomers get `v`. It stands still while new keys come, and a key that has left
-//! before waits for all of them. Here they stand behind the first request of each key that waits, and behind
-//! a key that left before they came, unless that has cost more than they do.
+//! In the published rule, newcomers get `v`. `v` stands still while new keys come, so a key that has left
+//! before waits for all of them. Here newcomers stand behind the first request of each waiting key. They also
+//! stand behind a key that left before they came, unless it has cost more than they do.
 //!
-//! Two keys of equal weight that both wait never differ by more than one departure. A key alone gets
-//! everything. Nobody saves up while idle. A request that need not wait [departs](FairQueue::depart) by the
+//! Two keys of equal weight that both wait never differ by more than one departure. A key alone gets the
+//! whole rate. Idle time earns no credit. A request that need not wait [departs](FairQueue::depart) by the
 //! same rule.
 
 mod ends;
@@ -51,16 +51,16 @@ pub(super) use named_keys::Naming;
 pub use tag::MAX_WEIGHT;
 pub(super) use tag::{Tag, UNIT};
 
-/// Most keys without waiters whose last departure is remembered.
+/// Upper bound of the keys without waiters whose last departure is remembered.
 ///
-/// While nothing waits, no tag passes theirs. One that is forgotten early may come too soon, by what its last
-/// request cost.
+/// While nothing waits, no tag passes theirs. A key that is forgotten early may leave too early, by the cost of
+/// its last request.
 const MAX_RESTING: usize = 10_000;
 
-/// How many keys one call forgets at most. A call adds no more than one.
+/// Upper bound of the keys that one call forgets. A call adds at most one.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
-/// With room for more keys than this, the memory is given back once no key is left.
+/// If there is memory for more keys than this, it is freed once no key is left.
 const FEW: usize = 1024;
 
 /// The requests that wait for an origin, by key.
@@ -69,26 +69,26 @@ pub struct FairQueue<K, W> {
     flows: Nodes<Flow<K>>,
     by_key: HashMap<K, u32>,
     waiters: Nodes<Waiting<W>>,
-    /// The flows with waiters, by tag; those of one tag in the order in which it was set.
+    /// The flows with waiters, by tag.
     ready: Lines,
-    /// The flows without waiters whose last departure still counts against them, by its end.
+    /// The flows without waiters whose last departure still counts, by the end of that departure.
     resting: Lines,
     /// The ends of the first waiters of all flows.
     heads: Heads,
-    /// The tag of the last departure.
+    /// `v`: the tag of the last departure.
     now: Tag,
-    /// The tag of newcomers that cost enough. Never below `now`.
+    /// `u`: the tag of a newcomer, unless its cost is too small. Never below `now`.
     newcomers: Tag,
-    /// How often a tag was set.
+    /// Number of times that a tag was set.
     sets: u64,
     waiting: usize,
-    /// What the waiters cost together.
+    /// Sum of the costs of all waiters.
     costs: u64,
-    /// The weights of all keys with waiters together.
+    /// Sum of the weights of all keys with waiters.
     weights: u64,
     next_ticket: u64,
     ends: Ends,
-    /// `None` while other gateways are not told of its keys.
+    /// `None` while its keys are not published to other gateways.
     named: Option<Box<NamedKeys<K>>>,
 }
 
@@ -97,11 +97,15 @@ pub struct FairQueue<K, W> {
 struct Flow<K> {
     key: K,
     weight: u16,
-    /// At how many gateways it waits: a cost here is so many of one gateway. 1 while it does not wait.
+    /// Number of gateways at which it waits; 1 while it does not wait.
+    ///
+    /// A cost here counts this many times as much as at one gateway alone.
     gateways: NonZeroU16,
     /// The tag of its first waiter; without waiters, the end of its last departure.
     tag: Tag,
-    /// When that was set: of equal tags, the smallest leaves first. 0 if it never was.
+    /// The value of `sets` when the tag was set; 0: never set.
+    ///
+    /// Of equal tags, the one that was set first leaves first.
     set: u64,
     /// The tag behind its last waiter.
     end: Tag,
@@ -165,19 +169,19 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting
     }
 
-    /// Whether nothing waits.
+    /// Returns whether there are no waiters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// What the waiters cost together.
+    /// Sum of the costs of all waiters.
     #[must_use]
     pub fn costs(&self) -> u64 {
         self.costs
     }
 
-    /// The weights of all keys that have waiters together.
+    /// Sum of the weights of all keys that have waiters.
     #[must_use]
     pub fn weights(&self) -> u64 {
         self.weights
@@ -216,7 +220,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Position { slot, ticket }
     }
 
-    /// Moves a waiter ahead of those of its key behind which it does not belong.
+    /// Moves a waiter ahead of the waiters of its key for which `is_behind` is true.
+    ///
+    /// It searches from the waiter to the front, and stops at the first one for which it is false.
     pub fn advance(&mut self, at: Position, is_behind: impl Fn(&W) -> bool) {
         let Some(own) = self
             .waiters
@@ -256,10 +262,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.forget();
     }
 
-    /// Counts no departure against its key any more. Nothing may wait.
+    /// Makes all keys newcomers: no departure counts any more. There must be no waiters.
     ///
-    /// The tag of the last departure passes all others, so that all keys are newcomers. They are forgotten later,
-    /// a few in each call.
+    /// The tag of the last departure passes all other tags. Later calls forget the keys, a few in each call.
     pub fn restart(&mut self) {
         debug_assert!(self.is_empty(), "those who wait have tags");
         if self.resting.len() > 0 {
@@ -307,7 +312,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         })
     }
 
-    /// Removes a waiter that leaves before its turn. The next one of its key has the turn then.
+    /// Removes a waiter that leaves before its turn. The next waiter of its key gets the turn.
     pub fn leave(&mut self, Position { slot, ticket }: Position) -> Option<W> {
         let index = self
             .waiters
@@ -323,7 +328,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting -= 1;
         self.costs -= u64::from(left.cost);
         if is_over {
-            // A key that comes back soon has the place that it had.
+            // A key that comes back soon has the same position again.
             self.ends.remove(counted, end);
             self.ready.remove(&mut self.flows, index);
             self.end(index);
@@ -336,7 +341,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Some(left.waiter)
     }
 
-    /// Removes all waiters, those of a key in their order.
+    /// Removes all waiters, and returns them in the order in which they joined.
     pub fn clear(&mut self) -> Vec<W> {
         let mut all = std::mem::take(self);
         self.next_ticket = all.next_ticket;
@@ -354,7 +359,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.flows.get(*index)
     }
 
-    /// The index of a key's flow; a new one if it is not known.
+    /// Returns the index of a key's flow. A key that is not known gets a new flow.
     fn index(&mut self, key: &K, weight: u32) -> u32 {
         let weight = u16::try_from(weight.clamp(1, MAX_WEIGHT)).unwrap_or(1);
         if let Some(&known) = self.by_key.get(key) {
@@ -376,7 +381,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         index
     }
 
-    /// A key without waiters gets its first one.
+    /// Prepares a key without waiters for its first waiter.
     fn begin(&mut self, index: u32, cost: u32) {
         self.resting.remove(&mut self.flows, index);
         self.come_back(index, cost);
@@ -390,7 +395,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.ready.push(&mut self.flows, index);
     }
 
-    /// A key that is in no line has a request. If it was idle for long, it is a newcomer.
+    /// Sets the tag of a key that comes back, if it is a newcomer. The key must be in no line.
     fn come_back(&mut self, index: u32, cost: u32) {
         let flow = &self.flows[index];
         if flow.set == 0 || flow.tag < self.now {
@@ -404,7 +409,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         (flow.tag, flow.set) = (tag, self.sets);
     }
 
-    /// A key has no waiters any more, and is in no line.
+    /// Takes a key out of the sums after its last waiter. The key must be in no line.
     fn end(&mut self, index: u32) {
         let flow = &mut self.flows[index];
         flow.gateways = NonZeroU16::MIN;
@@ -414,7 +419,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// The first waiter of a key, or its tag, may be another one.
+    /// Updates the tag behind the first waiter of a key.
     fn note_head(&mut self, index: u32) {
         let flow = &self.flows[index];
         let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
@@ -427,7 +432,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.heads.replace(before, head);
     }
 
-    /// Forgets keys whose last departure counts no more.
+    /// Forgets keys whose last departure does not count any more, and keys beyond [`MAX_RESTING`].
     fn forget(&mut self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
             let Some(index) = self.resting.first(&self.flows) else {

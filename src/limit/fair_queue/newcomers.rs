@@ -1,4 +1,4 @@
-//! Arrivals by an adversary: keys that nobody has seen, that come back, that cost much, and that hang up.
+//! Arrivals of an adversary: keys that are new, come back, cost much or disconnect.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::config;
 
-/// Keys below this number come back; each other one comes once.
+/// Keys below this number come back. Every other key comes once.
 const KNOWN: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ enum Step {
         key: u32,
         cost: u32,
     },
-    /// Requests of so many keys that have not been seen.
+    /// One request each of this number of new keys.
     Newcomers(u32),
     Take,
     /// A request leaves at once if nothing waits.
@@ -25,7 +25,7 @@ enum Step {
         key: u32,
         cost: u32,
     },
-    /// One of those who wait hangs up.
+    /// The client of a waiter disconnects.
     Leave(proptest::sample::Index),
 }
 
@@ -44,8 +44,9 @@ fn step(most: u32) -> impl Strategy<Value = Step> {
 #[derive(Debug)]
 struct First {
     key: u32,
-    /// The keys that waited at the first departure since, and how many of their requests have left since; also of
-    /// keys that have come back. `None` before that departure.
+    /// Departures since the first one after it joined, by key. `None` before that departure.
+    ///
+    /// It has the keys that waited then, and keys that have come back.
     others: Option<HashMap<u32, u32>>,
     /// Departures since it joined.
     departures: u64,
@@ -57,7 +58,7 @@ struct Scene {
     firsts: HashMap<u64, First>,
     next_key: u32,
     next_waiter: u64,
-    /// The most keys that waited at a time.
+    /// Maximum of the number of keys that waited at a time.
     most_keys: u64,
 }
 
@@ -93,7 +94,7 @@ impl Scene {
         self.most_keys = self.most_keys.max(self.keys().len() as u64);
     }
 
-    /// Takes the next one. Returns it if it was the first of its key when it joined.
+    /// Takes the next waiter. Returns it if it was the first of its key when it joined.
     fn take(&mut self) -> Option<First> {
         let keys = self.keys();
         let next = self.queue.take()?;
@@ -102,7 +103,7 @@ impl Scene {
         for first in self.firsts.values_mut() {
             first.departures += 1;
             let others = first.others.get_or_insert_with(|| keys.clone());
-            // A key that nobody has seen counts twice, and fails.
+            // A new key counts twice, and fails the test.
             let least = u32::from(next.key >= KNOWN);
             *others.entry(next.key).or_insert(least) += 1;
         }
@@ -141,7 +142,7 @@ proptest! {
     #![proptest_config(config())]
 
     /// The first request of a key leaves after at most one request of each key that waits at the next departure, and
-    /// of each that has left before and comes back.
+    /// of each known key that comes back.
     #[test]
     fn a_key_waits_for_one_request_of_each_other_key_whoever_comes(
         steps in prop::collection::vec(step(1), 1..400),
@@ -157,7 +158,7 @@ proptest! {
         }
     }
 
-    /// What a key has cost delays it by as many rounds, and not by more.
+    /// The cost of a key's last request delays it by as many rounds, and not by more.
     #[test]
     fn a_key_that_has_cost_much_waits_for_as_many_rounds_whoever_comes(
         steps in prop::collection::vec(step(5), 1..400),
