@@ -43,7 +43,7 @@ impl Usage {
         let early = limits.age / 10 * u32::try_from(spread).unwrap_or_default() / (1 << 16);
         let end = match limits.age {
             Duration::ZERO => Moment::from_nanos(u64::MAX),
-            age => now + (age - early),
+            age => now + age.saturating_sub(early),
         };
         Self {
             end,

@@ -19,9 +19,9 @@ pub(super) struct Compared(u32);
 
 impl KnownAddresses {
     /// Notes the addresses of the last lookup.
-    pub(super) fn note(&self, found: Arc<[SocketAddr]>) {
-        let before = self.found.replace(Some(Arc::clone(&found)));
-        let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &found)) else {
+    pub(super) fn note(&self, found: &Arc<[SocketAddr]>) {
+        let before = self.found.replace(Some(Arc::clone(found)));
+        let Some(before) = before.filter(|before| !Arc::ptr_eq(before, found)) else {
             return;
         };
         if before.iter().any(|it| self.has_left(it.ip())) {
@@ -76,11 +76,11 @@ mod tests {
         // Without a lookup, with the first one, with the same again, and with one more address.
         assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
         let first = found(&["10.0.0.1", "10.0.0.2"]);
-        known.note(Arc::clone(&first));
-        known.note(first);
-        known.note(found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
+        known.note(&first);
+        known.note(&first);
+        known.note(&found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
         assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
-        known.note(found(&["10.0.0.3", "10.0.0.2"]));
+        known.note(&found(&["10.0.0.3", "10.0.0.2"]));
         assert_eq!(left(&mut old, "10.0.0.1"), (true, true));
         assert_eq!(left(&mut staying, "10.0.0.2"), (true, false));
         assert_eq!(left(&mut staying, "10.0.0.2"), (false, false));

@@ -93,10 +93,11 @@ impl Http1Connection {
         self.silence.stop();
         self.reused = true;
         self.usage.count();
-        let until = match self.is_tied {
-            // The login of a client lasts as long as the connection.
-            true => self.usage.idle_end(limits, now),
-            false => self.usage.idle_until(limits, now),
+        // The login of a client lasts as long as the connection.
+        let until = if self.is_tied {
+            self.usage.idle_end(limits, now)
+        } else {
+            self.usage.idle_until(limits, now)
         };
         self.usable_until = until.unwrap_or_default();
         until.is_some() && !self.has_left(&pool.addresses)

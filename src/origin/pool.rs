@@ -192,7 +192,7 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
         let Some(pool) = pool.upgrade() else { return };
         let known = &pool.idle.addresses;
         if let Some(found) = dialer.addresses(pool.server.url()).await {
-            known.note(found);
+            known.note(&found);
         }
         let now = clock::coarse_now();
         pool.idle

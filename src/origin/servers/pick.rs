@@ -100,13 +100,11 @@ impl Origin {
         let (server, connection) =
             servers.find_map(|it| Some((it, tied.take(it, now, surely)?)))?;
         let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
-        match self.pick_of(is_same, now, || None) {
-            Ok(picked) => Some((Connection::Http1(connection), picked)),
-            Err(_) => {
-                tied.keep(server, connection);
-                None
-            }
+        if let Ok(picked) = self.pick_of(is_same, now, || None) {
+            return Some((Connection::Http1(connection), picked));
         }
+        tied.keep(server, connection);
+        None
     }
 
     fn pick_of(
