@@ -140,9 +140,11 @@ fn what_is_slow_for_one_key_lowers_no_places() {
     // With nobody else there, it is the origin's, whether it is answered or not.
     let mut origin = Origin::new(slow(250), "none", Some(50));
     let mut sent: Vec<_> = (1..=20).map(|it| origin.backoff.sent(it, at(0))).collect();
-    sent.iter_mut()
-        .for_each(|sent| origin.backoff.set_key(sent, 99));
+    for sent in &mut sent {
+        origin.backoff.set_key(sent, 99);
+    }
     assert_eq!(origin.wait(1000), Some(SLOW));
-    sent.into_iter()
-        .for_each(|sent| origin.backoff.abandoned(sent, at(1000)));
+    for sent in sent {
+        origin.backoff.abandoned(sent, at(1000));
+    }
 }
