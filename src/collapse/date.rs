@@ -20,7 +20,7 @@ const YEAR: u64 = 31_556_952;
 /// A cache takes another form for a time that has passed (RFC 9111, section 5.3). So this is
 /// stricter than a reader of mail: no other zone, no spaces more or less. Case does not matter.
 /// A year of two digits is the last one that is at most 50 years after `now`.
-pub(super) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
+pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     let text = str::from_utf8(value.trim_ascii()).ok()?;
     let words: Vec<&str> = text.split(' ').collect();
     let (day, month, year, time) = match *words {

@@ -47,6 +47,7 @@ use memory::{Memory, READERS_PART};
 pub(crate) use accel_expires::ACCEL_EXPIRES;
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub use body::AnswerBody;
+pub(crate) use date::parse_date;
 pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
 pub use present::{Preconditions, Presented};

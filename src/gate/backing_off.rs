@@ -133,6 +133,19 @@ impl BackingOff {
             OriginResult::Failed(Outcome::Timeout) => (on.contains(&Trouble::Timeout), None),
             OriginResult::Failed(_) => (on.contains(&Trouble::Connect), None),
         };
+        let is_order = self.settings.retry_after
+            && matches!(
+                result,
+                OriginResult::Answered {
+                    status: 429 | 503,
+                    ..
+                }
+            );
+        let (order, retry_after) = if is_order {
+            (retry_after, None)
+        } else {
+            (None, retry_after)
+        };
         if let OriginResult::Failed(_) = result
             && !trouble
         {
@@ -149,6 +162,9 @@ impl BackingOff {
             time,
         };
         self.backoff.answered(sent, answer, now);
+        if let Some(pause) = order {
+            self.backoff.obey(pause, now);
+        }
     }
 
     /// Sets the gate to what the origin can take now, unless this is only a shadow.

@@ -57,6 +57,10 @@ pub(super) struct Unreported {
     pub(super) result: Option<OriginResult>,
 }
 
+/// A `Retry-After` that is neither a delay nor a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidRetryAfter;
+
 /// What an origin did with a request; if nothing, its client left.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OriginResult {
@@ -112,13 +116,22 @@ impl Place {
     }
 
     /// Reports that the head of an answer has arrived.
-    pub(crate) fn answered(&self, status: u16, retry_after: impl FnOnce() -> Option<Duration>) {
+    ///
+    /// `retry_after` is called only if the gate backs off.
+    pub(crate) fn answered(
+        &self,
+        status: u16,
+        retry_after: impl FnOnce() -> Result<Option<Duration>, InvalidRetryAfter>,
+    ) {
         self.failure.set(None);
         if self.gate.is_observed() {
             self.gate.observe_head(self.number, status, self.time.get());
         }
         if let Some(sent) = self.sent.take() {
-            let retry_after = retry_after();
+            let retry_after = retry_after().unwrap_or_else(|_invalid| {
+                self.gate.metrics().count_invalid_retry_after();
+                None
+            });
             let result = OriginResult::Answered {
                 status,
                 retry_after,

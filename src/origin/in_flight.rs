@@ -7,7 +7,7 @@ use super::failures::Failures;
 use super::good_answers::Client;
 use super::server::Server;
 use crate::config::ServerUrl;
-use crate::gate::{Load, Place};
+use crate::gate::{InvalidRetryAfter, Load, Place};
 use crate::limit::{Cost, Moment, OriginTime};
 use crate::time::clock;
 
@@ -91,7 +91,7 @@ impl<'o> InFlight<'o> {
         client: Option<IpAddr>,
         took: Duration,
         status: u16,
-        retry_after: impl FnOnce() -> Option<Duration>,
+        retry_after: impl FnOnce() -> Result<Option<Duration>, InvalidRetryAfter>,
         waited: impl FnOnce() -> Duration,
         now: Moment,
     ) {

@@ -186,7 +186,7 @@ async fn visit_origin(
     place: Place,
 ) {
     world.sleep(passage.takes).await;
-    place.answered(passage.status, || None);
+    place.answered(passage.status, || Ok(None));
     if let Some(cost) = passage.settled {
         invariants.billed(request, cost);
         place.settle(cost);

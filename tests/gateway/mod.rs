@@ -52,6 +52,7 @@ mod plans;
 mod proxy_protocol;
 mod queue;
 mod request_id;
+mod retry_after;
 mod retune;
 mod room_operator;
 mod rotation;

@@ -26,6 +26,8 @@ table! {
             "The rate is never below this share of rate, nor places below that of max_in_flight.";
         max_pause: Duration = TIMEOUT.or("\"30s\""), Now,
             "The longest pause; a longer Retry-After of the origin is cut to it.";
+        retry_after: bool = BOOLEAN.or("false"), Now,
+            "Pause at the first 429 or 503 with Retry-After, whatever other responses say.";
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::failure::{Attempt, Failure};
 use super::forward::{Forward, ResponseKind};
 use super::ratelimit_headers::whole_seconds;
+use super::retry_after::retry_after;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
@@ -22,19 +23,6 @@ use crate::time::deadline::Deadline;
 
 /// Interval between checks for a client that left while the origin accepts none of its upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// The time that `Retry-After` names: seconds or a date (RFC 9110, section 10.2.3).
-fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
-    let value = str::from_utf8(fields.named("retry-after").next()?).ok()?;
-    let value = value.trim();
-    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // It may have any number of digits.
-        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
-    }
-    let date = jiff::fmt::rfc2822::parse(value).ok()?;
-    let seconds = u64::try_from(date.timestamp().as_second()).ok()?;
-    Some((Moment::default() + Duration::from_secs(seconds)).since(now))
-}
 
 /// The seconds after which the server closes an idle connection, as `Keep-Alive` says.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
@@ -265,7 +253,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             self.last_byte = now;
             let keeps = head.keeps_alive();
             if self.route.replaces(head.status) && !self.info.head.is_grpc() {
-                let after = retry_after(head.fields(), now).map_or(0, whole_seconds);
+                let after = retry_after(head.fields(), now).ok().flatten();
+                let after = after.map_or(0, whole_seconds);
                 let retry_after = u32::try_from(after).unwrap_or(u32::MAX);
                 ResponseKind::Replaced { keeps, retry_after }
             } else {

@@ -4,7 +4,8 @@
 //! 1 to 10 seconds. The operator says what is slow: nothing is learned from latency by itself.
 //!
 //! - Trouble in a window cuts the rate, down to what the origin did answer.
-//! - Retry-After in half of the answers stops all departures for a time.
+//! - Retry-After in half of the answers stops all departures for a time. Where the operator says so, the
+//!   first one does ([`Backoff::obey`]).
 //! - Slow answers cut the number of requests at the origin at once. If fewer at once do not make
 //!   answers faster, it is given back, and not cut again for a time.
 //!
@@ -128,6 +129,26 @@ impl Backoff {
         if let (Some((generation, took)), false) = (ended, answer.trouble) {
             self.in_flight_limit.answered(generation, took);
         }
+    }
+
+    /// Pauses for all keys, as the origin orders: for `pause`, at most for `max_pause`.
+    ///
+    /// A longer pause stays. Answers to requests sent before are not judged.
+    pub fn obey(&mut self, pause: Duration, now: Moment) {
+        self.advance(now);
+        let until = now + pause.min(self.limits.max_pause);
+        let before = self.paused_for_all().unwrap_or(now).max(now);
+        if until <= before {
+            return;
+        }
+        self.cuts.retry_after |= before == now;
+        self.paused_until = self.paused_until.max(Some(until));
+        (self.paused_key, self.is_paused_elsewhere) = (None, false);
+        self.changed = true;
+        if let Some(told) = &mut self.shared_cuts {
+            told.note_cut(now);
+        }
+        self.traffic.begin_generation(self.limits.slow, now);
     }
 
     /// The client of a request still has to send a part of it (`awaits`), or has sent all that the

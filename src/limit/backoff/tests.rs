@@ -123,6 +123,7 @@ const RETRY_AFTER: Cuts = Cuts {
 mod gateways;
 mod in_flight;
 mod keys;
+mod order;
 mod rate;
 mod window;
 

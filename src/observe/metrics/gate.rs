@@ -14,6 +14,7 @@ const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
 const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
 const ORIGIN_ADOPTED_BACKOFFS: &str = "drip_origin_adopted_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
+const ORIGIN_INVALID_RETRY_AFTERS: &str = "drip_origin_invalid_retry_after_total";
 
 /// Registers the help texts.
 pub(super) fn describe() {
@@ -41,6 +42,10 @@ pub(super) fn describe() {
     describe_counter!(
         ORIGIN_LOST_SLOTS,
         "Slots at the origin's gate given to requests whose client had just gone."
+    );
+    describe_counter!(
+        ORIGIN_INVALID_RETRY_AFTERS,
+        "Responses of the origin whose Retry-After is neither a delay nor a date, so it was ignored."
     );
 }
 
@@ -120,6 +125,7 @@ pub struct GateMetrics {
     /// Cuts that other gateways made.
     adopted: [Tally; BackoffReason::ALL.len()],
     lost_slots: Tally,
+    invalid_retry_afters: Tally,
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: AtomicHistogram,
@@ -145,6 +151,9 @@ impl GateMetrics {
             backoffs: by_reason(ORIGIN_BACKOFFS, &origin),
             adopted: by_reason(ORIGIN_ADOPTED_BACKOFFS, &origin),
             lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
+            invalid_retry_afters: Tally::into_series(
+                counter!(ORIGIN_INVALID_RETRY_AFTERS, "origin" => origin.clone()),
+            ),
             wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin.clone()),
             waits: AtomicHistogram::default(),
             lefts: AtomicHistogram::default(),
@@ -192,6 +201,11 @@ impl GateMetrics {
         self.lost_slots.add(1);
     }
 
+    /// Counts a `Retry-After` that cannot be read.
+    pub fn count_invalid_retry_after(&self) {
+        self.invalid_retry_afters.add(1);
+    }
+
     /// Records how long a request waited.
     pub fn waited(&self, span: Duration) {
         self.wait.record(span);
@@ -221,6 +235,7 @@ impl GateMetrics {
         let tallies = tallies.chain(&self.adopted);
         tallies.for_each(Tally::show);
         self.lost_slots.show();
+        self.invalid_retry_afters.show();
         self.classes.all().iter().for_each(|class| class.show());
     }
 }

@@ -311,6 +311,25 @@ fn a_gateway_at_which_nothing_runs_learns_of_a_cut_within_a_second() {
     assert!(asked <= 3 * 76, "{asked} questions in a minute");
 }
 
+#[test]
+fn an_order_to_one_gateway_pauses_all_and_a_longer_one_lengthens_the_pause() {
+    let mut fleet = Fleet::of(3);
+    fleet.run(3000);
+    for pause in [5, 9] {
+        let now = at(fleet.millis);
+        fleet.gateways[0].backoff.obey(secs(pause), now);
+        fleet.run(600);
+        for gateway in &fleet.gateways {
+            let until = gateway.backoff.paused_until().expect("a pause");
+            let paused = until.since(now);
+            assert!(
+                (ms(pause * 1000 - 20)..ms(pause * 1000 + 20)).contains(&paused),
+                "{paused:?}"
+            );
+        }
+    }
+}
+
 /// One is asked to wait for longer than another one's file allows.
 #[test]
 fn a_pause_that_another_one_was_asked_for_lasts_as_long_as_the_own_file_allows_and_once() {

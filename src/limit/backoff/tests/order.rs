@@ -1,0 +1,60 @@
+//! A Retry-After that the operator has taken for an order.
+
+use super::*;
+
+fn paused(origin: &Origin) -> Option<Duration> {
+    let until = origin.backoff.paused_until()?;
+    Some(until.since(at(origin.millis)))
+}
+
+#[test]
+fn an_order_pauses_at_once_for_all_keys_and_counts_once() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    origin.answers(5, GOOD, 10);
+    origin.backoff.obey(secs(20), at(10));
+    assert_eq!(paused(&origin), Some(secs(20)));
+    assert_eq!(origin.backoff.update(at(10)), Some(RETRY_AFTER));
+    assert!(!origin.backoff.waits(1, at(10)), "it is for all keys");
+    assert_eq!(paused(&origin), Some(secs(20)));
+
+    // A shorter one changes nothing, a longer one lengthens the same pause.
+    origin.backoff.obey(secs(5), at(10));
+    assert_eq!(origin.backoff.update(at(10)), None);
+    origin.backoff.obey(secs(25), at(10));
+    assert_eq!(origin.backoff.update(at(10)), Some(NONE));
+    assert_eq!(paused(&origin), Some(secs(25)));
+
+    origin.wait(25_100);
+    assert_eq!(paused(&origin), None);
+    assert_eq!(origin.rate(), "200r/s", "an order is no trouble");
+    origin.backoff.obey(secs(1), at(origin.millis));
+    assert_eq!(origin.wait(0), Some(RETRY_AFTER), "another pause");
+}
+
+#[test]
+fn an_order_is_cut_to_max_pause_and_one_of_no_time_is_none() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    origin.backoff.obey(Duration::ZERO, at(0));
+    assert_eq!((paused(&origin), origin.wait(0)), (None, None));
+    origin.backoff.obey(Duration::MAX, at(0));
+    assert_eq!(paused(&origin), Some(limits().max_pause));
+}
+
+#[test]
+fn an_order_takes_over_the_pause_of_one_key() {
+    let mut origin = Origin::new(limits(), "200r/s", None);
+    for _ in 0..10 {
+        let mut sent = origin.backoff.sent(1, at(0));
+        origin.backoff.set_key(&mut sent, 1);
+        let asks = Answer {
+            retry_after: Some(secs(10)),
+            ..BAD
+        };
+        origin.backoff.answered(sent, asks, at(10));
+    }
+    origin.wait(1000);
+    assert_eq!(paused(&origin), Some(secs(10)), "for the only key");
+    origin.backoff.obey(secs(3), at(1000));
+    assert!(!origin.backoff.waits(2, at(1000)), "another key waits, too");
+    assert_eq!(paused(&origin), Some(secs(10)));
+}
