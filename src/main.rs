@@ -81,6 +81,9 @@ enum Command {
     Health {
         #[command(flatten)]
         file: File,
+        /// Ask whether it runs, in place of whether it is ready: for checks that restart it
+        #[arg(long)]
+        live: bool,
         /// The address of its admin port, if it is not the one in the file
         #[arg(value_name = "ADMIN_ADDRESS")]
         address: Option<AdminAddress>,
@@ -169,8 +172,9 @@ fn main() -> ExitCode {
         Command::Find(wanted) => find::find(&wanted),
         Command::Health {
             file: named,
+            live,
             address,
-        } => health::health(address.as_ref(), &file(named.config)),
+        } => health::health(address.as_ref(), &file(named.config), live),
     }
 }
 

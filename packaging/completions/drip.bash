@@ -285,7 +285,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__health)
-            opts="-c -h --config --help"
+            opts="-c -h --config --live --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -112,6 +112,7 @@ complete -c drip -n "__fish_drip_using_subcommand find" -l dry-run -d 'Say which
 complete -c drip -n "__fish_drip_using_subcommand find" -l json -d 'Print the result as JSON, with all steps'
 complete -c drip -n "__fish_drip_using_subcommand find" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
+complete -c drip -n "__fish_drip_using_subcommand health" -l live -d 'Ask whether it runs, in place of whether it is ready: for checks that restart it'
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "run" -d 'Run the gateway (the default)'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'

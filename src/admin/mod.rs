@@ -55,6 +55,7 @@ use crate::time::clock;
 
 pub use find::Experiments;
 pub use health::Health;
+use health::NO_ORIGIN;
 pub use metrics_access::CurrentMetricsAccess;
 
 /// State that the handlers of the admin port share.
@@ -217,7 +218,13 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
         let meanwhile = shared_by.during_outage();
         format!("the store is out for {seconds} s ({reason}); {meanwhile}\n")
     });
+    let is_out = gateway.is_some_and(|gateway| !gateway.has_origin());
+    let origins = if is_out {
+        format!("{NO_ORIGIN}; clients wait or get stale responses\n")
+    } else {
+        String::new()
+    };
     HttpResponse::Ok()
         .insert_header(ContentType::plaintext())
-        .body(format!("ready\n{store}"))
+        .body(format!("ready\n{store}{origins}"))
 }

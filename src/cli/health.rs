@@ -1,4 +1,4 @@
-//! `drip health`: asks a running gateway whether it is ready, for the health checks of containers.
+//! `drip health`: asks a running gateway whether it is ready, or with `--live` whether it runs.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -18,16 +18,39 @@ const MAX_SIZE: u64 = 64 << 10;
 /// The admin port of a file that does not name one.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
 
-/// Prints what `/readyz` says at `address`, or at the admin port in `file`.
+/// A question to a gateway: the path, and what its answer begins with by its status.
+struct Probe {
+    path: &'static str,
+    good: &'static str,
+    /// `None`: it has no answer but the good one.
+    bad: Option<&'static str>,
+}
+
+/// Whether traffic should be sent to it.
+const READINESS: Probe = Probe {
+    path: "/readyz",
+    good: "ready",
+    bad: Some("not ready"),
+};
+
+/// Whether the process works. One that does not should be started anew.
+const LIVENESS: Probe = Probe {
+    path: "/healthz",
+    good: "ok",
+    bad: None,
+};
+
+/// Prints what `/readyz`, or with `is_live` `/healthz`, says at `address`, or at the admin port in `file`.
 ///
-/// Succeeds if it is ready.
+/// Succeeds if the gateway is ready, or with `is_live` if it runs.
 #[must_use]
-pub fn health(address: Option<&AdminAddress>, file: &Path) -> ExitCode {
-    match find(address, file).and_then(ask) {
-        Ok((is_ready, text)) => {
+pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> ExitCode {
+    let probe = if is_live { LIVENESS } else { READINESS };
+    match find(address, file).and_then(|address| ask(address, &probe)) {
+        Ok((is_good, text)) => {
             // The exit code says it, too.
             let _closed = io::stdout().write_all(text.as_bytes());
-            ExitCode::from(u8::from(!is_ready))
+            ExitCode::from(u8::from(!is_good))
         }
         Err(error) => {
             complain(format_args!("drip: {error}"));
@@ -66,21 +89,21 @@ fn local(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Returns whether the gateway at `address` is ready, and what it says.
-fn ask(address: SocketAddr) -> io::Result<(bool, String)> {
+/// Returns whether the answer of the gateway at `address` is the good one, and its body.
+fn ask(address: SocketAddr, probe: &Probe) -> io::Result<(bool, String)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-    let answer = get(address).map_err(|error| named(in_time(error)))?;
+    let answer = get(address, probe.path).map_err(|error| named(in_time(error)))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).unwrap_or_default();
-    let is_ready = match (status, body.lines().next()) {
-        ("200", Some("ready")) => true,
-        ("503", Some("not ready")) => false,
+    let is_good = match (status, body.lines().next()) {
+        ("200", Some(line)) if line == probe.good => true,
+        ("503", line @ Some(_)) if line == probe.bad => false,
         _ => {
             let what = "this is not the admin port of a gateway";
             return Err(named(io::Error::other(what)));
         }
     };
-    Ok((is_ready, body.to_owned()))
+    Ok((is_good, body.to_owned()))
 }
 
 /// What an error means: the system tells of a read that took too long as of one to try again.
@@ -94,12 +117,12 @@ fn in_time(error: io::Error) -> io::Error {
     }
 }
 
-fn get(address: SocketAddr) -> io::Result<String> {
+fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
     // In one piece: a server that is no gateway may answer the first one and leave.
-    let request = format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes())?;
     let mut answer = String::new();
     socket.take(MAX_SIZE).read_to_string(&mut answer)?;

@@ -381,11 +381,30 @@ impl Gateway {
         &self.origins
     }
 
-    /// Whether any origin has a server that is in use.
+    /// Whether any origin has a server that is in use, or there are no origins.
     #[must_use]
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
-        self.origins.iter().any(|origin| origin.has_server_in(now))
+        let mut origins = self.origins.iter();
+        self.origins.is_empty() || origins.any(|origin| origin.has_server_in(now))
+    }
+
+    /// Whether clients are served without a server: they wait for one, or get a stale response.
+    #[must_use]
+    pub fn bridges_outages(&self) -> bool {
+        let mut origins = self.settings.origins.iter();
+        let waits = origins.any(|origin| origin.holds() || origin.room.is_some());
+        let collapses = self
+            .settings
+            .routes
+            .iter()
+            .filter_map(|it| it.collapse.as_ref());
+        let is_stale_served = collapses.into_iter().any(|it| !it.stale.is_zero());
+        let has_kept = || {
+            self.shared_answers()
+                .is_some_and(|it| it.kept().answers > 0)
+        };
+        waits || is_stale_served && has_kept()
     }
 
     /// The access log, if there is one.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use super::accept::Accepting;
 use super::address::live_page;
@@ -96,12 +97,11 @@ pub(crate) async fn serve(
     running.watcher.follow(running.reloader.other_files());
     manager.ready(running.reloader.gateway().settings());
     tokio::select! {
-        ended = running.until_stop() => ended?,
+        ended = running.until_drain(&health) => ended?,
         never = watchdog.while_all_answer(&manager, &threads) => match never {},
         never = memory::give_back() => match never {},
         never = rooms => match never {},
     }
-    health.set_accepting(false);
     tokio::select! {
         () = running.stop(kept) => Ok(()),
         never = watchdog.while_stopping(&manager) => match never {},
@@ -129,6 +129,32 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Serves until the drain has to begin: `stop_delay` after a request to stop, or at the second request.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if connections can no longer be accepted.
+    async fn until_drain(&mut self, health: &Health) -> io::Result<()> {
+        self.until_stop().await?;
+        health.set_accepting(false);
+        let gateway = self.reloader.gateway();
+        let server = &gateway.settings().server;
+        let stop_delay = server.stop_delay;
+        if stop_delay.is_zero() {
+            return Ok(());
+        }
+        self.manager.stopping(stop_delay + server.shutdown_timeout);
+        drop(gateway);
+        tracing::info!(
+            ?stop_delay,
+            "not ready: connections are accepted for stop_delay, then the stop begins"
+        );
+        // An error is the end of accepting.
+        timeout(stop_delay, self.until_stop())
+            .await
+            .unwrap_or(Ok(()))
+    }
+
     /// Reads the file again when it changes and when that is asked for.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Health checks: which servers get requests while they fail, and once they pass again.
 
 use std::fs;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{Exchange, Gateway, Origin, SOON, eventually, fetch, free_address, now};
+use crate::support::{Exchange, Gateway, Origin, SOON, drip, eventually, fetch, free_address, now};
 
 /// A file whose origin is checked every 50 ms; `more` are further fields of the checks.
 fn checked(servers: &[String], fields: &str, more: &str) -> String {
@@ -77,6 +78,60 @@ fn an_origin_that_goes_down_is_out_and_once_it_is_back_is_in() {
     assert_eq!(ready(&gateway), Some(200));
     assert_eq!(fetch(gateway.address(), "/").status, 200);
     gateway.wait_for_line("the server is healthy again");
+}
+
+/// What `drip health` of these arguments ends with.
+fn health(gateway: &Gateway, arguments: &[&str]) -> Option<i32> {
+    let asked = drip()
+        .arg("health")
+        .args(arguments)
+        .arg(gateway.site.admin.to_string())
+        .stdout(Stdio::null())
+        .status();
+    asked.expect("a program").code()
+}
+
+#[test]
+fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_any_case() {
+    let room = "[origins.app.room]\nsessions = 1\nsecret = \"0123456789abcdef0123456789abcdef\"";
+    let stale = "[routes.collapse]\nkeep = \"1s\"\nstale = \"10m\"";
+    for (name, fields, route, is_ready) in [
+        ("nothing", "", "", false),
+        ("hold", "rate = \"50r/s\"\nhold = \"30s\"", "", true),
+        ("room", room, "", true),
+        ("stale", "", stale, true),
+    ] {
+        let address = free_address();
+        let origin = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+        let server = format!("http://{address}");
+        let file = format!(
+            "[origins.app]\nservers = [\"{server}\"]\n\
+             health = {{ path = \"/up\", interval = \"50ms\" }}\n{fields}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n{route}\n"
+        );
+        let gateway = Gateway::start(&file);
+        assert_eq!(fetch(gateway.address(), "/").status, 200, "{name}");
+        assert_eq!(ready(&gateway), Some(200), "{name}");
+        assert_eq!(health(&gateway, &[]), Some(0), "{name}");
+
+        drop(origin);
+        eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+        let answer = gateway.admin("/readyz").expect("an answer");
+        assert_eq!(answer.status, if is_ready { 200 } else { 503 }, "{name}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(text.contains("no origin has a server in use"), "{text}");
+        assert_eq!(health(&gateway, &[]), Some(i32::from(!is_ready)), "{name}");
+        assert_eq!(health(&gateway, &["--live"]), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn stale_responses_help_only_once_there_are_some() {
+    let origin = Origin::start();
+    let file = checked(&[url(&origin)], "", "");
+    let gateway = Gateway::start(&format!("{file}[routes.collapse]\nstale = \"10m\"\n"));
+    drop(origin);
+    eventually("it is not ready", || ready(&gateway) == Some(503));
 }
 
 #[test]

@@ -160,6 +160,45 @@ fn a_second_sigterm_ends_at_once() {
 }
 
 #[test]
+fn for_stop_delay_new_connections_are_served_while_readyz_says_503() {
+    let (_origin, mut gateway, mut clients) = queued("20r/s", 2, "stop_delay = \"2s\"");
+    let mut idle = Client::connect(gateway.address());
+    let began = now();
+    gateway.signal(Signal::TERM);
+    gateway.wait_for_line("stop_delay=2s");
+    let mut served = 0;
+    while began.elapsed() < Duration::from_secs(1) {
+        let status = gateway.admin("/readyz").map(|answer| answer.status);
+        assert_eq!(status, Some(503));
+        let mut client = Client::ask(gateway.address(), &format!("/?key=new{served}"));
+        assert_eq!(client.answer().status, 200);
+        served += 1;
+    }
+    assert!(served >= 5, "{served}");
+    idle.get("/?key=idle");
+    assert_eq!(idle.answer().status, 200);
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    wait_until_refused(&gateway);
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+}
+
+#[test]
+fn a_second_sigterm_ends_stop_delay_and_the_queue_drains() {
+    let (_origin, mut gateway, mut clients) = queued("5r/s", 4, "stop_delay = \"1h\"");
+    gateway.signal(Signal::TERM);
+    gateway.wait_for_line("stop_delay=3600s");
+    gateway.signal(Signal::TERM);
+    wait_until_refused(&gateway);
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+}
+
+#[test]
 fn idle_connections_do_not_hold_up_a_stop() {
     let origin = Origin::start();
     let mut gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 10"));

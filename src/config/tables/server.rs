@@ -79,6 +79,8 @@ table! {
             "Memory for the answers that routes with collapse share; those not used for longest go first.";
         shutdown_timeout: Duration = DURATION.or("\"30s\""), Now,
             "How long a stop lets waiting requests drain.";
+        stop_delay: Duration = DURATION.or("\"0\""), Now,
+            "How long a stop first goes on to accept and serve, with /readyz at 503, until balancers send nothing more.";
         request_id: Option<Box<str>> = REQUEST_ID.optional(), NextRequest,
             "The field with an id of each request, such as \"x-request-id\": taken from a trusted proxy, else made.";
         /// Its absolute path; `None`: they do not.

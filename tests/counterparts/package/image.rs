@@ -95,7 +95,7 @@ fn the_image_serves_as_its_user_and_tells_its_health() {
     assert_eq!(away.status.code(), Some(1), "{away:?}");
     let mut gateway = Gateway::run_as(site, in_image(&root, &start));
     gateway.wait_until_ready();
-    assert_eq!(run(&mut in_image(&root, &health)), "ready\n");
+    assert_eq!(run(&mut in_image(&root, &health)), "ok\n");
     assert_eq!(fetch(gateway.address(), "/").status, 200);
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));

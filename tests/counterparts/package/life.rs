@@ -159,9 +159,12 @@ fn the_packaged_file_is_valid_and_the_socket_unit_fits_it() {
         "{settings}"
     );
     let unit = fs::read_to_string(source("packaging/systemd/drip.service")).expect("a unit");
-    let stop = line(&settings, "shutdown_timeout").trim_start_matches("shutdown_timeout = ");
-    let stop = stop.trim_matches('"').trim_end_matches('s').parse::<u64>();
-    let stop = Duration::from_secs(stop.expect("seconds"));
+    let seconds = |name: &str| {
+        let (_, value) = line(&settings, name).split_once(" = ").expect("a value");
+        let value = value.trim_matches('"').trim_end_matches('s').parse::<u64>();
+        Duration::from_secs(value.expect("seconds"))
+    };
+    let stop = seconds("stop_delay") + seconds("shutdown_timeout");
     // A second for last answers, one for the last lines of the log, one for threads that end.
     assert!(Unit::read(unit).seconds("TimeoutStopSec") > stop + Duration::from_secs(3));
 }
