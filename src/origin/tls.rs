@@ -1,3 +1,8 @@
+//! TLS to the servers of an origin.
+
+mod refused;
+mod verifier;
+
 use std::io;
 use std::sync::Arc;
 
@@ -11,6 +16,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::config::{Host, OriginTls};
+use verifier::Verifier;
 
 /// TLS to the servers.
 ///
@@ -60,9 +66,9 @@ impl Tls {
         };
         let configs = self.configs.get_or_try_init(|| self.load()).await?;
         let config = if http2 { &configs.any } else { &configs.http1 };
-        TlsConnector::from(Arc::clone(config))
-            .connect(name, tcp)
-            .await
+        let connecting = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
+        let connected = connecting.await;
+        connected.map_err(|error| refused::explained(error, &self.settings))
     }
 
     /// Reads the system's roots, on a thread where this may block, if they are needed.
@@ -104,15 +110,17 @@ fn roots() -> io::Result<RootCertStore> {
 }
 
 fn config(settings: &OriginTls) -> io::Result<Configs> {
-    let roots = match &settings.authorities {
-        None => Arc::new(roots()?),
-        Some(authorities) => Arc::clone(&authorities.roots),
+    let (roots, pinned) = match &settings.authorities {
+        None => (Arc::new(roots()?), Arc::default()),
+        Some(it) => (Arc::clone(&it.roots), Arc::clone(&it.certificates)),
     };
     let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new(roots, pinned, &provider).map_err(io::Error::other)?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
-        .with_root_certificates(roots);
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match &settings.identity {
         None => builder.with_no_client_auth(),
         Some(identity) => builder

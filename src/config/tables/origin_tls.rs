@@ -50,8 +50,8 @@ fn authorities(node: Node) -> Option<Authorities> {
     let (file, pem) = read_file(node, "ca.pem")?;
     let certificates = certificates(node, &file, &pem)?;
     let mut roots = RootCertStore::empty();
-    for certificate in certificates {
-        if let Err(error) = roots.add(certificate) {
+    for certificate in &certificates {
+        if let Err(error) = roots.add(certificate.clone()) {
             node.tell(&format!("{}: {error}", node.shown(&file)));
             return None;
         }
@@ -59,6 +59,7 @@ fn authorities(node: Node) -> Option<Authorities> {
     Some(Authorities {
         file,
         roots: Arc::new(roots),
+        certificates: certificates.into(),
     })
 }
 

@@ -1,0 +1,101 @@
+//! Verifies the certificate that a server shows.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{
+    VerifierBuilderError, WebPkiServerVerifier, verify_server_name,
+};
+use tokio_rustls::rustls::crypto::CryptoProvider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use x509_cert::certificate::{CertificateInner, Raw};
+use x509_cert::der::Decode;
+use x509_cert::time::Time;
+
+/// Verifies chains as rustls does, and accepts pinned certificates without a chain.
+///
+/// A server that shows one of the pinned certificates itself proves with its signature of the
+/// handshake that it has the key. Who signed the certificate does not matter then, nor whether it says
+/// that it is an authority (`CA:TRUE`), as one of `openssl req -x509` does. Its name and its validity
+/// count as ever.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    chains: Arc<WebPkiServerVerifier>,
+    pinned: Arc<[CertificateDer<'static>]>,
+}
+
+impl Verifier {
+    /// `roots`: at least one.
+    pub(super) fn new(
+        roots: Arc<RootCertStore>,
+        pinned: Arc<[CertificateDer<'static>]>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, VerifierBuilderError> {
+        let builder = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider));
+        let chains = builder.build()?;
+        Ok(Self { chains, pinned })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.pinned.iter().any(|it| it == end_entity) {
+            verify_validity(end_entity, now)?;
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        (self.chains).verify_server_cert(end_entity, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        (self.chains).verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        (self.chains).verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chains.supported_verify_schemes()
+    }
+}
+
+/// Fails unless the certificate is valid `now`.
+fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+    let read = CertificateInner::<Raw>::from_der(certificate);
+    let read = read.map_err(|_| CertificateError::BadEncoding)?;
+    let at = |time: Time| UnixTime::since_unix_epoch(time.to_unix_duration());
+    let validity = read.tbs_certificate().validity();
+    let (not_before, not_after) = (at(validity.not_before), at(validity.not_after));
+    let time = now;
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time, not_after }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Certificates of origins: which are accepted, and what the log says of others.
+
+use std::fs;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    date_time_ymd,
+};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+
+use crate::support::{Exchange, Gateway, Origin, Site, fetch};
+
+const NAME: &str = "app.internal";
+
+fn params(name: &str, is_ca: IsCa) -> CertificateParams {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+    params.is_ca = is_ca;
+    params
+}
+
+fn authority() -> IsCa {
+    IsCa::Ca(BasicConstraints::Unconstrained)
+}
+
+fn server(certificate: CertificateDer<'static>, key: &KeyPair) -> Origin {
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let config = ServerConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())
+        .expect("a pair");
+    Origin::with_tls(
+        "127.0.0.1:0",
+        Arc::new(config),
+        |exchange: &mut Exchange| exchange.reply(b"ok"),
+    )
+}
+
+/// A gateway in front of the origin whose `ca` is this file.
+fn gateway(origin: &Origin, ca: &str) -> Gateway {
+    let site = Site::new();
+    fs::write(site.folder().join("ca.pem"), ca).expect("a file");
+    site.write(&format!(
+        "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\n\
+         server_name = \"{NAME}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+#[test]
+fn a_certificate_that_is_in_ca_itself_is_accepted_whoever_signed_it() {
+    let root = KeyPair::generate().expect("a key");
+    let issuer = Issuer::new(params("root", authority()), root);
+    for is_ca in [authority(), IsCa::NoCa, IsCa::ExplicitNoCa] {
+        for is_self_signed in [true, false] {
+            let key = KeyPair::generate().expect("a key");
+            let params = params(NAME, is_ca.clone());
+            let certificate = if is_self_signed {
+                params.self_signed(&key)
+            } else {
+                params.signed_by(&key, &issuer)
+            };
+            let certificate = certificate.expect("a certificate");
+            let origin = server(certificate.der().clone(), &key);
+            let gateway = gateway(&origin, &certificate.pem());
+            let answer = fetch(gateway.address(), "/");
+            assert_eq!(answer.status, 200, "{is_ca:?} {is_self_signed}");
+        }
+    }
+}
+
+#[test]
+fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
+    let key = KeyPair::generate().expect("a key");
+    let self_signed = |params: &CertificateParams| params.self_signed(&key).expect("one");
+    let own = self_signed(&params(NAME, authority()));
+    let stranger = KeyPair::generate().expect("a key");
+    let stranger = params("root", authority()).self_signed(&stranger);
+    let stranger = stranger.expect("a certificate").pem();
+
+    let mut expired = params(NAME, authority());
+    expired.not_after = date_time_ymd(2020, 1, 2);
+    let mut early = params(NAME, IsCa::NoCa);
+    early.not_before = date_time_ymd(2999, 1, 2);
+    let mut nameless = params(NAME, IsCa::NoCa);
+    nameless.subject_alt_names.clear();
+
+    let root_key = KeyPair::generate().expect("a key");
+    let root_params = params("root", authority());
+    let root = root_params.self_signed(&root_key).expect("a root").pem();
+    let issuer = Issuer::new(root_params, root_key);
+    let signed = |params: CertificateParams| params.signed_by(&key, &issuer).expect("one");
+    let mut for_clients = params(NAME, IsCa::NoCa);
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let mut old = params(NAME, IsCa::NoCa);
+    old.not_after = date_time_ymd(2020, 1, 2);
+
+    let pinned = |params: &CertificateParams| {
+        let certificate = self_signed(params);
+        let pem = certificate.pem();
+        (certificate, pem)
+    };
+    let other = params("other.internal", authority());
+    let cases = [
+        // The certificate itself is in `ca`.
+        (pinned(&expired), "expired at 2020-01-02T00:00:00Z"),
+        (pinned(&early), "not valid before 2999-01-02T00:00:00Z"),
+        (
+            pinned(&other),
+            "not valid for app.internal, but for other.internal. Set server_name",
+        ),
+        (pinned(&nameless), "it has no subjectAltName"),
+        // It is not: the rules of chains hold.
+        ((own, stranger), "signed by none of the authorities in "),
+        (
+            (signed(params(NAME, authority())), root.clone()),
+            "Add this very certificate",
+        ),
+        ((signed(for_clients), root.clone()), "has no serverAuth"),
+        (
+            (signed(old), root.clone()),
+            "expired at 2020-01-02T00:00:00Z",
+        ),
+        (
+            (signed(params("other.internal", IsCa::NoCa)), root),
+            "but for other.internal",
+        ),
+    ];
+    for ((certificate, ca), words) in cases {
+        let origin = server(certificate.der().clone(), &key);
+        let gateway = gateway(&origin, &ca);
+        assert_eq!(fetch(gateway.address(), "/").status, 502, "{words}");
+        let line = gateway.wait_for_line(words);
+        assert!(line.contains(&origin.address.to_string()), "{line}");
+        assert!(origin.arrivals().is_empty(), "nothing is sent to it");
+    }
+}
+
+/// Another certificate of the same key is not the one in `ca`.
+#[test]
+fn a_pinned_certificate_vouches_for_no_other_one() {
+    let key = KeyPair::generate().expect("a key");
+    let of = |name: &str| params(name, IsCa::NoCa).self_signed(&key).expect("one");
+    let (pinned, mut second) = (of(NAME), params(NAME, IsCa::NoCa));
+    second.distinguished_name.remove(rcgen::DnType::CommonName);
+    let second = second.self_signed(&key).expect("a certificate");
+    let origin = server(second.der().clone(), &key);
+    let gateway = gateway(&origin, &pinned.pem());
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    let _in_words = gateway.wait_for_line("UnknownIssuer");
+}
