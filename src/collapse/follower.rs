@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -83,6 +84,14 @@ impl Follower {
     #[must_use]
     pub fn departed(&self) -> Option<Moment> {
         self.flight.departed()
+    }
+
+    /// It has waited for too long. If the answer had no end within `limit`, nobody waits for it any more.
+    ///
+    /// Returns whether that is so: then all who follow go on in order, and this is told its turn.
+    #[must_use]
+    pub fn give_up(&self, limit: Duration, now: Moment) -> bool {
+        self.shared.abandon(&self.key, &self.flight, limit, now)
     }
 }
 

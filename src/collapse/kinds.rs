@@ -9,6 +9,10 @@
 //! - A failure, or an answer that may not be shared, may concern one request alone, so the next
 //!   request leads. After two in a row, one request at a time probes whether an answer may be
 //!   shared again, and no other request waits for it.
+//!
+//! `failed` has how a leader ends, or goes on, without an answer for the others.
+
+mod failed;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,17 +25,12 @@ use super::asker::Asker;
 use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
+pub use failed::{Cause, Failed};
 
 /// The duration for which requests of a kind go on by themselves.
 ///
 /// It counts from the last answer that could not be shared, or from the last probe without one.
 pub const UNSHAREABLE_FOR: Duration = Duration::from_secs(10);
-
-/// The duration for which a stale answer serves after a failure before the origin is asked again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-
-/// Failures of leaders in a row after which their followers go on by themselves.
-const MAX_FAILURES: u8 = 2;
 
 /// The bytes that tell one kind from all others.
 pub type KindKey = Arc<[u8]>;
@@ -59,30 +58,6 @@ pub enum Lookup<A> {
     Lead(FlightId),
     /// It goes to the origin, and its answer is for itself alone.
     Alone,
-}
-
-/// Why a leader has no answer for the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// It ended without an answer, for example because its client disconnected.
-    Left,
-    /// Its answer may not be shared, which may concern it alone.
-    OwnAnswer,
-    /// The origin failed.
-    Failed,
-}
-
-/// What the followers of a leader without an answer for them do.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Failed<A, W> {
-    /// They get this stale answer, and so does the leader.
-    Stale(A, Vec<W>),
-    /// The first of them that may lead leads now.
-    Next(W, FlightId),
-    /// They go on by themselves: see [`Kinds::release`].
-    Alone,
-    /// Nobody followed.
-    Over,
 }
 
 /// A leader and its followers.
@@ -281,83 +256,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         next
     }
 
-    /// Records that the leader got no answer for its followers. Returns what they do.
-    ///
-    /// With [`Cause::Left`], `now` has no effect.
-    pub fn failed(
-        &mut self,
-        id: &FlightId,
-        cause: Cause,
-        windows: impl Fn(&A) -> Windows,
-        now: Moment,
-    ) -> Failed<A, W> {
-        let Some(flight) = self.flight(id) else {
-            return Failed::Over;
-        };
-        let (is_probe, client) = (flight.is_probe, flight.client);
-        let (counts, is_own) = (cause != Cause::Left, cause == Cause::OwnAnswer);
-        let mut failures = flight.failures + u8::from(counts);
-        let mut is_kept = false;
-        match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
-            Some(Entry::Kept {
-                answer,
-                retry_at,
-                refused,
-                ..
-            }) => {
-                if cause == Cause::Failed && now < windows(answer).error {
-                    *retry_at = Some(now + RETRY_AFTER);
-                    let answer = answer.clone();
-                    let flight = self.flights.remove(&id.key);
-                    let followers = flight.map(|flight| flight.followers.into_waiters());
-                    return Failed::Stale(answer, followers.unwrap_or_default());
-                }
-                // The origin answers, so no stale answer has to stand in for it.
-                *retry_at = None;
-                is_kept = true;
-                if is_own && refused.replace(client).is_some_and(|it| it != client) {
-                    self.forget(&id.key);
-                    is_kept = false;
-                }
-            }
-            // Two clients in a row, although none waited for the other one.
-            Some(Entry::Refused {
-                client: before,
-                until,
-            }) if is_own && *before != client && now < *until => failures = MAX_FAILURES,
-            _ => {}
-        }
-        let Some(flight) = self.flights.get_mut(&id.key) else {
-            return Failed::Over;
-        };
-        if flight.followers.is_empty() {
-            self.flights.remove(&id.key);
-            let ends = is_own && !is_kept && failures >= MAX_FAILURES;
-            if ends || is_probe && counts {
-                self.mark(&id.key, now, true);
-            } else if is_own && !is_kept {
-                let until = now + UNSHAREABLE_FOR;
-                self.put(&id.key, Entry::Refused { client, until });
-            }
-            return Failed::Over;
-        }
-        if failures >= MAX_FAILURES {
-            self.mark(&id.key, now, true);
-            return Failed::Alone;
-        }
-        // The failures of one client's requests are no evidence about those of other clients.
-        let avoided = counts.then_some(client);
-        let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
-            return Failed::Alone;
-        };
-        // No other leader has the number that it had as a follower.
-        (flight.number, flight.failures) = (number, failures);
-        (flight.client, flight.is_probe) = (next_client, false);
-        let key = Arc::clone(&id.key);
-        Failed::Next(next, FlightId { key, number })
-    }
-
-    /// Removes a follower. Returns whether it was the last one.
+    /// One that followed leaves. Returns whether nobody follows any more.
     pub fn leave(&mut self, key: &[u8], follower: u64) -> bool {
         let Some(flight) = self.flights.get_mut(key) else {
             return false;

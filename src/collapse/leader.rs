@@ -12,6 +12,7 @@ use super::memory::Charge;
 use crate::config::Collapse;
 use crate::gate::{Line, Reserved};
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// A request that leads. If this is dropped, the next one does.
 #[derive(Debug)]
@@ -105,6 +106,25 @@ impl Leader {
         self.flight.set_departed(Some(now));
     }
 
+    /// It could not be sent, and waits for the origin until it departs again.
+    pub fn hold(&self) {
+        self.flight.restart();
+    }
+
+    /// It departs again, in the same line.
+    pub fn resume(&self, now: Moment) {
+        self.flight.set_departed(Some(now));
+    }
+
+    /// The origin cannot be reached. Returns what this one gets if a stale answer serves, which those
+    /// who follow get, too. Then this is over, unless it goes on for no client.
+    #[must_use]
+    pub fn stand_in(&mut self, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
+        let answer = self.shared.stand_in(self, goes_on, now)?;
+        self.is_over = !goes_on;
+        Some(answer)
+    }
+
     /// Ready when nobody follows.
     pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.flight.wait_alone(cx.waker());
@@ -115,9 +135,12 @@ impl Leader {
         }
     }
 
-    /// Begins to gather an answer.
+    /// Begins to gather an answer. `has_length`: whether its head says how long it is.
     #[must_use]
-    pub fn gather(&self, head: AnswerHead) -> Gathered {
+    pub fn gather(&self, head: AnswerHead, has_length: bool) -> Gathered {
+        if !has_length {
+            self.flight.open(head.arrived);
+        }
         Gathered {
             head,
             body: Vec::new(),
@@ -125,11 +148,12 @@ impl Leader {
         }
     }
 
-    /// Adds bytes to the body. Returns `false`, and adds nothing, if they make it too large.
+    /// Adds bytes to the body. Returns `false`, and adds nothing, if they make it too large, or if
+    /// nobody waits for it any more.
     pub fn add(&self, gathered: &mut Gathered, bytes: &[u8]) -> bool {
         let length = gathered.body.len() + bytes.len();
         let max_size = usize::try_from(self.collapse.max_size.get()).unwrap_or(usize::MAX);
-        if length > max_size {
+        if length > max_size || self.flight.is_abandoned() {
             return false;
         }
         if length > gathered.body.capacity() {
@@ -183,8 +207,14 @@ impl Leader {
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        if !self.is_over {
-            // No clock is read: what an origin's failure changes is changed by none.
+        if self.is_over {
+            return;
+        }
+        let limit = self.collapse.follow_timeout;
+        if !self
+            .shared
+            .abandon(&self.id.key, &self.flight, limit, clock::now())
+        {
             self.shared.failed(self, Cause::Left, Moment::default());
         }
     }

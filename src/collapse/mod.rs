@@ -31,6 +31,7 @@ use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
@@ -181,6 +182,8 @@ impl SharedAnswers {
             Lookup::Lead(id) => Share::Lead(leader(id)),
             Lookup::Follow(key, number) => match waits {
                 Some((told, flight)) => {
+                    drop(kinds);
+                    self.abandon(&key, &flight, collapse.follow_timeout, now);
                     Share::Follow(Follower::new(self, key, number, told, flight))
                 }
                 None => Share::Alone,
@@ -230,14 +233,11 @@ impl SharedAnswers {
         let failed = self.lock().failed(&leader.id, cause, windows, now);
         match failed {
             Failed::Stale(kept, followers) => {
-                let answer = Arc::clone(&kept.0);
-                for follower in followers {
-                    let _left = follower.send(Followed::Stale(Arc::clone(&answer)));
-                }
-                return Some(answer);
+                send_stale(&kept.0, followers);
+                return Some(Arc::clone(&kept.0));
             }
             Failed::Next(next, id) => {
-                leader.flight.set_departed(None);
+                leader.flight.restart();
                 let promoted = leader.next(id);
                 // If it has left, the one behind it is next: see the drop of what is not sent.
                 let _left = next.send(Followed::Lead(Box::new(promoted)));
@@ -246,6 +246,36 @@ impl SharedAnswers {
             Failed::Over => {}
         }
         None
+    }
+
+    /// Nobody waits for this flight any more if its answer had no end within `limit`.
+    ///
+    /// Returns whether that is so. Those who followed go on by themselves.
+    fn abandon(
+        self: &Arc<Self>,
+        key: &[u8],
+        flight: &Arc<Flight>,
+        limit: Duration,
+        now: Moment,
+    ) -> bool {
+        if !flight.is_endless(limit, now) {
+            return false;
+        }
+        let is_it = |it: &Arc<Flight>| Arc::ptr_eq(it, flight);
+        let abandoned = self.lock().abandon(key, is_it, now);
+        if let Some(id) = &abandoned {
+            flight.abandon();
+            self.release(id);
+        }
+        flight.is_abandoned()
+    }
+
+    /// Returns the stale answer that serves while the origin cannot be reached. Those who follow get it.
+    fn stand_in(&self, leader: &Leader, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
+        let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
+        let (kept, followers) = self.lock().stand_in(&leader.id, goes_on, windows, now)?;
+        send_stale(&kept.0, followers);
+        Some(Arc::clone(&kept.0))
     }
 
     /// Returns whether nobody follows any more.
@@ -293,6 +323,13 @@ impl SharedAnswers {
 
     fn lock(&self) -> MutexGuard<'_, KindTable> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<Followed>>) {
+    for follower in followers {
+        // One that has left needs none.
+        let _left = follower.send(Followed::Stale(Arc::clone(answer)));
     }
 }
 

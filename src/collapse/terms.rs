@@ -57,6 +57,13 @@ impl Windows {
 /// is no answer to other requests.
 const SHAREABLE: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
 
+/// Types of bodies that have no end. Others are found out by the time that they take.
+const STREAMS: [&[u8]; 3] = [
+    b"application/stream+json",
+    b"multipart/x-mixed-replace",
+    b"text/event-stream",
+];
+
 /// The head of a response, as the rules of caches need it.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
@@ -149,11 +156,11 @@ impl Head<'_> {
             return Verdict::Unshareable;
         }
         let directives = Directives::of(self.all("cache-control"));
-        // A stream of events has no end that anybody could wait for.
+        // A stream has no end that anybody could wait for.
         let media = self.all("content-type").next().unwrap_or_default();
-        let is_stream = media
-            .get(..17)
-            .is_some_and(|it| it.eq_ignore_ascii_case(b"text/event-stream"));
+        let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
+        let media = media.trim_ascii();
+        let is_stream = STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it));
         // It goes before `Cache-Control` and `Expires`, as in nginx, and counts from the arrival.
         let accel_expires = accel_expires(self.all(ACCEL_EXPIRES), self.arrived);
         let forbids_sharing = directives.forbids_sharing && accel_expires.is_none();

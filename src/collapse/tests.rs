@@ -1,5 +1,6 @@
 //! Requests that wait for each other's answers, with their channels.
 
+mod endless;
 mod memory;
 mod order;
 mod readers;
@@ -19,6 +20,7 @@ pub(super) fn collapse(keep: u64, stale: u64) -> Collapse {
         vary: vec!["accept-encoding".to_owned(), "accept-language".to_owned()],
         keep: Duration::from_secs(keep),
         stale: Duration::from_secs(stale),
+        follow_timeout: Duration::from_secs(5),
         max_size: NonZeroU64::new(1_000_000).expect("not zero"),
         cookies: None,
     }
@@ -94,7 +96,7 @@ impl Clients {
 
     /// The answer of a leader, complete at a second.
     fn complete(&self, leader: Leader, body: &[u8], now: u64) -> Arc<SharedAnswer> {
-        let mut gathered = leader.gather(head(&self.collapse, now));
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
         assert!(leader.add(&mut gathered, body), "it fits");
         leader.complete(gathered, at(now))
     }
@@ -107,7 +109,7 @@ impl Clients {
     /// A leader that has gathered these bytes.
     fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
         let leader = self.lead_of(key, now);
-        let mut gathered = leader.gather(head(&self.collapse, now));
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
         assert!(leader.add(&mut gathered, body), "it fits");
         (leader, gathered)
     }

@@ -116,6 +116,11 @@ impl OriginGate {
         }
     }
 
+    /// Whether requests wait for the end of an outage.
+    pub(crate) fn is_in_outage(&self) -> bool {
+        self.outage.borrow().is_some()
+    }
+
     /// The version of the origin's settings: it changes where they end an outage.
     pub(crate) fn version(&self) -> u64 {
         self.lock().version

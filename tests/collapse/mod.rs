@@ -1,7 +1,9 @@
 //! `[routes.collapse]`: requests for the same thing share the answer of one of them.
 
+mod endless;
 mod fields;
 mod gate;
+mod hold;
 mod kept;
 mod poison;
 mod private;

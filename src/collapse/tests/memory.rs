@@ -78,7 +78,7 @@ fn an_answer_above_max_size_is_refused() {
         ..collapse(60, 0)
     });
     let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
     assert!(leader.add(&mut gathered, &[b'x'; 600]));
     assert!(!leader.add(&mut gathered, &[b'x'; 401]));
     assert_eq!(gathered.body(), [b'x'; 600], "nothing of it is added");
@@ -99,7 +99,7 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
     clients.shared.set_limit(3000);
     clients.keep(b"small", &[b'x'; 100], 0);
     let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
     assert!(!leader.add(&mut gathered, &[b'x'; 5000]));
     assert!(gathered.body().is_empty());
     assert!(clients.is_kept(b"small", 1));
@@ -111,7 +111,7 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
 fn an_answer_counts_while_it_arrives() {
     let clients = Clients::new(collapse(60, 0));
     let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0));
+    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
     assert_eq!(bytes(&clients), 0);
     for piece in 1..=100 {
         assert!(leader.add(&mut gathered, &[b'x'; 100]));
@@ -119,7 +119,7 @@ fn an_answer_counts_while_it_arrives() {
         assert!((piece * 100..piece * 200 + 1000).contains(&used), "{used}");
     }
     let before = bytes(&clients);
-    let body = leader.gather(head(&clients.collapse, 0));
+    let body = leader.gather(head(&clients.collapse, 0), true);
     drop(body);
     assert_eq!(bytes(&clients), before);
     let answer = leader.complete(gathered, at(0));
@@ -129,7 +129,7 @@ fn an_answer_counts_while_it_arrives() {
     drop(answer);
     assert_eq!(bytes(&clients), used, "it is kept");
     let leader = clients.lead_of(b"other", 1);
-    let mut broken = leader.gather(head(&clients.collapse, 1));
+    let mut broken = leader.gather(head(&clients.collapse, 1), true);
     assert!(leader.add(&mut broken, &[b'x'; 100]));
     drop((leader, broken));
     assert_eq!(bytes(&clients), used, "a broken one takes nothing");
@@ -158,7 +158,7 @@ fn fields_and_names_are_counted() {
     assert_eq!(fields, [(&b"x-long"[..], 500), (b"X-Empty", 0)]);
     let clients = Clients::new(collapse(60, 0));
     let leader = clients.lead(0);
-    let mut gathered = leader.gather(long);
+    let mut gathered = leader.gather(long, true);
     assert!(leader.add(&mut gathered, b"x"));
     let _answer = leader.complete(gathered, at(0));
     assert!(bytes(&clients) > 500);

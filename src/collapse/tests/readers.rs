@@ -28,7 +28,7 @@ fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
     let mut rests = Vec::new();
     for nth in 0..20 {
         let leader = clients.lead_of(b"large", 2);
-        let mut gathered = leader.gather(head(&clients.collapse, 2));
+        let mut gathered = leader.gather(head(&clients.collapse, 2), true);
         assert!(leader.add(&mut gathered, &[b'z'; 2000]), "{nth}");
         // It is too large, so its reader alone has what is gathered.
         rests.push(gathered.into_rest(0).expect("the rest"));
@@ -104,7 +104,7 @@ fn gathered_answers_find_room_until_they_have_three_quarters() {
         assert!(bytes(&clients) <= LIMIT);
     }
     let leader = clients.lead(2);
-    let mut too_much = leader.gather(head(&clients.collapse, 2));
+    let mut too_much = leader.gather(head(&clients.collapse, 2), true);
     assert!(!leader.add(&mut too_much, &vec![b'z'; 20_000]));
     // Readers keep their quarter.
     let left = slow.iter().filter(|it| !it.body().is_cut_off());

@@ -23,6 +23,9 @@ table! {
         /// After the end of `keep`. Zero: not at all. At most a week.
         stale: Duration = STALE.or("\"0\""), NextRequest,
             "How long after keep an answer may serve while the origin is in trouble, up to 7d; \"0\": not at all.";
+        /// From 100 ms to an hour.
+        follow_timeout: Duration = FOLLOW_TIMEOUT.or("\"5s\""), NextRequest,
+            "How long a request waits for the answer of another one that is at the origin, 100ms to 1h; then it goes there by itself.";
         /// In bytes; at most 1 GB.
         max_size: NonZeroU64 = MAX_SIZE.or("\"1MB\""), NextRequest,
             "Largest body of an answer that is shared: \"1B\" to \"1GB\".";
@@ -73,6 +76,15 @@ const KEEP: Kind<Duration> = Kind {
 const STALE: Kind<Duration> = Kind {
     form: Form::Duration(STALES.0, STALES.1),
     read: |node| values::duration_between(node, STALES),
+    ..DURATION
+};
+
+/// Shortest and longest `follow_timeout`, in nanoseconds.
+const FOLLOW_TIMEOUTS: (u64, u64) = (100_000_000, HOUR);
+
+const FOLLOW_TIMEOUT: Kind<Duration> = Kind {
+    form: Form::Duration(FOLLOW_TIMEOUTS.0, FOLLOW_TIMEOUTS.1),
+    read: |node| values::duration_between(node, FOLLOW_TIMEOUTS),
     ..DURATION
 };
 

@@ -168,6 +168,17 @@ pub trait ClientStream {
     /// with others.
     fn unanswered(&mut self) {}
 
+    /// Tells that the origin cannot be reached, and the request is to wait for it, to a stream that
+    /// shares the response with others.
+    ///
+    /// Returns whether the client gets another response instead of waiting.
+    fn held(&mut self) -> bool {
+        false
+    }
+
+    /// Tells the same stream that the request was [held](Self::held) and is sent now.
+    fn resumed(&mut self) {}
+
     /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
     fn begin(&mut self, response: &Response<'_>);
 

@@ -79,7 +79,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Waits until the origin can be reached, and opens a connection then.
     ///
-    /// Meanwhile the request waits at the origin's gate, before those that have not left it yet.
+    /// Meanwhile the request waits at the origin's gate, before those that have not left it yet. It
+    /// does not wait if a stale answer serves its client at once.
     /// `held_since`: when it first could not be sent.
     pub(super) async fn connect_when_back(
         &mut self,
@@ -87,6 +88,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         error: OriginError,
         held_since: Moment,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
+        if self.settings().holds() && error.is_unreachable() && self.client.held() {
+            return Err(Failure::Origin(error));
+        }
         let (mut place, mut error) = (place, error);
         loop {
             let again = self.wait_again(place, error, held_since).await?;
@@ -103,6 +107,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 Ok(connection) => {
                     self.sent = self.worker.pacer.now();
                     self.record.server = Some(in_flight.server());
+                    self.client.resumed();
                     return Ok((connection, in_flight));
                 }
                 Err(Failure::Origin(again)) => (place, error) = (in_flight.leave(), again),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// What happens, each often.
-const EVENTS: [&str; 18] = [
+const EVENTS: [&str; 20] = [
     "kept",
     "stale",
     "refresh",
@@ -18,6 +18,8 @@ const EVENTS: [&str; 18] = [
     "dropped",
     "unshareable",
     "stale at failure",
+    "stood in",
+    "abandoned",
     "released",
     "left",
     "left last",

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::model::{Answer, Then};
-use super::world::{Flying, Request, World};
+use super::world::{Flying, Request, World, kind_byte};
 
 impl World {
     /// A leader ends in one way or another, or a turn does.
@@ -18,12 +18,14 @@ impl World {
         if flying.releases {
             return self.releases(flying);
         }
-        match self.below(14) {
+        match self.below(18) {
             0..=3 => self.completes(flying),
             4 => self.is_unshareable(flying),
             5..=8 => self.fails(flying, Cause::Failed),
             9..=11 => self.fails(flying, Cause::OwnAnswer),
-            _ => self.fails(flying, Cause::Left),
+            12..=13 => self.fails(flying, Cause::Left),
+            14 => self.is_abandoned(flying),
+            _ => self.is_unreachable(flying),
         }
     }
 
@@ -62,6 +64,46 @@ impl World {
             self.over(request, "unshareable");
         }
         self.releases(leader);
+    }
+
+    fn is_abandoned(&mut self, leader: Flying) {
+        let (key, now) = ([kind_byte(leader.kind)], self.now);
+        assert_eq!(self.kinds.abandon(&key, |()| false, now), None);
+        let id = self.kinds.abandon(&key, |()| true, now);
+        self.model.is_abandoned(leader.kind, now);
+        if let Some(request) = leader.request {
+            self.over(request, "abandoned");
+        }
+        self.ended.push(leader.id.clone());
+        let (id, request) = (id.expect("it leads"), None);
+        self.releases(Flying {
+            id,
+            request,
+            ..leader
+        });
+    }
+
+    /// The leader waits for the origin, unless its client gets a stale answer.
+    fn is_unreachable(&mut self, leader: Flying) {
+        let (rules, kind, now) = (self.rules, leader.kind, self.now);
+        let goes_on = leader.request.is_none();
+        let windows = |it: &Answer| rules.windows(it);
+        let found = self.kinds.stand_in(&leader.id, goes_on, windows, now);
+        assert_eq!(found, self.model.stands_in(kind, goes_on, rules, now));
+        let Some((answer, told)) = found else {
+            self.flying.push(leader);
+            return;
+        };
+        self.failed[kind] = Some(now);
+        self.told(&told);
+        for request in told.into_iter().chain(leader.request) {
+            self.gets(request, &answer, "stood in");
+        }
+        if goes_on {
+            self.flying.push(leader);
+        } else {
+            self.ended.push(leader.id);
+        }
     }
 
     /// The next one goes on by itself: no exchange has to end before.

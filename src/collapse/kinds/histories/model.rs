@@ -205,6 +205,36 @@ impl Model {
         self.put(kind, State::UnshareableUntil(until, is_probed));
     }
 
+    /// Those who wait for a leader go on by themselves, whatever it does.
+    pub(super) fn is_abandoned(&mut self, kind: usize, now: Moment) {
+        for busy in self.busy.iter_mut().filter(|it| it.kind == kind) {
+            busy.is_probe = false;
+        }
+        self.is_unshareable(kind, true, now);
+    }
+
+    /// A stale answer, and those who get it, while the origin cannot be reached.
+    pub(super) fn stands_in(
+        &mut self,
+        kind: usize,
+        goes_on: bool,
+        rules: Rules,
+        now: Moment,
+    ) -> Option<(Answer, Vec<usize>)> {
+        let Some(State::Answer(answer, retry, _)) = self.used_entry(kind) else {
+            return None;
+        };
+        if now >= rules.windows(answer).error {
+            return None;
+        }
+        *retry = Some(now + Duration::from_secs(1));
+        let answer = answer.clone();
+        if !goes_on {
+            self.ends(kind);
+        }
+        Some((answer, self.take_waiters(kind)))
+    }
+
     pub(super) fn releases(&mut self, kind: usize) -> Option<usize> {
         let first = self.waiters.iter().position(|it| it.kind == kind);
         if first.is_none() {
@@ -221,13 +251,12 @@ impl Model {
         if counts && let Some(State::Refused(before, until)) = self.used_entry(kind) {
             follows_refusal = cause == Cause::OwnAnswer && *before != client && now < *until;
         }
-        if counts && let Some(State::Answer(answer, retry, refused)) = self.used_entry(kind) {
-            if cause == Cause::Failed && now < rules.windows(answer).error {
-                *retry = Some(now + Duration::from_secs(1));
-                let answer = answer.clone();
-                self.ends(kind);
-                return Then::Stale(answer, self.take_waiters(kind));
-            }
+        if cause == Cause::Failed
+            && let Some((answer, told)) = self.stands_in(kind, false, rules, now)
+        {
+            return Then::Stale(answer, told);
+        }
+        if counts && let Some(State::Answer(_, retry, refused)) = self.used_entry(kind) {
             *retry = None;
             let before = *refused;
             if cause == Cause::OwnAnswer {

@@ -280,12 +280,14 @@ impl World {
         assert!(self.kinds.complete(&id, answer, &windows, now).is_empty());
         let failed = self.kinds.failed(&id, Cause::Failed, |_| windows, now);
         assert_eq!(failed, Failed::Over);
+        let stale = self.kinds.stand_in(&id, false, |_| windows, now);
+        assert_eq!(stale, None);
         self.kinds.unshareable(&id, now);
         assert_eq!(self.kinds.release(&id), None);
         assert_eq!(self.kinds.state(&id), None);
     }
 }
 
-fn kind_byte(kind: usize) -> u8 {
+pub(super) fn kind_byte(kind: usize) -> u8 {
     u8::try_from(kind).unwrap_or_default()
 }

@@ -23,7 +23,7 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "collapse = true\n",
      "11:12: collapse: expected a table; found true"),
     (LIMITS, collapse!("kept = \"1s\""),
-     r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, max_size, cookies"#),
+     r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, follow_timeout, max_size, cookies"#),
     // Each field.
     (LIMITS, collapse!("key = \"all\""),
      r#"13:7: key: without a variable all requests of the route would get one answer; name one such as "$request_uri", or remove key; found "all""#),
@@ -59,6 +59,9 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, collapse!("max_size = \"1025MB\""),
      r#"13:12: max_size: expected a size from 1B to 1GB; found "1025MB""#),
     (LIMITS, collapse!("max_size = 1"), ""),
+    (LIMITS, collapse!("follow_timeout = \"99ms\""),
+     r#"13:18: follow_timeout: expected a duration from 100ms to 1h; found "99ms""#),
+    (LIMITS, collapse!("follow_timeout = \"1h\""), ""),
     (LIMITS, collapse!("cookies = \"session\""),
      r#"13:11: cookies: expected a list such as ["session"]; found "session""#),
     (LIMITS, collapse!("cookies = [\"a=b\", \"s\", \"s\"]"),
@@ -102,6 +105,7 @@ fn nothing_is_shared_without_the_table_and_each_field_has_a_default() {
     assert_eq!(found.key.to_string(), "$scheme$host$request_uri");
     assert_eq!(found.vary, ["accept-encoding", "accept-language"]);
     assert_eq!((found.keep, found.stale), (Duration::ZERO, Duration::ZERO));
+    assert_eq!(found.follow_timeout, Duration::from_secs(5));
     assert_eq!((found.max_size.get(), found.cookies), (1 << 20, None));
     let server = settings_with("", "# no change\n").server;
     assert_eq!(server.shared_answers.get(), 64 << 20);

@@ -140,14 +140,15 @@ impl<'c> Collector<'c> {
         let max = leader.collapse().max_size.get();
         match verdict.judge(leader.collapse()) {
             Verdict::Shared(terms) if head.length.exact().is_none_or(|length| length <= max) => {
-                let gathered = leader.gather(AnswerHead {
+                let answer = AnswerHead {
                     status: head.status,
                     reason: head.reason().to_vec(),
                     fields: shared_fields(origin),
                     arrived: origin.arrived,
                     terms,
                     billed: origin.billed,
-                });
+                };
+                let gathered = leader.gather(answer, head.length.exact().is_some());
                 self.stage = Stage::Gathering(gathered);
                 true
             }
@@ -314,6 +315,30 @@ impl ClientStream for Collector<'_> {
 
     fn unanswered(&mut self) {
         self.fail();
+    }
+
+    fn held(&mut self) -> bool {
+        let is_for_nobody = self.is_for_nobody();
+        let Some(leader) = &mut self.leader else {
+            return false;
+        };
+        match leader.stand_in(is_for_nobody, self.pacer.now()) {
+            Some(stale) if !is_for_nobody => {
+                self.leader = None;
+                self.stage = Stage::Stale(stale);
+                true
+            }
+            _ => {
+                leader.hold();
+                false
+            }
+        }
+    }
+
+    fn resumed(&mut self) {
+        if let Some(leader) = &self.leader {
+            leader.resume(self.pacer.now());
+        }
     }
 
     fn is_superseded(&self) -> bool {

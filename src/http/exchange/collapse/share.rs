@@ -16,6 +16,7 @@ use super::super::worker::Worker;
 use super::kind::{kind, preconditions};
 use super::refresh;
 use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
+use crate::config::Route;
 use crate::limit::Moment;
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
@@ -142,7 +143,8 @@ fn follow<'w, 'a: 'w>(
     async move {
         let metrics = record.gateway.collapse_metrics(before.origin);
         let waiting = metrics.map(CollapseMetrics::wait);
-        let told = told_in_time(&mut follower, &before).await;
+        let limit = follow_limit(before.route, record);
+        let told = told_in_time(worker, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
         if let Some(metrics) = metrics {
@@ -164,16 +166,34 @@ fn follow<'w, 'a: 'w>(
                 Ok(Onward::Leads(Box::new(Leading { before, leader })))
             }
             Ok(Some(Followed::Alone(release))) => {
-                note_followed(&mut before, record, now.since(began), departed.is_none());
-                let passing = match alone(worker, before, record, Some(release)) {
-                    Ok(decision) => return decision,
-                    Err(passing) => passing,
-                };
-                passing.await
+                let span = now.since(began);
+                go_on(worker, before, record, span, departed, Some(release)).await
+            }
+            Err(GaveUp::AtOrigin) => {
+                let span = now.since(began);
+                go_on(worker, before, record, span, departed, None).await
             }
             Ok(None) => Err(Reply::of_status(503)),
-            Err(GaveUp) => Err(gave_up(now.since(began), before, record)),
+            Err(GaveUp::AtGate) => Err(gave_up(now.since(began), before, record)),
         }
+    }
+}
+
+/// A request that followed for `span` goes on for itself. `departed`: when its leader left for the origin.
+///
+/// Boxed: few do.
+fn go_on<'w, 'a: 'w>(
+    worker: &'w Worker,
+    mut before: BeforeGate<'a>,
+    record: &'w mut RequestRecord<'a>,
+    span: Duration,
+    departed: Option<Moment>,
+    release: Option<Release>,
+) -> BoxedDecision<'w, 'a> {
+    note_followed(&mut before, record, span, departed.is_none());
+    match alone(worker, before, record, release) {
+        Ok(decision) => Box::pin(std::future::ready(decision)),
+        Err(passing) => passing,
     }
 }
 
@@ -193,23 +213,64 @@ fn note_followed(
     }
 }
 
-/// The leader did not pass the gate in time.
-struct GaveUp;
+/// Why a request follows no longer.
+enum GaveUp {
+    /// The leader did not pass the gate in time.
+    AtGate,
+    /// The leader had no complete answer in time.
+    AtOrigin,
+}
 
-/// Waits until the leader has an answer, or has none.
+/// Shortest wait for a leader that is at the origin.
+const SHORTEST_FOLLOW: Duration = Duration::from_millis(10);
+
+/// How long a request waits for a leader that is at the origin: `follow_timeout`, and no longer than
+/// `max_wait` of the route.
+fn follow_limit(route: &Route, record: &RequestRecord<'_>) -> Duration {
+    let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
+    let most = route.max_wait.filter(|_| !route.dry_run);
+    let left = most.map(|most| most.saturating_sub(record.waited()));
+    let limit = timeout.into_iter().chain(left).min();
+    limit.unwrap_or_default().max(SHORTEST_FOLLOW)
+}
+
+/// Waits until the leader has an answer, or has none, since `began`.
 ///
-/// While the leader waits at the gate, the others wait no longer than one may wait there.
+/// While the leader waits at the gate, the others wait no longer than one may wait there. While it is
+/// at the origin, they wait for `limit`, also for several leaders in turn.
 async fn told_in_time(
+    worker: &Worker,
     follower: &mut Follower,
     before: &BeforeGate<'_>,
+    limit: Duration,
+    began: Moment,
 ) -> Result<Option<Followed>, GaveUp> {
-    let Some(gate) = &before.gate else {
-        return Ok(follower.await);
-    };
-    match timeout(gate.follow_limit(), &mut *follower).await {
-        Ok(told) => Ok(told),
-        Err(_) if follower.departed().is_some() => Ok(follower.await),
-        Err(_) => Err(GaveUp),
+    let at_gate = before.gate.as_ref().map(|gate| gate.follow_limit());
+    let mut first_departed = None;
+    loop {
+        let now = worker.pacer.now();
+        let departed = follower.departed();
+        first_departed = departed.and(first_departed.or(departed));
+        let until = match (first_departed, at_gate) {
+            (None, Some(at_gate)) => began + at_gate,
+            (departed, _) => departed.unwrap_or(began).max(began) + limit,
+        };
+        if now < until {
+            // A leader that departs meanwhile is seen in time.
+            let step = until.since(now).min(limit);
+            match timeout(step, &mut *follower).await {
+                Ok(told) => return Ok(told),
+                Err(_) => continue,
+            }
+        }
+        if departed.is_none() && at_gate.is_some() {
+            return Err(GaveUp::AtGate);
+        }
+        let timeout = before.route.collapse.as_ref().map(|it| it.follow_timeout);
+        if follower.give_up(timeout.unwrap_or(limit), now) {
+            return Ok(follower.await);
+        }
+        return Err(GaveUp::AtOrigin);
     }
 }
 

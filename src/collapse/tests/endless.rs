@@ -1,0 +1,66 @@
+//! Answers that have no end in sight.
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A leader whose answer began at a second.
+fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
+    let mut leader = clients.lead(now);
+    leader.departs(None, at(now));
+    let gathered = leader.gather(head(&clients.collapse, now), has_length);
+    (leader, gathered)
+}
+
+fn released(follower: &mut Follower) -> Release {
+    match told(follower) {
+        Some(Followed::Alone(release)) => release,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn all_who_wait_for_an_answer_without_an_end_go_on_in_order_and_nobody_waits_for_it_again() {
+    let clients = Clients::new(collapse(0, 0));
+    let (leader, mut gathered) = begun(&clients, 0, false);
+    let mut followers = [1, 2].map(|now| clients.follow(now));
+    assert!(!followers[0].give_up(LIMIT, at(4)), "it may end in time");
+    assert!(followers.iter_mut().all(is_waiting));
+    assert!(leader.add(&mut gathered, b"more"));
+
+    assert!(followers[1].give_up(LIMIT, at(5)));
+    assert!(followers[0].give_up(LIMIT, at(5)), "the same");
+    let first = released(&mut followers[0]);
+    assert!(is_waiting(&mut followers[1]));
+    drop(first);
+    drop(released(&mut followers[1]));
+    assert!(!leader.add(&mut gathered, b"more"), "it is for nobody else");
+    leader.unshareable(at(6));
+    // One probes at a time, while the others go on at once.
+    let probe = clients.lead(6);
+    assert!(matches!(clients.ask(KEY, 6), Share::Alone));
+    probe.has_own_answer(at(7));
+}
+
+#[test]
+fn who_comes_while_an_answer_without_an_end_goes_on_does_not_wait() {
+    let clients = Clients::new(collapse(0, 0));
+    let (leader, gathered) = begun(&clients, 0, false);
+    let mut newcomer = clients.follow(30);
+    drop(released(&mut newcomer));
+    // What it does later changes nothing.
+    let probe = clients.lead(31);
+    let _own = leader.complete(gathered, at(32));
+    assert!(matches!(clients.ask(KEY, 32), Share::Alone));
+    probe.has_own_answer(at(33));
+}
+
+#[test]
+fn an_answer_with_a_length_is_waited_for() {
+    let clients = Clients::new(collapse(0, 0));
+    let (leader, gathered) = begun(&clients, 0, true);
+    let mut follower = clients.follow(1);
+    assert!(!follower.give_up(LIMIT, at(90)));
+    let _own = leader.complete(gathered, at(91));
+    assert_eq!(answer(&mut follower).body().length(), 0);
+}
