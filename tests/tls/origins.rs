@@ -80,7 +80,7 @@ fn a_certificate_that_is_in_ca_itself_is_accepted_whoever_signed_it() {
 fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
     let key = KeyPair::generate().expect("a key");
     let self_signed = |params: &CertificateParams| params.self_signed(&key).expect("one");
-    let own = self_signed(&params(NAME, authority()));
+    let own = self_signed(&params(NAME, IsCa::NoCa));
     let stranger = KeyPair::generate().expect("a key");
     let stranger = params("root", authority()).self_signed(&stranger);
     let stranger = stranger.expect("a certificate").pem();

@@ -222,7 +222,7 @@ enum GaveUp {
 }
 
 /// Shortest wait for a leader that is at the origin.
-const SHORTEST_FOLLOW: Duration = Duration::from_millis(10);
+const MIN_FOLLOW: Duration = Duration::from_millis(10);
 
 /// How long a request waits for a leader that is at the origin: `follow_timeout`, and no longer than
 /// `max_wait` of the route.
@@ -231,7 +231,7 @@ fn follow_limit(route: &Route, record: &RequestRecord<'_>) -> Duration {
     let most = route.max_wait.filter(|_| !route.dry_run);
     let left = most.map(|most| most.saturating_sub(record.waited()));
     let limit = timeout.into_iter().chain(left).min();
-    limit.unwrap_or_default().max(SHORTEST_FOLLOW)
+    limit.unwrap_or_default().max(MIN_FOLLOW)
 }
 
 /// Waits until the leader has an answer, or has none, since `began`.
@@ -266,8 +266,9 @@ async fn told_in_time(
         if departed.is_none() && at_gate.is_some() {
             return Err(GaveUp::AtGate);
         }
-        let timeout = before.route.collapse.as_ref().map(|it| it.follow_timeout);
-        if follower.give_up(timeout.unwrap_or(limit), now) {
+        let collapse = before.route.collapse.as_ref();
+        let follow_timeout = collapse.map_or(limit, |it| it.follow_timeout);
+        if follower.give_up(follow_timeout, now) {
             return Ok(follower.await);
         }
         return Err(GaveUp::AtOrigin);
