@@ -231,6 +231,8 @@ impl SharedAnswers {
     ) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let failed = self.lock().failed(&leader.id, cause, windows, now);
+        // It may have to be remembered.
+        self.make_room(0);
         match failed {
             Failed::Stale(kept, followers) => {
                 send_stale(&kept.0, followers);
@@ -263,6 +265,7 @@ impl SharedAnswers {
         }
         let is_it = |it: &Arc<Flight>| Arc::ptr_eq(it, flight);
         let abandoned = self.lock().abandon(key, is_it, now);
+        self.make_room(0);
         if let Some(id) = &abandoned {
             flight.abandon();
             self.release(id);

@@ -71,6 +71,18 @@ fn a_new_answer_makes_old_ones_go() {
 }
 
 #[test]
+fn kinds_whose_answers_may_not_be_shared_take_no_more_than_all() {
+    let clients = Clients::new(collapse(60, 0));
+    clients.shared.set_limit(100_000);
+    for number in 0..1000_u64 {
+        let key = [&number.to_be_bytes()[..], &[b'x'; 1000]].concat();
+        clients.lead_of(&key, number).has_own_answer(at(number));
+        assert!(bytes(&clients) <= 100_000, "{}", bytes(&clients));
+    }
+    assert!(bytes(&clients) > 50_000, "{}", bytes(&clients));
+}
+
+#[test]
 fn an_answer_above_max_size_is_refused() {
     let max_size = NonZeroU64::new(1000).expect("not zero");
     let clients = Clients::new(Collapse {
