@@ -78,13 +78,14 @@ fn serve(mut stream: Raw) {
                 ("200 OK", "", format!("user={name}"))
             }
             _ if is_anonymous => ("200 OK", "", "nobody".to_owned()),
-            _ => match &user {
-                Some(name) => ("200 OK", "", format!("user={name}")),
-                None => {
+            _ => {
+                if let Some(name) = &user {
+                    ("200 OK", "", format!("user={name}"))
+                } else {
                     let both = "WWW-Authenticate: Negotiate\r\nWWW-Authenticate: NTLM\r\n";
                     ("401 Unauthorized", both, "who?".to_owned())
                 }
-            },
+            }
         };
         let length = body.len();
         let answer = format!(
@@ -237,9 +238,9 @@ fn twenty_others_get_nothing_of_those_who_log_in_meanwhile() {
         assert_eq!(told(&mut client, GET), user(&name));
     }
     is_over.store(true, Ordering::SeqCst);
-    crowd
-        .into_iter()
-        .for_each(|it| it.join().expect("no panic"));
+    for one in crowd {
+        one.join().expect("no panic");
+    }
     assert_eq!(*foreign.lock().expect("no panic"), [""; 0]);
 }
 

@@ -61,7 +61,7 @@ fn a_certificate_that_is_in_ca_itself_is_accepted_whoever_signed_it() {
     for is_ca in [authority(), IsCa::NoCa, IsCa::ExplicitNoCa] {
         for is_self_signed in [true, false] {
             let key = KeyPair::generate().expect("a key");
-            let params = params(NAME, is_ca.clone());
+            let params = params(NAME, is_ca);
             let certificate = if is_self_signed {
                 params.self_signed(&key)
             } else {

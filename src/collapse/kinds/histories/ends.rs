@@ -24,7 +24,7 @@ impl World {
             5..=8 => self.fails(flying, Cause::Failed),
             9..=11 => self.fails(flying, Cause::OwnAnswer),
             12..=13 => self.fails(flying, Cause::Left),
-            14 => self.is_abandoned(flying),
+            14 => self.is_abandoned(&flying),
             _ => self.is_unreachable(flying),
         }
     }
@@ -66,7 +66,7 @@ impl World {
         self.releases(leader);
     }
 
-    fn is_abandoned(&mut self, leader: Flying) {
+    fn is_abandoned(&mut self, leader: &Flying) {
         let (key, now) = ([kind_byte(leader.kind)], self.now);
         assert_eq!(self.kinds.abandon(&key, |()| false, now), None);
         let id = self.kinds.abandon(&key, |()| true, now);
@@ -79,7 +79,7 @@ impl World {
         self.releases(Flying {
             id,
             request,
-            ..leader
+            ..*leader
         });
     }
 
