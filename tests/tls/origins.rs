@@ -82,8 +82,11 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
     let self_signed = |params: &CertificateParams| params.self_signed(&key).expect("one");
     let own = self_signed(&params(NAME, IsCa::NoCa));
     let stranger = KeyPair::generate().expect("a key");
-    let stranger = params("root", authority()).self_signed(&stranger);
-    let stranger = stranger.expect("a certificate").pem();
+    let mut other_root = params("root", authority());
+    let name = &mut other_root.distinguished_name;
+    name.push(rcgen::DnType::CommonName, "another authority");
+    let other_root = other_root.self_signed(&stranger);
+    let other_root = other_root.expect("a certificate").pem();
 
     let mut expired = params(NAME, authority());
     expired.not_after = date_time_ymd(2020, 1, 2);
@@ -118,7 +121,7 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
         ),
         (pinned(&nameless), "it has no subjectAltName"),
         // It is not: the rules of chains hold.
-        ((own, stranger), "signed by none of the authorities in "),
+        ((own, other_root), "signed by none of the authorities in "),
         (
             (signed(params(NAME, authority())), root.clone()),
             "Add this very certificate",

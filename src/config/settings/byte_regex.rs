@@ -31,7 +31,7 @@ impl ByteRegex {
     /// Upper bound of the automaton of an expression, in bytes.
     ///
     /// The automaton is built in full when the file is read. So comparing reads each byte of a text
-    /// once: 32 KB take 0.2 ms. If it were built while texts are compared, some texts of 32 KB
+    /// once: 32 KB take a few ms. If it were built while texts are compared, some texts of 32 KB
     /// would take a second.
     const LARGEST_AUTOMATON: usize = 1 << 20;
 
