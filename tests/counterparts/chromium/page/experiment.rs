@@ -17,12 +17,12 @@ const FILE: &str = "rate = \"40r/s\"\nqueue_timeout = \"60s\"\nmax_queue = 1000"
 fn fill_in(browser: &Browser) {
     click(browser, ".gate .act");
     choose(browser, "find");
-    enter(browser, "#act-find [name=slo]", "p95<200ms, errors<5%");
+    enter(browser, "#act-find [name=slo]", "p95<2s, errors<5%");
     enter(browser, "#act-find [name=rate_from]", "50r/s");
     enter(browser, "#act-find [name=rate_to]", "90r/s");
     browser.wait_for(
         "what will happen",
-        "return says('#act-do') === 'Start' && says('#act-will').includes('as long as p95<200ms, errors<5% holds')",
+        "return says('#act-do') === 'Start' && says('#act-will').includes('as long as p95<2s, errors<5% holds')",
     );
 }
 
@@ -67,7 +67,7 @@ fn an_experiment_is_started_watched_and_stopped_and_ends_with_the_page() {
         "its line and the objective",
         "return says('.experiment .steps').startsWith('50r/s  ok') \
             && document.querySelectorAll('.experiment svg .bound').length === 2 \
-            && says('.experiment svg').includes('p95 (< 200 ms)')",
+            && says('.experiment svg').includes('p95 (< 2 s)')",
     );
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     click(&browser, ".experiment .override button");
