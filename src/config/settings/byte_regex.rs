@@ -153,7 +153,7 @@ pub enum ByteRegexError {
         ByteRegex::LARGEST >> 10
     )]
     TooLarge,
-    /// Its automaton is larger than [`ByteRegex::LARGEST_AUTOMATON`].
+    /// Its automaton is larger than `ByteRegex::LARGEST_AUTOMATON`.
     #[error(
         "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
         ByteRegex::LARGEST_AUTOMATON >> 10
