@@ -292,6 +292,7 @@ servers = ["http://{quick}"]
 [origins.{name}.room]
 sessions = {sessions}
 secret = "sixteen bytes and more"
+draw = "none"
 
 [[routes]]
 path = "{path}"
