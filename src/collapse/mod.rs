@@ -36,7 +36,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
-use crate::config::{Collapse, cut};
+use crate::config::{Collapse, client_network};
 use crate::limit::Moment;
 use crate::time::clock;
 use answer::KeptAnswer;
@@ -53,9 +53,6 @@ pub use follower::{Followed, Follower, Release};
 pub use leader::{Gathered, Leader};
 pub use present::{Preconditions, Presented};
 pub use terms::{Head, Terms, Verdict, Windows};
-
-/// How many bits of an IPv6 address name its client, which usually has all addresses behind them.
-const CLIENT_PREFIX: u8 = 64;
 
 /// The answers of all routes, and the requests that wait for them.
 #[derive(Debug)]
@@ -161,8 +158,7 @@ impl SharedAnswers {
         may_lead: bool,
         now: Moment,
     ) -> Share {
-        let client = client.map(|address| cut(address, CLIENT_PREFIX));
-        let client = self.clients.hash_one(client);
+        let client = self.clients.hash_one(client.map(client_network));
         let asker = Asker { client, may_lead };
         let mut waits = None;
         let mut kinds = self.lock();

@@ -90,6 +90,6 @@ pub use tables::route::{RatelimitHeaders, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};
 pub use tables::zone::Zone;
-pub(crate) use tables::zone::cut;
+pub(crate) use tables::zone::{client_network, cut};
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -261,6 +261,13 @@ impl Zone {
     }
 }
 
+/// Returns the network of one client: an IPv4 address, or an IPv6 prefix of 64 bits.
+///
+/// For what has no zone with an `ipv6_prefix` of its own.
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
+    cut(address, 64)
+}
+
 /// `address`, cut to `prefix` bits if it is IPv6.
 pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {

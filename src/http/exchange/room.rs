@@ -15,7 +15,7 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::room_fields::RoomFields;
-use crate::config::{self, Draw, PageContent, Route, cut};
+use crate::config::{self, Draw, PageContent, Route, client_network};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 use crate::limit::{Moment, Waiting};
@@ -23,9 +23,6 @@ use crate::observe::metrics::{Rejected, RoomRequest};
 use crate::observe::throttle::Throttle;
 use crate::room::{Answered, OriginRoom, Presented, RoomWord, SessionText, TicketText};
 use crate::time::clock;
-
-/// Addresses that share these bits are one client, as in a zone by default.
-const IPV6_PREFIX: u8 = 64;
 
 /// How long a browser keeps a ticket: a sale may open in days.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -200,7 +197,7 @@ impl<'a> Visit<'a> {
     /// Whether the address of the client may draw a number, by the room's own limit.
     fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
         static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
-        let address = self.info.client.address.map(|it| cut(it, IPV6_PREFIX));
+        let address = self.info.client.address.map(client_network);
         self.room.charge_draw(address, now).map_err(|after| {
             if let Some(hidden) = REFUSED.show(clock::now()) {
                 tracing::warn!(
