@@ -67,6 +67,7 @@ fn write_long_line(log: &mut impl Write) -> io::Result<()> {
 
 /// By night more keys than are known at once.
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
     let (keys, most) = day_or_night((100_000_u32, 150 * MB), (2_100_000, 700 * MB));
     let (told, peak) = on_log(&["advise", "-"], |log| {
@@ -90,6 +91,7 @@ fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
 
 /// Such lines have neither a key nor a target, and each is in a second of its own.
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn lines_of_which_nothing_is_counted_take_no_memory() {
     let (told, peak) = on_log(&["advise", "-"], |log| {
         (0..600_000).try_for_each(|second| writeln!(log, "{{\"msec\":{second}}}"))
@@ -101,6 +103,7 @@ fn lines_of_which_nothing_is_counted_take_no_memory() {
 
 /// A zone of `simulate` keeps what tells long keys apart.
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn a_replay_takes_no_memory_for_the_length_of_keys() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("gateway.toml");

@@ -303,6 +303,7 @@ fn demands_get_their_max_min_share() {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn nine_light_clients_beside_a_flood_are_never_rejected_and_wait_little() {
     let _alone = alone();
     let origin = Origin::start();
@@ -640,6 +641,7 @@ fn unevenness(moments: &[Instant]) -> f64 {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn four_workers_make_one_stream_of_500_a_second() {
     let _alone = half_alone();
     let origin = Origin::start();

@@ -50,6 +50,7 @@ fn time(gateway: &Gateway, target: &str) -> Duration {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn many_routes_slow_neither_the_start_nor_the_requests() {
     let origin = Origin::start();
     let (few, many) = (10, 16_000);
@@ -83,6 +84,7 @@ fn time_of_check(origin: &Origin, count: usize) -> Duration {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn a_check_takes_as_much_longer_as_there_are_more_routes() {
     let origin = Origin::start();
     best_of_three(|_| {

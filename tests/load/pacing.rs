@@ -108,6 +108,7 @@ fn thirty_requests_at_once_reach_the_origin_one_every_50_ms() {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn a_saturated_key_of_500_a_second_gets_just_that() {
     let _alone = alone();
     let origin = Origin::start();
@@ -160,6 +161,7 @@ fn beside_a_bare_thread<T>(work: impl FnOnce() -> T) -> (T, f64) {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
     const QUEUED: usize = 800;
     let _alone = alone();

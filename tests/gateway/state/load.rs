@@ -158,6 +158,7 @@ const OF_ZONES: &[&str] = &[
 ];
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
     check_under_load(&[
         (load(), |origin| one_zone(origin, "20r/s", "burst = 19")),
@@ -168,6 +169,7 @@ fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn restarts_under_load_keep_the_bound_of_a_gate_behind_zones() {
     let held = Load {
         targets: OF_ZONES,

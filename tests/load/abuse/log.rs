@@ -89,6 +89,7 @@ fn at_a_stop_the_lines_that_wait_are_written_or_counted() {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn a_log_that_nobody_takes_costs_bounded_memory_and_loses_only_what_it_counts() {
     let _alone = half_alone();
     let (_folder, pipe) = pipe();

@@ -36,6 +36,7 @@ fn upload(gateway: &Gateway) -> Frames {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn memory_of_many_uploads_that_waited_is_given_back_each_time() {
     let origin = Origin::answering(|exchange| exchange.reply(b"ok"));
     let zone = one_zone(&origin, "1r/h", "burst = 10000");

@@ -2,6 +2,7 @@
 
 use crate::load::abuse::crowd::One;
 use crate::load::abuse::{MB, MORE_DESCRIPTORS, long_until};
+use crate::support::night::day_or_night;
 use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, SOON, eventually, half_alone, now, one_zone};
@@ -73,8 +74,8 @@ fn a_thousand_requests_behind_one_that_waits_cost_nothing_and_closing_frees_its_
 }
 
 #[test]
-fn ten_thousand_requests_on_one_connection_are_answered_in_order_while_others_are_served() {
-    const COUNT: usize = 10_000;
+fn many_requests_on_one_connection_are_answered_in_order_while_others_are_served() {
+    let count = day_or_night(2000, 10_000);
     let _alone = half_alone();
     let origin = Origin::answering(|exchange| {
         let target = exchange.target().to_owned();
@@ -86,23 +87,23 @@ fn ten_thousand_requests_on_one_connection_are_answered_in_order_while_others_ar
     let others = Others::start(&gateway);
     let mut one = One::connect(gateway.address(), 0);
     let mut flood = Vec::new();
-    for nth in 0..COUNT {
+    for nth in 0..count {
         flood.extend_from_slice(format!("GET /{nth}! HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
     }
     let (mut sent, mut most) = (0, 0);
-    let last = format!("/{}!", COUNT - 1);
+    let last = format!("/{}!", count - 1);
     let took = long_until("the last answer is there", || {
         sent += one.send(&flood[sent..]);
         one.take(usize::MAX);
         most = most.max(process.memory());
         one.got.ends_with(last.as_bytes())
     });
-    println!("{COUNT} in {took:?}");
+    println!("{count} in {took:?}");
     others.check();
     assert!(most < memory + 8 * MB, "{} bytes more", most - memory);
     let text = String::from_utf8_lossy(&one.got);
     let mut rest = &*text;
-    for nth in 0..COUNT {
+    for nth in 0..count {
         let body = format!("\r\n\r\n/{nth}!");
         let Some(at) = rest.find(&body) else {
             panic!("no answer to request {nth} after the ones before");

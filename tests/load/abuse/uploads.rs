@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::load::abuse::{MB, open_gateway};
+use crate::support::night::day_or_night;
 use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{Exchange, Origin, half_alone, now};
 
-const CLIENTS: usize = 90;
 const AT_ONCE: usize = 4;
 const SIZE: usize = 200 << 20;
 const PIECE: usize = 256 << 10;
@@ -128,6 +128,7 @@ fn upload(to: SocketAddr, nth: usize) -> io::Result<Vec<u8>> {
 #[test]
 fn an_early_answer_reaches_every_client_that_still_uploads() {
     let _alone = half_alone();
+    let clients = day_or_night(18, 90);
     let origin = answers_at_once();
     let gateway = open_gateway(&origin, "");
     let process = Process::of(gateway.id());
@@ -141,7 +142,7 @@ fn an_early_answer_reaches_every_client_that_still_uploads() {
                 let mut told = Vec::new();
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    if nth >= CLIENTS || began.elapsed() > IN_ALL {
+                    if nth >= clients || began.elapsed() > IN_ALL {
                         return told;
                     }
                     told.push((nth, upload(gateway.address(), nth)));
@@ -152,7 +153,7 @@ fn an_early_answer_reaches_every_client_that_still_uploads() {
         let told = turns.into_iter().map(|turn| turn.join().expect("no panic"));
         told.flatten().collect::<Vec<_>>()
     });
-    println!("{CLIENTS} clients in {:?}", began.elapsed());
+    println!("{clients} clients in {:?}", began.elapsed());
     let has_it = |answer: &io::Result<Vec<u8>>| {
         answer
             .as_ref()
@@ -173,7 +174,7 @@ fn an_early_answer_reaches_every_client_that_still_uploads() {
         told.len(),
         missing.join("\n")
     );
-    assert_eq!(told.len(), CLIENTS, "those that were through in {IN_ALL:?}");
+    assert_eq!(told.len(), clients, "those that were through in {IN_ALL:?}");
     others.check();
     let grown = process.memory().saturating_sub(memory);
     assert!(grown < 16 * MB, "{grown} bytes for what nobody wants");

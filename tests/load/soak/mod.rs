@@ -110,6 +110,7 @@ fn watch(board: &Board, stop: &AtomicBool) {
 }
 
 #[test]
+#[ignore = "loads both cores: tests/run.sh long"]
 fn every_request_is_accounted_for_whatever_happens() {
     let seconds = number("DRIP_SOAK_SECONDS").unwrap_or(day_or_night(16, 60));
     let seed = number("DRIP_SOAK_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
