@@ -3,17 +3,31 @@
 /// Returns whether a character can be shown without changing the text around it.
 ///
 /// These are not printable: control characters, characters that some readers take for the end of a
-/// line, and characters that change the direction of the text after them.
+/// line, characters that change the direction of the text after them, and invisible characters, with which two
+/// texts that differ look the same (Unicode: `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
 pub(crate) fn is_printable(c: char) -> bool {
-    let moves = matches!(
+    let is_line_end = matches!(c, '\u{2028}'..='\u{2029}');
+    let is_direction = matches!(c, '\u{202a}'..='\u{202e}');
+    let is_invisible = matches!(
         c,
-        '\u{61c}'
-            | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     );
-    !c.is_control() && !moves
+    !(c.is_control() || is_line_end || is_direction || is_invisible)
 }
 
 /// Appends a text that is shown on one line.
@@ -50,5 +64,9 @@ mod tests {
             "a\n\u{9b}31m\u{2028}\u{202e}\u{feff}é😀\\".chars(),
         );
         assert_eq!(line, "a\\n\\u{9b}31m\\u{2028}\\u{202e}\\u{feff}é😀\\");
+        for c in "\u{ad}\u{200b}\u{180e}\u{2060}\u{fff9}\u{fe0f}\u{e0001}".chars() {
+            assert!(!is_printable(c), "{}", c.escape_unicode());
+        }
+        assert!("aé😀 \u{301}\u{e000}".chars().all(is_printable));
     }
 }

@@ -73,6 +73,40 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
 }
 
 #[test]
+fn what_an_untrusted_client_says_of_its_origin_meets_no_condition() {
+    let origin = telling();
+    let conditions = [
+        ("/for", "header:x-forwarded-for", "10.0.0.1"),
+        ("/address", "header:x-forwarded-for", "127.0.0.1"),
+        ("/proto", "header:x-forwarded-proto", "https"),
+        ("/scheme", "header:x-forwarded-proto", "http"),
+        ("/host", "header:x-forwarded-host", "internal"),
+        ("/name", "header:x-forwarded-host", "a.test"),
+        ("/real", "header:x-real-ip", "10.0.0.1"),
+        ("/standard", "header:forwarded", "for=10.0.0.1"),
+        ("/certificate", "header:x-forwarded-client-cert", "CN=a"),
+    ];
+    let matches =
+        conditions.map(|(_, name, value)| format!("match = {{ \"{name}\" = \"{value}\" }}"));
+    let mut of_routes = vec![("/", "")];
+    let with_conditions = conditions.iter().zip(&matches);
+    of_routes.extend(with_conditions.map(|((path, ..), condition)| (*path, condition.as_str())));
+    let routes = routes(&origin, &of_routes);
+    let untrusted = Gateway::start(&routes);
+    let trusted = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{routes}"));
+    let says = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: internal\r\n\
+                X-Real-IP: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Forwarded-Client-Cert: CN=a\r\n";
+    for (nth, (path, ..)) in conditions.iter().enumerate() {
+        let is_of_gateway = ["/address", "/scheme", "/name"].contains(path);
+        let place_if = |is_met: bool| if is_met { nth + 1 } else { 0 }.to_string();
+        let found = place(untrusted.address(), path, says);
+        assert_eq!(found, place_if(is_of_gateway), "untrusted {path}");
+        let found = place(trusted.address(), path, says);
+        assert_eq!(found, place_if(!is_of_gateway), "trusted {path}");
+    }
+}
+
+#[test]
 fn a_route_can_be_of_one_address() {
     let origin = telling();
     let internal = free_address();

@@ -28,6 +28,10 @@ impl ByteRegex {
     pub const MAX_REGEX_SIZE: usize = 1000;
     /// Upper bound of the memory of a compiled expression, in bytes.
     pub const LARGEST: usize = 256 << 10;
+    /// Upper bound of the memory of a compiled expression with groups, in bytes.
+    ///
+    /// Finding a group takes time in proportion to this, multiplied by the length of the text.
+    pub const LARGEST_WITH_GROUPS: usize = 64 << 10;
     /// Upper bound of the automaton of an expression, in bytes.
     ///
     /// The automaton is built in full when the file is read. So comparing reads each byte of a text
@@ -49,6 +53,9 @@ impl ByteRegex {
             .size_limit(Self::LARGEST)
             .build();
         match compiled {
+            Ok(compiled) if compiled.captures_len() > 1 && is_large_with_groups(text) => {
+                Err(ByteRegexError::TooLargeWithGroups)
+            }
             Ok(compiled) => Ok(Self {
                 text: text.to_owned(),
                 compiled,
@@ -112,6 +119,15 @@ impl ByteRegex {
     }
 }
 
+/// Returns whether an expression takes more than [`ByteRegex::LARGEST_WITH_GROUPS`].
+fn is_large_with_groups(text: &str) -> bool {
+    RegexBuilder::new(text)
+        .unicode(false)
+        .size_limit(ByteRegex::LARGEST_WITH_GROUPS)
+        .build()
+        .is_err()
+}
+
 /// Builds the automaton of an expression that is known to have no syntax error.
 fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
     let limits = dense::Config::new()
@@ -153,6 +169,12 @@ pub enum ByteRegexError {
         ByteRegex::LARGEST >> 10
     )]
     TooLarge,
+    /// It has groups, and is larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
+    #[error(
+        "this regular expression has groups, and takes more than {} KB when it is compiled; lower the counts in {{}}, or write (?:...) where no group is needed",
+        ByteRegex::LARGEST_WITH_GROUPS >> 10
+    )]
+    TooLargeWithGroups,
     /// Its automaton is larger than `ByteRegex::LARGEST_AUTOMATON`.
     #[error(
         "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
@@ -213,6 +235,15 @@ mod tests {
             ByteRegex::new("(a{500}){500}").unwrap_err(),
             ByteRegexError::TooLarge
         );
+        for (text, is_accepted) in [
+            ("^/([a-z]{0,60}[0-9]){1,20}$", false),
+            ("^/(?:[a-z]{0,60}[0-9]){1,20}$", true),
+            ("^/([a-z]{0,60}[0-9]){1,2}$", true),
+        ] {
+            let refused = ByteRegex::new(text).err();
+            let expected = (!is_accepted).then_some(ByteRegexError::TooLargeWithGroups);
+            assert_eq!(refused, expected, "{text}");
+        }
         for text in ["[ab]*a[ab]{50}c", "a[ab]{1000}", "a.{20}b"] {
             let error = ByteRegex::new(text).unwrap_err();
             assert_eq!(error, ByteRegexError::TooManyStates, "{text}");

@@ -20,7 +20,7 @@ pub(super) fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
 fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
     let value = match &condition.input {
         MatcherInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
-        MatcherInput::Header(name) => info.joined(name),
+        MatcherInput::Header(name) => info.as_forwarded(name),
         MatcherInput::Query(name) => target::given_argument(info.query(), name),
         MatcherInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
     };

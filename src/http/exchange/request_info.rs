@@ -112,6 +112,26 @@ impl<'a> RequestInfo<'a> {
         Some(joined)
     }
 
+    /// Returns the value of a field as the origin gets it, unless the route changes it.
+    ///
+    /// It is that of [`Self::joined`], except for fields that say where the request came from. The origin gets
+    /// these from trusted peers only; else the gateway sets three of them.
+    pub(super) fn as_forwarded(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let known = FieldName::of(name.as_bytes());
+        if self.client.trusted || !known.tells_origination() {
+            return self.joined(name);
+        }
+        match known {
+            FieldName::XForwardedFor => {
+                let address = self.client.address?;
+                Some(Cow::Owned(address.to_string().into_bytes()))
+            }
+            FieldName::XForwardedHost => self.head.named_host().map(Cow::Borrowed),
+            FieldName::XForwardedProto => Some(Cow::Borrowed(self.peer.scheme().as_bytes())),
+            _ => None,
+        }
+    }
+
     /// Returns what limits and conditions by these inputs would read, and programs would read in
     /// two ways.
     pub(super) fn ambiguity(&self, inputs: &RequestInputs) -> Option<UnfitRequest> {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::weights::PARTS;
+
 /// A fraction of whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::limit) struct Fraction(u128, u128);
@@ -17,6 +19,16 @@ impl Fraction {
             (a, b) = (b, a % b);
         }
         Self(sum.0 / a, sum.1 / a)
+    }
+
+    fn minus(self, cost: u32, weight: u32) -> Self {
+        let (cost, weight) = (u128::from(cost), u128::from(weight));
+        Self(self.0 * weight - cost * self.1, self.1 * weight).plus(0, 1)
+    }
+
+    /// In so many parts of a whole, rounded up.
+    fn ceiling(self, parts: u32) -> u128 {
+        (self.0 * u128::from(parts)).div_ceil(self.1)
     }
 
     fn min(self, other: Self) -> Self {
@@ -47,6 +59,8 @@ struct Key {
     /// The tag of its first waiter or of the next one, and when it was set.
     tag: Fraction,
     set: u64,
+    /// The part of the first waiter's cost that the tag contains.
+    prepaid: u32,
     /// Number and cost of each.
     waiters: Vec<(u64, u32)>,
 }
@@ -57,6 +71,8 @@ pub(in crate::limit) struct Model {
     keys: Vec<Key>,
     now: Fraction,
     newcomers: Fraction,
+    /// In parts of a whole cost at weight 1.
+    work: u128,
     sets: u64,
 }
 
@@ -66,6 +82,7 @@ impl Model {
             keys: Vec::new(),
             now: Fraction::ZERO,
             newcomers: Fraction::ZERO,
+            work: 0,
             sets: 0,
         }
     }
@@ -76,15 +93,18 @@ impl Model {
 
     pub(in crate::limit) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
         self.sets += 1;
-        let tag = self.newcomers.min(self.now.plus(cost, weight));
+        let tag = self.newcomers.min(self.now.plus(1, weight));
+        let others_wait = self.len() > 0;
         let set = self.sets;
         let known = self.keys.iter().position(|key| key.name == name);
+        let is_new = known.is_none();
         let index = known.unwrap_or_else(|| {
             self.keys.push(Key {
                 name,
                 weight,
                 tag,
                 set,
+                prepaid: 0,
                 waiters: Vec::new(),
             });
             self.keys.len() - 1
@@ -92,31 +112,47 @@ impl Model {
         let key = &mut self.keys[index];
         if key.waiters.is_empty() {
             key.weight = weight;
-            if key.tag.compare(self.now) == Ordering::Less {
+            if is_new || key.tag.compare(self.now) == Ordering::Less {
                 (key.tag, key.set) = (tag, set);
+                if others_wait && cost > 1 {
+                    let start = Fraction(self.work, PARTS.into()).min(self.now.plus(cost, weight));
+                    key.prepaid = cost - 1;
+                    key.tag = start.plus(key.prepaid, weight).max(self.now);
+                }
             }
         }
         key.waiters.push((number, cost));
     }
 
     pub(in crate::limit) fn take(&mut self) -> Option<(u8, u64)> {
+        let weights: u32 = self
+            .keys
+            .iter()
+            .filter(|key| !key.waiters.is_empty())
+            .map(|key| key.weight)
+            .sum();
         let waiting = self.keys.iter_mut().filter(|key| !key.waiters.is_empty());
         let key = waiting.min_by(|one, other| {
             let by_tag = one.tag.compare(other.tag);
             by_tag.then(one.set.cmp(&other.set))
         })?;
         let (number, cost) = key.waiters.remove(0);
-        let (name, tag, end) = (key.name, key.tag, key.tag.plus(cost, key.weight));
+        let left = cost - std::mem::take(&mut key.prepaid);
+        let (name, tag, end) = (key.name, key.tag, key.tag.plus(left, key.weight));
         self.now = tag;
         self.sets += 1;
         (key.tag, key.set) = (end, self.sets);
         let others = self.keys.iter().filter(|key| key.name != name);
         let heads = others.filter_map(|key| {
             let (_, cost) = key.waiters.first()?;
-            Some(key.tag.plus(*cost, key.weight))
+            Some(key.tag.plus(*cost - key.prepaid, key.weight))
         });
         let reached = heads.reduce(Fraction::min).map_or(tag, |it| it.min(end));
         self.newcomers = self.newcomers.max(reached);
+        self.work += u128::from(PARTS) * u128::from(cost) / u128::from(weights);
+        if self.keys.iter().all(|key| key.prepaid == 0) {
+            self.work = self.work.max(self.now.ceiling(PARTS));
+        }
         Some((name, number))
     }
 
@@ -128,9 +164,18 @@ impl Model {
     }
 
     pub(in crate::limit) fn leave(&mut self, number: u64) -> bool {
+        let now = self.now;
         self.keys.iter_mut().any(|key| {
             let before = key.waiters.len();
             key.waiters.retain(|waiter| waiter.0 != number);
+            let prepaid = key
+                .waiters
+                .first()
+                .map_or(0, |(_, cost)| key.prepaid.min(cost - 1));
+            let less = std::mem::replace(&mut key.prepaid, prepaid) - prepaid;
+            if less > 0 {
+                key.tag = key.tag.minus(less, key.weight).max(now);
+            }
             key.waiters.len() < before
         })
     }

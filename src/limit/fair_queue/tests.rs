@@ -198,3 +198,89 @@ fn a_known_key_is_served_beside_ever_new_ones() {
     assert!(waits.len() > 200, "{} times", waits.len());
     assert!(waits.iter().all(|wait| *wait <= 41), "{waits:?}");
 }
+
+/// 40 new keys wait, each with a request of cost 40. The known key waits for as much as if each were served in parts of 1.
+#[test]
+fn a_known_key_is_served_beside_ever_new_ones_whose_requests_cost_much() {
+    const KNOWN: u32 = 0;
+    let mut queue = FairQueue::default();
+    let mut fresh = 1..;
+    for _ in 0..40 {
+        queue.join(&fresh.next().expect("a key"), 1, 40, ());
+    }
+    queue.join(&KNOWN, 1, 1, ());
+    let (mut since, mut waits) = (0, Vec::new());
+    for _ in 0..10_000 {
+        let next = queue.take().expect("many wait");
+        if next.key == KNOWN {
+            waits.push(since);
+            since = 0;
+            queue.join(&KNOWN, 1, 1, ());
+        } else {
+            since += next.cost;
+            queue.join(&fresh.next().expect("a key"), 1, 40, ());
+        }
+    }
+    // The first 40 came all at once, so they leave all at once.
+    let longest = waits.iter().skip(100).max().expect("waits");
+    assert!(*longest <= 80, "{longest} costs ahead");
+}
+
+#[test]
+fn a_newcomer_that_disconnects_gets_back_what_it_prepaid() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 1, 20);
+    let costly = queue.join(&'b', 1, 10, 0);
+    queue.join(&'b', 1, 1, 0);
+    assert_eq!(queue.ahead_of_nth(&'b', 0), Some(19));
+    queue.leave(costly);
+    assert_eq!(queue.ahead_of_nth(&'b', 0), Some(1));
+    queue.join(&'c', 1, 10, 0);
+    let order = take_all(&mut queue);
+    assert_eq!(order, "abaaaaaaaacaaaaaaaaaaa");
+}
+
+/// New keys ask for four times what leaves, and each of their requests disconnects after 300 costs.
+#[test]
+fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {
+    const KNOWN: u64 = 6;
+    let mut queue = FairQueue::default();
+    let (mut fresh, mut now, mut arrival) = (KNOWN.., 0_u64, 0);
+    let mut waiting = std::collections::VecDeque::new();
+    // When each known key joins again, and since when it waits.
+    let mut known = vec![(0, None); 6];
+    let mut waits = Vec::new();
+    while now < 30_000 {
+        while arrival <= now {
+            let key = fresh.next().expect("a key");
+            waiting.push_back((arrival, queue.join(&key, 1, 40, key)));
+            arrival += 10;
+        }
+        while waiting.front().is_some_and(|(since, _)| since + 300 < now) {
+            let (_, position) = waiting.pop_front().expect("one waits");
+            queue.leave(position);
+        }
+        for (key, (joins, since)) in (0..KNOWN).zip(&mut known) {
+            if since.is_none() && *joins <= now {
+                queue.join(&key, 1, 1, key);
+                *since = Some(*joins);
+            }
+        }
+        let next = queue.take().expect("many wait");
+        if let Some((joins, since)) = usize::try_from(next.key)
+            .ok()
+            .and_then(|key| known.get_mut(key))
+        {
+            waits.push(now - since.take().expect("it waits"));
+            *joins = now + 20;
+        }
+        now += u64::from(next.cost);
+    }
+    waits.sort_unstable();
+    let (p99, longest) = (waits[waits.len() * 99 / 100], waits[waits.len() - 1]);
+    assert!(
+        p99 <= 120 && longest < 300,
+        "p99 {p99}, longest {longest}, of {}",
+        waits.len()
+    );
+}
