@@ -15,8 +15,6 @@ pub(super) struct Lines {
     flows: usize,
     /// Sum of the counted weights of all flows.
     weight: u64,
-    /// Sum of the whole costs that all flows have prepaid.
-    prepaid: u64,
 }
 
 /// The flows with one tag.
@@ -28,8 +26,6 @@ struct Line {
     late: BTreeMap<u64, u32>,
     /// Sum of the weights of these flows.
     weight: u64,
-    /// Sum of the whole costs that these flows have prepaid.
-    prepaid: u64,
 }
 
 impl Line {
@@ -47,11 +43,6 @@ impl Lines {
     /// Returns the sum of the counted weights of all flows.
     pub fn weight(&self) -> u64 {
         self.weight
-    }
-
-    /// Returns the sum of the whole costs that all flows have prepaid.
-    pub fn prepaid(&self) -> u64 {
-        self.prepaid
     }
 
     /// Returns the flow that leaves next: the smallest tag, and of equal tags the one set first.
@@ -72,7 +63,6 @@ impl Lines {
     /// Adds a flow to the line of its tag. It must be in no line.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
         let (tag, set, weight) = (flows[index].tag, flows[index].set, flows[index].counted());
-        let prepaid = flows[index].prepaid;
         let line = self.by_tag.entry(tag).or_default();
         if line.flows.last().is_some_and(|last| set < flows[last].set) {
             line.late.insert(set, index);
@@ -80,16 +70,13 @@ impl Lines {
             line.flows.push(flows, index);
         }
         line.weight += u64::from(weight);
-        line.prepaid += u64::from(prepaid);
         self.flows += 1;
         self.weight += u64::from(weight);
-        self.prepaid += u64::from(prepaid);
     }
 
     /// Removes a flow from its line. It must be in that line.
     pub fn remove<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
         let (tag, weight) = (flows[index].tag, flows[index].counted());
-        let prepaid = flows[index].prepaid;
         let Some(line) = self.by_tag.get_mut(&tag) else {
             return;
         };
@@ -97,13 +84,11 @@ impl Lines {
             line.flows.unlink(flows, index);
         }
         line.weight -= u64::from(weight);
-        line.prepaid -= u64::from(prepaid);
         if line.len() == 0 {
             self.by_tag.remove(&tag);
         }
         self.flows -= 1;
         self.weight -= u64::from(weight);
-        self.prepaid -= u64::from(prepaid);
     }
 
     /// Returns the whole costs from the tags of these flows through `tag`, in [`ROUGH_UNIT`].
@@ -112,8 +97,7 @@ impl Lines {
     pub fn begun(&self, tag: Tag) -> u128 {
         let of = |(start, line): (&Tag, &Line)| {
             let span = rough(tag) - rough(*start);
-            let firsts = line.len() as u128 + u128::from(line.prepaid);
-            u128::from(line.weight) * span + firsts * ROUGH_UNIT
+            u128::from(line.weight) * span + line.len() as u128 * ROUGH_UNIT
         };
         self.by_tag.range(..=tag).map(of).sum()
     }

@@ -8,17 +8,15 @@
 //!   if the key has no waiters.
 //! - A newcomer is a key that has never left, or whose last departure ended before `v`. It gets the tag `u`,
 //!   but at most `1 / weight` beyond `v`.
-//! - If others wait, a newcomer prepays what its first request costs beyond 1. It gets the tag
-//!   `w + (cost - 1) / weight`, but at least `v`, and its departure ends `1 / weight` behind that. `w` is the
-//!   work time: each departure adds its cost, divided by the weights of all keys that wait. It counts for at
-//!   most `v + cost / weight`, and is at least `v` while nobody has prepaid.
+//! - If others wait, a newcomer whose first request costs more than 1 gets the tag `w + (cost - 1) / weight`, but at
+//!   least `v`. `w` is the [work time](work_time).
 //! - A departure raises `u` to its end, but not beyond the end of the first request of any other waiting
 //!   key. If no other key waits, `u` is raised to `v`.
 //!
 //! In the published rule, newcomers get `v`. `v` stands still while new keys come, so a key that has left
-//! before waits for all of them. Here newcomers stand behind the first request of each waiting key. Without
-//! prepayment, new keys with costly requests would delay each key by the sum of their costs. With it, they delay
-//! a key as if their requests were served in parts of cost 1.
+//! before waits for all of them. Here newcomers stand behind the first request of each waiting key. If costs did
+//! not count, new keys with costly requests would delay each key by the sum of these costs. As they do, such keys
+//! delay a key as if their requests were served in parts of cost 1.
 //!
 //! Two keys of equal weight that both wait never differ by more than one departure. A key alone gets the
 //! whole rate. Idle time earns no credit. A request that need not wait [departs](FairQueue::depart) by the
@@ -34,7 +32,6 @@ mod named_keys;
 mod named_properties;
 #[cfg(test)]
 mod newcomers;
-mod prepaid;
 #[cfg(test)]
 mod properties;
 mod queries;
@@ -42,6 +39,7 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod weights;
+mod work_time;
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -54,9 +52,9 @@ use lines::Lines;
 pub use named_keys::KeyChange;
 use named_keys::NamedKeys;
 pub(super) use named_keys::Naming;
-use prepaid::next_step;
 pub use tag::MAX_WEIGHT;
 pub(super) use tag::{Tag, UNIT};
+use work_time::{WorkTime, next_step};
 
 /// Upper bound of the keys without waiters whose last departure is remembered.
 ///
@@ -86,8 +84,7 @@ pub struct FairQueue<K, W> {
     now: Tag,
     /// `u`: upper bound of the tag of a newcomer that costs 1. Never below `now`.
     newcomers: Tag,
-    /// `w`: the work time, see [`prepaid`].
-    work: Tag,
+    work_time: WorkTime,
     /// Number of times that a tag was set.
     sets: u64,
     waiting: usize,
@@ -110,8 +107,8 @@ struct Flow<K> {
     ///
     /// A cost here counts this many times as much as at one gateway alone.
     gateways: NonZeroU16,
-    /// The part of its first waiter's cost that its tag contains. Less than that cost; 0 without waiters.
-    prepaid: u32,
+    /// Whether its tag is that of a newcomer that costs more than 1.
+    is_costly: bool,
     /// The tag of its first waiter; without waiters, the end of its last departure.
     tag: Tag,
     /// The value of `sets` when the tag was set; 0: never set.
@@ -162,7 +159,7 @@ impl<K, W> Default for FairQueue<K, W> {
             heads: Heads::default(),
             now: 0,
             newcomers: 0,
-            work: 0,
+            work_time: WorkTime::default(),
             sets: 0,
             waiting: 0,
             costs: 0,
@@ -215,7 +212,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if self.flows[index].waiters.is_empty() {
             self.begin(index, cost);
         }
-        let was_empty = self.flows[index].waiters.is_empty();
         let slot = self.waiters.add(Waiting {
             ticket,
             flow: index,
@@ -226,11 +222,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         flow.waiters.push(&mut self.waiters, slot);
         let end = flow.end + flow.span(cost);
         let before = std::mem::replace(&mut flow.end, end);
-        if was_empty {
-            self.ends.add(flow.counted(), end);
-        } else {
-            self.ends.replace(flow.counted(), before, end);
-        }
+        self.ends.replace(flow.counted(), before, end);
         self.note_head(index);
         self.waiting += 1;
         self.costs += u64::from(cost);
@@ -261,7 +253,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let chain = &mut self.flows[flow].waiters;
         chain.unlink(&mut self.waiters, at.slot);
         chain.insert_before(&mut self.waiters, at.slot, ahead_of);
-        self.limit_prepaid(flow);
         self.note_head(flow);
     }
 
@@ -270,14 +261,13 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         debug_assert!(self.is_empty(), "nobody overtakes those who wait");
         let index = self.index(key, weight);
         self.resting.remove(&mut self.flows, index);
-        self.come_back(index);
+        self.come_back(index, cost);
         let flow = &mut self.flows[index];
         self.now = flow.tag;
         self.newcomers = self.newcomers.max(self.now);
-        let weight = flow.counted();
+        self.work_time.restart(self.now);
         let end = flow.tag + flow.span(cost);
         self.set_tag(index, end);
-        self.work_done(cost, weight.into());
         self.resting.push(&mut self.flows, index);
         self.forget();
     }
@@ -290,7 +280,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if self.resting.len() > 0 {
             self.now = next_step(self.now.max(self.resting.last_tag() + 1));
             self.newcomers = self.newcomers.max(self.now);
-            self.work = self.now;
+            self.work_time.restart(self.now);
         }
         self.forget();
     }
@@ -304,8 +294,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let (tag, key, slot) = (flow.tag, flow.key.clone(), flow.waiters.first()?);
         flow.waiters.unlink(&mut self.waiters, slot);
         let left = self.waiters.remove(slot)?;
-        let due = left.cost - std::mem::take(&mut flow.prepaid);
-        let end = tag + flow.span(due);
+        let end = tag + flow.span(left.cost);
         let is_over = flow.waiters.is_empty();
         self.set_tag(index, end);
         self.now = tag;
@@ -314,7 +303,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.set_head(index, 0);
         let reached = self.heads.first().map_or(tag, |first| end.min(first));
         self.newcomers = self.newcomers.max(reached);
-        self.work_done(left.cost, weights);
+        self.is_costly_no_more(index);
+        if self.waiting == 0 {
+            self.work_time.restart(tag);
+        } else {
+            self.work_time.advance(left.cost, weights, tag);
+        }
         if is_over {
             let flow = &self.flows[index];
             self.ends.remove(flow.counted(), flow.end);
@@ -355,12 +349,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             // A key that comes back soon has the same position again.
             self.ends.remove(counted, end);
             self.ready.remove(&mut self.flows, index);
-            self.refund_prepaid(index);
             self.end(index);
             self.resting.push(&mut self.flows, index);
         } else {
             self.ends.replace(counted, end, sooner);
-            self.limit_prepaid(index);
         }
         self.note_head(index);
         self.forget();
@@ -396,7 +388,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             key: key.clone(),
             weight,
             gateways: NonZeroU16::MIN,
-            prepaid: 0,
+            is_costly: false,
             tag: self.now,
             set: 0,
             end: self.now,
@@ -411,32 +403,39 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Prepares a key without waiters for its first waiter.
     fn begin(&mut self, index: u32, cost: u32) {
         self.resting.remove(&mut self.flows, index);
-        let is_newcomer = self.come_back(index);
+        self.come_back(index, cost);
         let flow = &mut self.flows[index];
+        flow.end = flow.tag;
         if let Some(named) = &mut self.named {
             flow.gateways = named.began(index, &flow.key, flow.weight.into());
         }
-        if is_newcomer && self.waiting > 0 && cost > 1 {
-            let start = self.work.min(self.now + flow.span(cost));
-            flow.prepaid = cost - 1;
-            flow.tag = self.now.max(start + flow.span(cost - 1));
-        }
-        let flow = &mut self.flows[index];
-        flow.end = flow.tag - flow.span(flow.prepaid);
+        self.ends.add(flow.counted(), flow.end);
         self.weights += u64::from(flow.weight);
         self.ready.push(&mut self.flows, index);
     }
 
     /// Sets the tag of a key that comes back, if it is a newcomer. The key must be in no line.
-    ///
-    /// Returns whether it is a newcomer.
-    fn come_back(&mut self, index: u32) -> bool {
+    fn come_back(&mut self, index: u32, cost: u32) {
         let flow = &self.flows[index];
-        let is_newcomer = flow.set == 0 || flow.tag < self.now;
-        if is_newcomer {
-            self.set_tag(index, self.newcomers.min(self.now + flow.span(1)));
+        if flow.set > 0 && flow.tag >= self.now {
+            return;
         }
-        is_newcomer
+        let is_costly = cost > 1 && self.waiting > 0;
+        let tag = if is_costly {
+            let start = self.work_time.get().min(self.now + flow.span(cost));
+            self.now.max(start + flow.span(cost - 1))
+        } else {
+            self.newcomers.min(self.now + flow.span(1))
+        };
+        self.flows[index].is_costly = is_costly;
+        self.work_time.costly += usize::from(is_costly);
+        self.set_tag(index, tag);
+    }
+
+    fn is_costly_no_more(&mut self, index: u32) {
+        if std::mem::take(&mut self.flows[index].is_costly) {
+            self.work_time.costly -= 1;
+        }
     }
 
     fn set_tag(&mut self, index: u32, tag: Tag) {
@@ -453,13 +452,14 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if let Some(named) = &mut self.named {
             named.ended(index);
         }
+        self.is_costly_no_more(index);
     }
 
     /// Updates the tag behind the first waiter of a key.
     fn note_head(&mut self, index: u32) {
         let flow = &self.flows[index];
         let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
-        let head = first.map_or(0, |first| flow.tag + flow.span(first.cost - flow.prepaid));
+        let head = first.map_or(0, |first| flow.tag + flow.span(first.cost));
         self.set_head(index, head);
     }
 
@@ -491,7 +491,8 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             if self.by_key.capacity() > FEW {
                 self.by_key = HashMap::new();
             }
-            (self.now, self.newcomers, self.work, self.sets) = (0, 0, 0, 0);
+            (self.now, self.newcomers, self.sets) = (0, 0, 0);
+            self.work_time.restart(0);
         }
         self.ends.restart(self.now);
     }

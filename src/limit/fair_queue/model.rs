@@ -21,16 +21,6 @@ impl Fraction {
         Self(sum.0 / a, sum.1 / a)
     }
 
-    fn minus(self, cost: u32, weight: u32) -> Self {
-        let (cost, weight) = (u128::from(cost), u128::from(weight));
-        Self(self.0 * weight - cost * self.1, self.1 * weight).plus(0, 1)
-    }
-
-    /// In so many parts of a whole, rounded up.
-    fn ceiling(self, parts: u32) -> u128 {
-        (self.0 * u128::from(parts)).div_ceil(self.1)
-    }
-
     fn min(self, other: Self) -> Self {
         if self.compare(other) == Ordering::Greater {
             other
@@ -59,8 +49,8 @@ struct Key {
     /// The tag of its first waiter or of the next one, and when it was set.
     tag: Fraction,
     set: u64,
-    /// The part of the first waiter's cost that the tag contains.
-    prepaid: u32,
+    /// Whether the tag was set by the work time, and nothing has left since.
+    is_costly: bool,
     /// Number and cost of each.
     waiters: Vec<(u64, u32)>,
 }
@@ -72,7 +62,7 @@ pub(in crate::limit) struct Model {
     now: Fraction,
     newcomers: Fraction,
     /// In parts of a whole cost at weight 1.
-    work: u128,
+    work_time: u128,
     sets: u64,
 }
 
@@ -82,7 +72,7 @@ impl Model {
             keys: Vec::new(),
             now: Fraction::ZERO,
             newcomers: Fraction::ZERO,
-            work: 0,
+            work_time: 0,
             sets: 0,
         }
     }
@@ -93,8 +83,13 @@ impl Model {
 
     pub(in crate::limit) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
         self.sets += 1;
-        let tag = self.newcomers.min(self.now.plus(1, weight));
-        let others_wait = self.len() > 0;
+        let is_costly = cost > 1 && self.len() > 0;
+        let tag = if is_costly {
+            let start = Fraction(self.work_time, PARTS.into()).min(self.now.plus(cost, weight));
+            start.plus(cost - 1, weight).max(self.now)
+        } else {
+            self.newcomers.min(self.now.plus(1, weight))
+        };
         let set = self.sets;
         let known = self.keys.iter().position(|key| key.name == name);
         let is_new = known.is_none();
@@ -104,7 +99,7 @@ impl Model {
                 weight,
                 tag,
                 set,
-                prepaid: 0,
+                is_costly: false,
                 waiters: Vec::new(),
             });
             self.keys.len() - 1
@@ -113,45 +108,42 @@ impl Model {
         if key.waiters.is_empty() {
             key.weight = weight;
             if is_new || key.tag.compare(self.now) == Ordering::Less {
-                (key.tag, key.set) = (tag, set);
-                if others_wait && cost > 1 {
-                    let start = Fraction(self.work, PARTS.into()).min(self.now.plus(cost, weight));
-                    key.prepaid = cost - 1;
-                    key.tag = start.plus(key.prepaid, weight).max(self.now);
-                }
+                (key.tag, key.set, key.is_costly) = (tag, set, is_costly);
             }
         }
         key.waiters.push((number, cost));
     }
 
     pub(in crate::limit) fn take(&mut self) -> Option<(u8, u64)> {
-        let weights: u32 = self
-            .keys
-            .iter()
-            .filter(|key| !key.waiters.is_empty())
-            .map(|key| key.weight)
-            .sum();
+        let waiting = self.keys.iter().filter(|key| !key.waiters.is_empty());
+        let weights: u32 = waiting.map(|key| key.weight).sum();
         let waiting = self.keys.iter_mut().filter(|key| !key.waiters.is_empty());
         let key = waiting.min_by(|one, other| {
             let by_tag = one.tag.compare(other.tag);
             by_tag.then(one.set.cmp(&other.set))
         })?;
         let (number, cost) = key.waiters.remove(0);
-        let left = cost - std::mem::take(&mut key.prepaid);
-        let (name, tag, end) = (key.name, key.tag, key.tag.plus(left, key.weight));
+        key.is_costly = false;
+        let (name, tag, end) = (key.name, key.tag, key.tag.plus(cost, key.weight));
         self.now = tag;
         self.sets += 1;
         (key.tag, key.set) = (end, self.sets);
         let others = self.keys.iter().filter(|key| key.name != name);
         let heads = others.filter_map(|key| {
             let (_, cost) = key.waiters.first()?;
-            Some(key.tag.plus(*cost - key.prepaid, key.weight))
+            Some(key.tag.plus(*cost, key.weight))
         });
         let reached = heads.reduce(Fraction::min).map_or(tag, |it| it.min(end));
         self.newcomers = self.newcomers.max(reached);
-        self.work += u128::from(PARTS) * u128::from(cost) / u128::from(weights);
-        if self.keys.iter().all(|key| key.prepaid == 0) {
-            self.work = self.work.max(self.now.ceiling(PARTS));
+        let now = (self.now.0 * u128::from(PARTS)).div_ceil(self.now.1);
+        if self.len() == 0 {
+            self.work_time = now;
+        } else {
+            self.work_time += u128::from(PARTS) * u128::from(cost) / u128::from(weights);
+            let is_costly = |key: &Key| key.is_costly && !key.waiters.is_empty();
+            if !self.keys.iter().any(is_costly) {
+                self.work_time = self.work_time.max(now);
+            }
         }
         Some((name, number))
     }
@@ -164,18 +156,10 @@ impl Model {
     }
 
     pub(in crate::limit) fn leave(&mut self, number: u64) -> bool {
-        let now = self.now;
         self.keys.iter_mut().any(|key| {
             let before = key.waiters.len();
             key.waiters.retain(|waiter| waiter.0 != number);
-            let prepaid = key
-                .waiters
-                .first()
-                .map_or(0, |(_, cost)| key.prepaid.min(cost - 1));
-            let less = std::mem::replace(&mut key.prepaid, prepaid) - prepaid;
-            if less > 0 {
-                key.tag = key.tag.minus(less, key.weight).max(now);
-            }
+            key.is_costly &= !key.waiters.is_empty();
             key.waiters.len() < before
         })
     }

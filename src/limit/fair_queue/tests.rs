@@ -226,20 +226,6 @@ fn a_known_key_is_served_beside_ever_new_ones_whose_requests_cost_much() {
     assert!(*longest <= 80, "{longest} costs ahead");
 }
 
-#[test]
-fn a_newcomer_that_disconnects_gets_back_what_it_prepaid() {
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 1, 20);
-    let costly = queue.join(&'b', 1, 10, 0);
-    queue.join(&'b', 1, 1, 0);
-    assert_eq!(queue.ahead_of_nth(&'b', 0), Some(19));
-    queue.leave(costly);
-    assert_eq!(queue.ahead_of_nth(&'b', 0), Some(1));
-    queue.join(&'c', 1, 10, 0);
-    let order = take_all(&mut queue);
-    assert_eq!(order, "abaaaaaaaacaaaaaaaaaaa");
-}
-
 /// New keys ask for four times what leaves, and each of their requests disconnects after 300 costs.
 #[test]
 fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {

@@ -37,10 +37,14 @@ public class Upload {
             .expectContinue(arguments.length > 3)
             .POST(HttpRequest.BodyPublishers.ofByteArray(body))
             .build();
-        // On a busy machine a first request takes longer to load its classes than the gateway reads an upload that it has refused.
+        // On a busy machine a first upload takes longer to load its classes than the gateway reads an upload that it has refused.
+        // So the first one does not count.
         if (arguments.length == 3) {
-            HttpRequest first = HttpRequest.newBuilder(request.uri()).build();
-            HttpClient.newBuilder().sslContext(tls).build().send(first, HttpResponse.BodyHandlers.discarding());
+            try {
+                HttpClient.newBuilder().sslContext(tls).build().send(request, HttpResponse.BodyHandlers.discarding());
+            } catch (java.io.IOException error) {
+                System.err.println("the first upload: " + error);
+            }
         }
         for (int nth = 0; nth < Integer.parseInt(arguments[2]); nth++) {
             HttpClient client = HttpClient.newBuilder().sslContext(tls).build();
