@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::config::Server;
-use crate::limit::{Moment, ReuseLimits, Usage};
+use crate::limit::{ReuseLimits, Usage};
 use crate::time::clock;
 use crate::time::lag::Floor;
 
@@ -57,17 +57,9 @@ impl Timeouts {
     }
 
     /// What a new connection has done, if it is not used without limit.
-    pub(super) fn usage(&self) -> Option<Box<Usage>> {
+    pub(super) fn usage(&self) -> Option<Usage> {
         let is_limited = !self.reuse.age.is_zero() || self.reuse.requests > 0;
-        is_limited.then(|| Box::new(Usage::new(&self.reuse, clock::now())))
-    }
-
-    /// Counts a request that came `now`. Returns whether the connection may carry another one.
-    pub(super) fn may_carry_more(&self, usage: &mut Option<Box<Usage>>, now: Moment) -> bool {
-        usage.as_mut().is_none_or(|usage| {
-            usage.count();
-            usage.may_carry(&self.reuse, now)
-        })
+        is_limited.then(|| Usage::new(&self.reuse, clock::now()))
     }
 
     /// The least progress of the client with a body, in either direction.

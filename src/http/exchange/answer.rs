@@ -26,6 +26,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// The seconds after which the server closes an idle connection, as `Keep-Alive` says.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
+    if !fields.has(FieldName::Hop) {
+        return None;
+    }
     // The other fields of one hop have no such parameter.
     let mut parameters = fields.elements(FieldName::Hop);
     let value = parameters.find_map(|it| {

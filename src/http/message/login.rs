@@ -25,10 +25,13 @@ pub fn logs_in_connection(fields: Fields<'_>) -> bool {
         let start = element.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
-    FIELDS.into_iter().any(|known| {
-        let mut elements = fields.elements(known);
-        elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
-    })
+    // Most heads have none of these fields.
+    let has_any = FIELDS.into_iter().any(|known| fields.has(known));
+    has_any
+        && FIELDS.into_iter().any(|known| {
+            let mut elements = fields.elements(known);
+            elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
+        })
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ use crate::http::message::lines::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };
-use crate::limit::{Moment, Usage};
+use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 use crate::time::pacer::Priority;
@@ -75,13 +75,16 @@ pub fn serve<S: Socket, A: RequestService>(
     stop: &Rc<StopSignal>,
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
-    let mut connection = Http1Connection::new(socket, peer.secure, timeouts, stop);
-    let context = ConnectionContext::new(peer);
+    let context = ConnectionContext::new(peer, timeouts.usage());
+    let is_encrypted = context.peer().secure;
+    let mut connection = Http1Connection::new(socket, is_encrypted, timeouts, stop);
     async move {
         let end = loop {
             let served = match connection.read_head(&*service).await {
-                // Boxed: an idle connection does not need the room.
                 Next::Request(head) => {
+                    let limits = &connection.timeouts.reuse;
+                    connection.keeps &= context.count_request(limits, || connection.began);
+                    // Boxed: an idle connection does not need the room.
                     Box::pin(service.serve(head, connection.began, &mut connection, &context))
                 }
                 Next::Http2 => break End::Http2,
@@ -163,8 +166,6 @@ struct Http1Connection<S> {
     /// Whether the connection may carry another request.
     keeps: bool,
     any_request_yet: bool,
-    /// `None`: it is used without limit.
-    usage: Option<Box<Usage>>,
     /// Whether the client waits for an interim response before it sends its body.
     expects: bool,
     answer: Progress,
@@ -190,7 +191,6 @@ impl<S: Socket> Http1Connection<S> {
         Self {
             socket,
             is_encrypted,
-            usage: timeouts.usage(),
             timeouts,
             stop: stop.sleeper(),
             kept: Vec::new(),
@@ -359,8 +359,7 @@ impl<S: Socket> Http1Connection<S> {
         self.in_head = false;
         self.any_request_yet = true;
         self.version = head.version();
-        let may_keep = (self.timeouts).may_carry_more(&mut self.usage, self.began);
-        self.keeps = may_keep && head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
+        self.keeps = head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
         self.expects = head.expects_continue();
         self.decoder = BodyDecoder::new(head.length());
         self.answer = Progress::None;

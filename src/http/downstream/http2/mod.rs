@@ -73,12 +73,11 @@ pub(super) async fn serve<S, A>(
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
         return;
     };
-    let context = Rc::new(ConnectionContext::new(peer));
+    let context = Rc::new(ConnectionContext::new(peer, timeouts.usage()));
     let under_way = Rc::new(Cell::new(0));
     let mut keep_alive = KeepAlive::new(connection.ping_pong());
     let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
-    let mut usage = timeouts.usage();
     poll_fn(|cx| {
         windows.register(cx);
         loop {
@@ -90,10 +89,8 @@ pub(super) async fn serve<S, A>(
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
                     any_yet = true;
-                    if usage.is_some()
-                        && !timeouts.may_carry_more(&mut usage, clock::coarse_now())
-                        && !is_ending
-                    {
+                    let may_carry_more = context.count_request(&timeouts.reuse, clock::coarse_now);
+                    if !may_carry_more && !is_ending {
                         is_ending = true;
                         connection.graceful_shutdown();
                     }

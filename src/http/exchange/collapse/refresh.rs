@@ -35,7 +35,7 @@ async fn fetch(
     peer: Peer,
     leader: Leader,
 ) {
-    let context = ConnectionContext::new(peer);
+    let context = ConnectionContext::new(peer, None);
     let info = RequestInfo::new(&head, context.peer(), &gateway.settings().server);
     let meets = |route: &Route| conditions::are_met(route, &info);
     let found = gateway.route(&info.path, &info.host, head.method(), meets);
