@@ -71,9 +71,9 @@ pub struct Head<'a> {
     pub status: u16,
     /// The names and values of all fields of the origin.
     pub fields: &'a [(&'a [u8], &'a [u8])],
-    /// When the request left for the origin.
+    /// When the request left for the origin, by the wall clock.
     pub asked: Moment,
-    /// When the head arrived.
+    /// When the head arrived, by the wall clock: what origins write in `Date` is compared with it.
     pub arrived: Moment,
 }
 

@@ -48,6 +48,12 @@ impl Algorithm {
         self == Self::LeakyBucket
     }
 
+    /// Whether periods begin at multiples of their length since the Unix epoch: a day's at midnight.
+    #[must_use]
+    pub fn follows_calendar(self) -> bool {
+        matches!(self, Self::FixedWindow | Self::SlidingWindowCounter)
+    }
+
     /// Whether the algorithm counts whole requests in whole periods.
     #[must_use]
     pub fn has_windows(self) -> bool {

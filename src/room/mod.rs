@@ -61,6 +61,8 @@ struct State {
     kept: Kept,
     /// Since when the limits are as they are, by the wall clock: gateways may differ.
     since: Moment,
+    /// How far the wall clock had stepped when the room last learned when it opens.
+    stepped: i64,
     settings: Arc<config::Room>,
     identity: Identity,
     signer: Arc<Signer>,
@@ -119,6 +121,7 @@ impl OriginRoom {
                     Kept::Here(Box::new(WaitingRoom::new(limits, now)))
                 },
                 since,
+                stepped: clock::stepped(),
                 lottery: lottery(&signer, settings),
                 settings: Arc::new(settings.clone()),
                 signer: Arc::new(signer),
@@ -237,6 +240,14 @@ impl OriginRoom {
 
 impl State {
     fn advance(&mut self, now: Moment) {
+        if clock::stepped() != self.stepped {
+            self.stepped = clock::stepped();
+            let opens = self.limits().opens;
+            match &mut self.kept {
+                Kept::Here(room) => room.reschedule(opens),
+                Kept::Shared(shared) => shared.mirror.reschedule(opens),
+            }
+        }
         if self.overridden.as_ref().is_some_and(|it| it.until <= now) {
             self.overridden = None;
             self.expired.push(Expired::Override);
@@ -291,7 +302,7 @@ fn limits(settings: &config::Room, overridden: Option<&RoomOverride>) -> RoomLim
             .unwrap_or(Rate::UNLIMITED),
         idle: settings.idle,
         claim: settings.claim,
-        opens: settings.opens.as_ref().map(|opens| opens.at),
+        opens: (settings.opens.as_ref()).map(|opens| clock::from_wall(opens.at)),
         is_paused: by_hand.is_paused,
     }
 }

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use ring::hmac;
 
 use crate::limit::{LotteryKeys, Moment};
+use crate::time::clock;
 
 /// A number in line, as its visitor keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,8 @@ impl Signer {
     /// The text of a ticket, for visitors with the same value of `bind`.
     pub(super) fn ticket(&self, ticket: &Ticket, bind: &[u8]) -> String {
         let mut body = [0; TICKET];
-        let seconds = ticket.drawn.as_nanos() / 1_000_000_000;
+        // Other gateways of a shared room read it.
+        let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
         let told = ticket.told.map_or(u32::MAX, |told| bounded(told.as_secs()));
         body[..8].copy_from_slice(&ticket.number.to_be_bytes());
         body[8..12].copy_from_slice(&bounded(seconds).to_be_bytes());
@@ -99,9 +101,10 @@ impl Signer {
             let (number, rest) = body.split_first_chunk()?;
             let (drawn, told) = rest.split_first_chunk()?;
             let told = u32::from_be_bytes(told.try_into().ok()?);
+            let drawn = Duration::from_secs(u32::from_be_bytes(*drawn).into());
             Some(Ticket {
                 number: u64::from_be_bytes(*number),
-                drawn: Moment::default() + Duration::from_secs(u32::from_be_bytes(*drawn).into()),
+                drawn: clock::from_wall(Moment::default() + drawn),
                 told: (told != u32::MAX).then(|| Duration::from_secs(told.into())),
             })
         };

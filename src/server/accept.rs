@@ -70,6 +70,7 @@ impl Accepting {
             max_connections,
             descriptors::clients(max_connections, limit),
         );
+        actix_rt::spawn(clock::follow_wall());
         actix_rt::spawn(full::watch(
             connections.clone(),
             KernelQueue::of(&listeners),

@@ -135,7 +135,7 @@ fn is_unmounted(error: &CertificateError) -> bool {
 
 /// What clients will mind about the time in which a certificate is valid.
 fn of_validity(validity: Validity) -> Option<String> {
-    let now = i64::try_from(clock::now().as_nanos() / 1_000_000_000).ok()?;
+    let now = i64::try_from(clock::wall().as_nanos() / 1_000_000_000).ok()?;
     let date = |at| Timestamp::from_second(at).ok();
     if now > validity.to {
         let at = date(validity.to)?;

@@ -74,7 +74,7 @@ impl Reloader {
         let started_with = settings.clone();
         warn(&settings, &file);
         let access = AccessLog::open(&settings)?;
-        let since = clock::changed(&file).unwrap_or_else(clock::now);
+        let since = clock::changed(&file).unwrap_or_else(clock::wall);
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
         let prober = Prober::default();
         prober.follow(gateway.origins());

@@ -147,7 +147,9 @@ impl Sampler {
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
             seq: self.seq,
-            time: seconds(Duration::from_nanos(clock::now().as_nanos())),
+            time: seconds(Duration::from_nanos(
+                clock::to_wall(clock::now()).as_nanos(),
+            )),
             zones,
             origins: self.origins.sample(gateway),
             deepest,

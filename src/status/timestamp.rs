@@ -2,10 +2,11 @@ use jiff::Timestamp;
 
 use super::views::Plain;
 use crate::limit::Moment;
+use crate::time::clock;
 
-/// The time in UTC, with milliseconds.
+/// The time of the wall clock in UTC, with milliseconds.
 pub(crate) fn timestamp(moment: Moment) -> Plain {
-    let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
+    let millis = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000_000).unwrap_or(i64::MAX);
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
     let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
     Plain::new(&text.to_string())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot};
+use crate::time::clock;
 
 /// What a gateway asks of a room since its last call.
 #[derive(Clone, Debug)]
@@ -150,7 +151,9 @@ impl RoomCall<'_> {
             interval: span(limits.interval()),
             idle: span(limits.idle),
             claim: span(limits.claim),
-            opens: limits.opens.map_or(0.0, millis),
+            opens: limits
+                .opens
+                .map_or(0.0, |opens| millis(clock::to_wall(opens))),
             paused: limits.is_paused,
             life: self.life.to_string(),
             drawn: self.known.0,

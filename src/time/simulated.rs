@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
@@ -16,6 +16,7 @@ pub(crate) trait SimulatedTime: fmt::Debug {
 }
 
 thread_local! {
+    static STEPPED: Cell<Option<i64>> = const { Cell::new(None) };
     static HERE: RefCell<Option<Rc<dyn SimulatedTime>>> = const { RefCell::new(None) };
 }
 
@@ -27,4 +28,14 @@ pub(super) fn here() -> Option<Rc<dyn SimulatedTime>> {
 /// Puts another clock in place of this thread's. Returns the one before.
 pub(crate) fn replace(time: Option<Rc<dyn SimulatedTime>>) -> Option<Rc<dyn SimulatedTime>> {
     HERE.replace(time)
+}
+
+/// How many nanoseconds the wall clock of this thread's test has stepped ahead.
+pub(super) fn stepped() -> Option<i64> {
+    STEPPED.get()
+}
+
+/// Lets the wall clock of this thread's test step by `seconds`.
+pub(crate) fn step_wall(seconds: i64) {
+    STEPPED.set(Some(seconds * 1_000_000_000));
 }

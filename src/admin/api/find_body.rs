@@ -12,6 +12,7 @@ use crate::limit::find::{
     FindSettings, MAX_FIGURES, MAX_STEP, MIN_STEP, Objective, Only, Target, Timing,
 };
 use crate::limit::{Moment, Percent, Rate};
+use crate::time::clock;
 
 /// Most places that are tried.
 const MAX_PLACES: u32 = 1_000_000;
@@ -208,7 +209,7 @@ fn parse_until(text: &str, now: Moment) -> Result<Moment, Refusal> {
     };
     let until = text.parse::<Timestamp>().map_err(|_| wrong())?;
     let until = u64::try_from(until.as_nanosecond()).map_err(|_| wrong())?;
-    let until = Moment::from_nanos(until);
+    let until = clock::from_wall(Moment::from_nanos(until));
     let is_soon = until > now && until.since(now).as_secs() <= MAX_WAIT_SECONDS;
     is_soon.then_some(until).ok_or_else(wrong)
 }

@@ -25,7 +25,7 @@ pub(in crate::admin) fn view(admin: &Admin) -> Now {
     let sample = admin.recent.live.newest();
     Now {
         id: Plain::new(&ID),
-        time: (clock::now().as_nanos() / 1000) as f64 / 1e6,
+        time: (clock::to_wall(clock::now()).as_nanos() / 1000) as f64 / 1e6,
         sample: sample.and_then(|json| serde_json::from_slice(&json).ok()),
     }
 }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use super::record::RequestRecord;
 use crate::http::message::RequestHead;
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// Longest id that is taken from a peer, in bytes.
 const MAX_SIZE: usize = 128;
@@ -33,7 +34,7 @@ impl<'r> RequestId<'r> {
             return Self::Sent(id);
         }
         let random = || u128::from(RandomState::new().build_hasher().finish());
-        Self::Made(uuid(began, random() << 64 | random()))
+        Self::Made(uuid(clock::to_wall(began), random() << 64 | random()))
     }
 
     pub(super) fn as_str(&self) -> &str {

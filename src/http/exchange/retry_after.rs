@@ -7,6 +7,7 @@ use crate::collapse::parse_date;
 use crate::gate::InvalidRetryAfter;
 use crate::http::message::Fields;
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// When the same request may come again.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,7 @@ pub(super) fn retry_after(
 fn parse(value: &[u8], now: Moment) -> Option<Duration> {
     let text = str::from_utf8(value).ok()?.trim();
     parse_seconds(text).or_else(|| {
+        let now = clock::to_wall(now);
         let date = parse_date(text.as_bytes(), now).or_else(|| parse_other_date(text))?;
         Some(date.since(now))
     })
@@ -88,6 +90,7 @@ fn parse_other_date(text: &str) -> Option<Moment> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::simulated::step_wall;
 
     /// 1994-11-06 08:49:30, seven seconds before the date of RFC 9110.
     const NOW: Duration = Duration::from_secs(784_111_770);
@@ -96,6 +99,15 @@ mod tests {
         let delay = parse(value.as_bytes(), Moment::default() + NOW)?;
         assert_eq!(delay.subsec_nanos(), 0, "{value}");
         Some(delay.as_secs())
+    }
+
+    #[test]
+    fn a_date_is_read_by_the_wall_clock_after_a_step() {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(seconds(date), Some(7));
+        step_wall(-20);
+        assert_eq!(seconds(date), Some(27));
+        assert_eq!(seconds("7"), Some(7));
     }
 
     #[test]

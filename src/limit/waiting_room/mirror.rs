@@ -99,6 +99,11 @@ impl RoomMirror {
         }
     }
 
+    /// Takes another opening.
+    pub fn reschedule(&mut self, opens: Option<Moment>) {
+        self.room.reschedule(opens);
+    }
+
     /// The limits in force here.
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {

@@ -119,6 +119,11 @@ impl WaitingRoom {
         self.advance(keys, now);
     }
 
+    /// Takes another opening. A room that is open stays open.
+    pub fn reschedule(&mut self, opens: Option<Moment>) {
+        self.limits.opens = opens;
+    }
+
     /// The pace to expect, from that under other limits.
     fn pace_after(&self, before: &RoomLimits) -> f64 {
         let (had, has) = (before.sessions, self.limits.sessions);

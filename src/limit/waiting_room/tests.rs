@@ -53,6 +53,22 @@ fn a_free_place_is_taken_by_a_visitor_whose_worker_read_the_clock_earlier() {
 }
 
 #[test]
+fn another_opening_is_taken_and_a_room_that_is_open_stays_open() {
+    let opening = |seconds| RoomLimits {
+        opens: Some(at(seconds)),
+        ..limits(2, "none")
+    };
+    let mut room = WaitingRoom::new(opening(7200.0), at(0.0));
+    assert!(matches!(room.draw(KEYS, at(0.0)), Drawn::Waits(..)));
+    room.reschedule(Some(at(10.0)));
+    assert_eq!(room.next_event(), Some(at(10.0)));
+    room.advance(KEYS, at(10.0));
+    assert!(matches!(room.poll(1, KEYS, at(10.0)), Polled::Inside(_)));
+    room.reschedule(Some(at(7200.0)));
+    assert_eq!(room.draw(KEYS, at(11.0)), Drawn::Inside(2));
+}
+
+#[test]
 fn a_session_ends_once_its_visitor_has_asked_nothing_for_idle() {
     let mut room = filled(2, 2);
     assert!(room.touch(1, KEYS, at(50.0)));

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Entry;
 use crate::limit::{Excess, Moment};
 use crate::observe::escape::{escape, escape_unquoted, in_json};
+use crate::time::clock;
 
 /// A line in nginx's `combined` format, followed by the limit's fields.
 ///
@@ -197,6 +198,6 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 
 /// The time with microseconds, as the log shows it.
 fn timestamp(moment: Moment) -> Timestamp {
-    let micros = i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX);
+    let micros = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }

@@ -28,7 +28,7 @@ impl ConfigMetrics {
     pub fn loaded(&self) {
         self.successful.set(1.0);
         #[allow(clippy::cast_precision_loss)]
-        self.time.set(clock::now().as_nanos() as f64 / 1e9);
+        self.time.set(clock::wall().as_nanos() as f64 / 1e9);
     }
 
     /// Records that the changed file was read and is in force.

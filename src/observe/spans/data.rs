@@ -8,6 +8,7 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEve
 
 use super::{OriginSpan, RequestSpans, Time, Trace};
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// The methods that a span names; others are `_OTHER`, as the conventions of OpenTelemetry ask.
 const METHODS: [&str; 9] = [
@@ -111,7 +112,7 @@ fn span(
     }
 }
 
-/// The moments of the gateway's clock are Unix time.
+/// The time of the wall clock at `moment`.
 fn at(moment: Moment) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_nanos(moment.as_nanos())
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::to_wall(moment).as_nanos())
 }

@@ -1,4 +1,5 @@
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// How many seconds the clock of a gateway is ahead of the one here: at least, and at most.
 ///
@@ -31,10 +32,10 @@ impl ClockOffset {
     }
 }
 
-/// To the microsecond.
+/// The time of the wall clock, to the microsecond.
 #[expect(clippy::cast_precision_loss, reason = "a Unix time in microseconds")]
 fn seconds(moment: Moment) -> f64 {
-    (moment.as_nanos() / 1000) as f64 / 1e6
+    (clock::to_wall(moment).as_nanos() / 1000) as f64 / 1e6
 }
 
 #[cfg(test)]

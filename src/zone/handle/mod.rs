@@ -158,7 +158,8 @@ impl Zone {
         let is_retuned = !self.settings.has_rates_of(&settings);
         let since = match &self.sharing {
             Some(known) if !is_retuned => known.paces.since(),
-            _ => now,
+            // Gateways compare it.
+            _ => clock::to_wall(now),
         };
         let known = self.sharing.as_ref().map(|known| &known.divergence);
         let divergence = known.cloned().unwrap_or_default();

@@ -50,7 +50,7 @@ impl Handle<ListTurnsToCome> for ZoneSupervisor {
 
 impl Handle<SaveKeys> for ZoneSupervisor {
     fn handle(&mut self, SaveKeys { before, at, reply }: SaveKeys) {
-        let end = before.min(self.keys.len());
+        let (end, at) = (before.min(self.keys.len()), self.counted_at(at));
         let (keys, mut next) = self.keys.walk(end, STEP);
         let mut saved = Vec::new();
         for (nth, (key, known)) in keys.enumerate() {
@@ -98,6 +98,7 @@ impl ZoneSupervisor {
     /// Remembers a key that an earlier process saved at `at`, while there is room.
     fn restore(&mut self, saved: SavedKey, at: Moment, now: Moment) {
         let SavedKey { key, rate, account } = saved;
+        let (at, counted) = (self.counted_at(at), self.counted_at(now));
         if !self.has_room() || self.keys.find(&key).is_some() {
             return;
         }
@@ -109,12 +110,12 @@ impl ZoneSupervisor {
             |account| {
                 let mut account = Account::restored(&account, rate, at);
                 if rate != wanted {
-                    account.retune(rate, wanted, now);
+                    account.retune(rate, wanted, counted);
                 }
                 account
             },
         );
-        if account.drained_at(wanted) <= now && self.tuning.new_keys.is_none() {
+        if account.drained_at(wanted) <= counted && self.tuning.new_keys.is_none() {
             return;
         }
         if !self.rates.are_all_the_same() {

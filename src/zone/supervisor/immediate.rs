@@ -11,6 +11,7 @@ use super::{JoinRequest, ZoneSupervisor};
 use crate::config::OnStoreFailure;
 use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::Rejected;
+use crate::time::clock;
 
 impl Handle<StoreReply> for ZoneSupervisor {
     fn handle(&mut self, StoreReply { asked, decision }: StoreReply) {
@@ -41,11 +42,12 @@ impl ZoneSupervisor {
             });
         }
         let rate = self.rates.wanted(key);
+        let counted = self.counted_at(now);
         let account = self.account(key, now);
         let account = account.ok_or_else(|| Rejection::soon(Rejected::Keys))?;
-        let verdict = account.decide(rate, limit, now);
-        let charge = Charge::Own(limit::Charge::of_passing(now, limit.cost));
-        answer(account, rate, limit, verdict, charge, now)
+        let verdict = account.decide(rate, limit, counted);
+        let charge = Charge::Own(limit::Charge::of_passing(counted, limit.cost));
+        answer(account, rate, limit, verdict, charge, (counted, now))
     }
 
     /// Asks the store to decide a join.
@@ -69,7 +71,14 @@ impl ZoneSupervisor {
                 if in_force != own {
                     account.retune(in_force, own, now);
                 }
-                let answer = answer(&account, own, join.limit, decision.verdict, charge, now);
+                let answer = answer(
+                    &account,
+                    own,
+                    join.limit,
+                    decision.verdict,
+                    charge,
+                    (now, now),
+                );
                 if let Some(known) = self.account(&join.key, now) {
                     *known = account;
                 }
@@ -85,7 +94,8 @@ impl ZoneSupervisor {
                 let new = Account::new(self.tuning.algorithm);
                 let known = self.keys.get(&join.key).and_then(Known::parked);
                 let account = known.unwrap_or(&new);
-                let answer = answer(account, own, join.limit, verdict, charge, now);
+                let at = (self.counted_at(now), now);
+                let answer = answer(account, own, join.limit, verdict, charge, at);
                 self.answer(join, answer, now);
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
@@ -122,7 +132,7 @@ impl ZoneSupervisor {
     fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
         match charge {
             Charge::Own(charge) => {
-                let rate = self.rates.of(key);
+                let (rate, now) = (self.rates.of(key), self.counted_at(now));
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
                     account.refund(rate, charge, now);
                 }
@@ -140,7 +150,7 @@ impl ZoneSupervisor {
     pub(super) fn settle(&mut self, Settle { key, charge, cost }: &Settle, now: Moment) {
         match charge {
             Charge::Own(charge) => {
-                let rate = self.rates.of(key);
+                let (rate, now) = (self.rates.of(key), self.counted_at(now));
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
                     account.settle(rate, *charge, *cost, now);
                 }
@@ -151,6 +161,15 @@ impl ZoneSupervisor {
                 }
             }
             Charge::Alone(_) | Charge::Nothing => {}
+        }
+    }
+
+    /// The time by which accounts count at `now`: the wall clock's, where windows follow the calendar.
+    pub(super) fn counted_at(&self, now: Moment) -> Moment {
+        if self.tuning.algorithm.follows_calendar() {
+            clock::to_wall(now)
+        } else {
+            now
         }
     }
 
@@ -169,19 +188,20 @@ impl ZoneSupervisor {
     }
 }
 
-/// Turns a verdict into an answer. `account` is the key's state after the verdict.
+/// Turns a verdict into an answer. `account` is the key's state after the verdict, which counts by
+/// `counted` when it is `now`.
 fn answer(
     account: &Account,
     rate: Rate,
     limit: Limit,
     verdict: Verdict,
     charge: Charge,
-    now: Moment,
+    (counted, now): (Moment, Moment),
 ) -> Result<Grant, Rejection> {
     match verdict {
-        Verdict::Reject(refusal) => Err(refusal.into_rejection(now)),
+        Verdict::Reject(refusal) => Err(refusal.into_rejection(counted)),
         Verdict::Pass { excess } | Verdict::Delay { excess, .. } => {
-            let outlook = Outlook::of(account, rate, limit, now);
+            let outlook = Outlook::of(account, rate, limit, counted);
             Ok(Grant::at_once(charge, excess, outlook, now))
         }
     }

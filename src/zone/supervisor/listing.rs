@@ -122,7 +122,9 @@ impl ZoneSupervisor {
                 depth: 0,
                 in_flight: 0,
                 elsewhere: None,
-                excess: account.excess(self.rates.of(key), now).requests(),
+                excess: account
+                    .excess(self.rates.of(key), self.counted_at(now))
+                    .requests(),
                 oldest_wait: Duration::ZERO,
                 active: false,
             },

@@ -242,7 +242,8 @@ impl Handle<Probe> for ZoneSupervisor {
         self.follow_plan(&probe.key, now);
         let known = self.keys.find(&probe.key);
         let rate = self.rates.wanted(&probe.key);
-        let refuses = |account: &Account| account.refuses(rate, probe.limit, now);
+        let counted = self.counted_at(now);
+        let refuses = |account: &Account| account.refuses(rate, probe.limit, counted);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
             Some((index, State::Active(active))) => {
                 active.tell(probe);
@@ -251,7 +252,7 @@ impl Handle<Probe> for ZoneSupervisor {
             Some((_, State::Parked(account) | State::Passing(account))) => refuses(account),
             _ => refuses(&Account::new(self.tuning.algorithm)),
         };
-        self.shard.answer_probe(probe, refusal, now);
+        self.shard.answer_probe(probe, refusal, counted);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::zone::overrides::Overrides;
 
 impl Handle<Retune> for ZoneSupervisor {
     fn handle(&mut self, Retune { tuning, in_flight }: Retune) {
-        let now = self.shard.pacer.now();
+        let now = self.counted_at(self.shard.pacer.now());
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
         let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
@@ -89,6 +89,7 @@ impl ZoneSupervisor {
         if self.rates.are_all_the_same() {
             return;
         }
+        let now = self.counted_at(now);
         let Some(known) = self.keys.get_mut(key) else {
             return;
         };

@@ -137,9 +137,10 @@ impl ZoneSupervisor {
             let by_use = self.keys.from(oldest);
             by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
         });
+        let counted = self.counted_at(now);
         let drained = idle.take(MAX_AT_ONCE).filter(|(index, known)| {
             let account = known.parked();
-            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= now)
+            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= counted)
         });
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
         // From the back on: the last key moves into each slot that becomes free.

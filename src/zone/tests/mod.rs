@@ -12,6 +12,7 @@ mod overrides;
 mod panics;
 mod plans;
 mod together;
+mod wall_clock;
 
 use std::collections::HashMap;
 use std::future::poll_fn;

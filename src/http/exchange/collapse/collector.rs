@@ -17,6 +17,7 @@ use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, 
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Trailers};
+use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 /// The client of a request that leads; or none, for an answer that is fetched behind a stale one.
@@ -134,8 +135,8 @@ impl<'c> Collector<'c> {
         let verdict = Head {
             status: head.status,
             fields: &fields,
-            asked: origin.asked,
-            arrived: origin.arrived,
+            asked: clock::to_wall(origin.asked),
+            arrived: clock::to_wall(origin.arrived),
         };
         let max = leader.collapse().max_size.get();
         match verdict.judge(leader.collapse()) {
