@@ -61,6 +61,7 @@ pub fn started(site: Site) -> Gateway {
 #[derive(Debug)]
 struct Witness {
     provider: CryptoProvider,
+    schemes: Vec<SignatureScheme>,
     seen: Mutex<Option<CertificateDer<'static>>>,
 }
 
@@ -106,9 +107,7 @@ impl ServerCertVerifier for Witness {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.schemes.clone()
     }
 }
 
@@ -122,6 +121,22 @@ pub async fn connect(
     connected.expect("a handshake")
 }
 
+/// The certificate for `name` that a client gets which verifies signatures of `scheme` alone.
+///
+/// # Errors
+///
+/// If the handshake fails.
+pub fn certificate_for(
+    gateway: &Gateway,
+    name: &str,
+    scheme: SignatureScheme,
+) -> io::Result<CertificateDer<'static>> {
+    http2::block_on(async {
+        let connected = connect_with(vec![scheme], None, gateway.address(), name, &[]).await;
+        connected.map(|(_, certificate)| certificate)
+    })
+}
+
 /// The same at any address, as a client with a certificate if there is one.
 pub async fn connect_as(
     identity: Option<&Identity>,
@@ -129,8 +144,20 @@ pub async fn connect_as(
     name: &str,
     protocols: &[&str],
 ) -> io::Result<(TlsStream<TcpStream>, CertificateDer<'static>)> {
+    let all = ring::default_provider().signature_verification_algorithms;
+    connect_with(all.supported_schemes(), identity, to, name, protocols).await
+}
+
+async fn connect_with(
+    schemes: Vec<SignatureScheme>,
+    identity: Option<&Identity>,
+    to: SocketAddr,
+    name: &str,
+    protocols: &[&str],
+) -> io::Result<(TlsStream<TcpStream>, CertificateDer<'static>)> {
     let witness = Arc::new(Witness {
         provider: ring::default_provider(),
+        schemes,
         seen: Mutex::default(),
     });
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

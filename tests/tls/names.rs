@@ -1,5 +1,6 @@
 //! Server names that clients should not send, as bytes. Those that openssl sends are in `tests/counterparts/curl`.
 
+mod best;
 mod two;
 
 use std::io::{Read, Write};

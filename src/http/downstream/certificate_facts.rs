@@ -3,6 +3,8 @@
 use ring::digest::{SHA256, digest};
 use x509_cert::certificate::{CertificateInner, Raw};
 use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::time::Time;
 
 /// The time in which a certificate is valid, in seconds since 1970.
@@ -64,6 +66,22 @@ pub(super) fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)>
     Some((facts.version() as u8 + 1, validity))
 }
 
+/// The names of hosts in a certificate; wildcards as they stand there.
+pub(super) fn names(certificate: &[u8]) -> Vec<Box<str>> {
+    let Ok(read) = CertificateInner::<Raw>::from_der(certificate) else {
+        return Vec::new();
+    };
+    let facts = read.tbs_certificate();
+    let Ok(Some((_, SubjectAltName(names)))) = facts.get_extension() else {
+        return Vec::new();
+    };
+    let hosts = names.into_iter().filter_map(|name| match name {
+        GeneralName::DnsName(name) => Some(name.as_str().into()),
+        _ => None,
+    });
+    hosts.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, SerialNumber, date_time_ymd};
@@ -88,6 +106,7 @@ mod tests {
         assert_eq!((validity.from, validity.to), (86_400, 2_524_608_000));
         let facts = ClientCertificate::of(certificate.der());
         assert_eq!(facts.serial, "800A");
+        assert_eq!(names(certificate.der()), [Box::<str>::from("a.test")]);
         assert_eq!(facts.fingerprint.len(), 64);
         assert!(facts.subject.contains("O=drip"), "{}", facts.subject);
         assert!(

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-use super::certificate_facts::{Validity, version_and_validity};
+use super::certificate_facts::{Validity, names, version_and_validity};
 use crate::config::{CertPair, read_regular};
 
 /// Interval between checks for changed certificate files.
@@ -25,7 +25,7 @@ const LARGEST: u64 = 1 << 20;
 pub struct Certificates {
     pairs: Vec<CertPair>,
     provider: CryptoProvider,
-    /// The first one is the default, for clients that ask for no name or an unknown one.
+    /// The first one whose key the client supports is the default, for clients that ask for no name or an unknown one.
     in_force: RwLock<Vec<Loaded>>,
 }
 
@@ -34,6 +34,39 @@ pub struct Certificates {
 struct Loaded {
     text: (Vec<u8>, Vec<u8>),
     key: Arc<CertifiedKey>,
+    /// The names of hosts in the certificate.
+    names: Vec<Box<str>>,
+}
+
+/// How well a certificate fits a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Not,
+    ByWildcard,
+    Exactly,
+}
+
+impl Loaded {
+    fn fit(&self, name: &ServerName<'_>) -> Fit {
+        if !is_for(&self.key, name) {
+            return Fit::Not;
+        }
+        let ServerName::DnsName(name) = name else {
+            return Fit::Exactly;
+        };
+        let is_named = |known: &Box<str>| known.eq_ignore_ascii_case(name.as_ref());
+        if self.names.iter().any(is_named) {
+            Fit::Exactly
+        } else {
+            Fit::ByWildcard
+        }
+    }
+
+    /// Whether the client can verify a signature by the certificate's key.
+    fn is_usable(&self, hello: &ClientHello<'_>) -> bool {
+        let schemes = hello.signature_schemes();
+        self.key.key.choose_scheme(schemes).is_some()
+    }
 }
 
 /// Why a certificate cannot be used.
@@ -169,9 +202,14 @@ impl ResolvesServerCert for Certificates {
             .server_name()
             .map(|name| name.strip_suffix('.').unwrap_or(name))
             .and_then(|name| ServerName::try_from(name).ok());
-        let fits = |loaded: &&Loaded| name.as_ref().is_some_and(|name| is_for(&loaded.key, name));
-        let found = in_force.iter().find(fits).or_else(|| in_force.first());
-        found.map(|loaded| Arc::clone(&loaded.key))
+        let rank = |loaded: &&Loaded| {
+            let fit = name.as_ref().map_or(Fit::Not, |name| loaded.fit(name));
+            // Clients refuse a certificate for another name, whatever its key is.
+            (fit > Fit::Not, loaded.is_usable(&hello), fit)
+        };
+        // The first one of the best, which `max_by_key` sees last.
+        let best = in_force.iter().rev().max_by_key(rank);
+        best.map(|loaded| Arc::clone(&loaded.key))
     }
 }
 
@@ -223,6 +261,7 @@ fn make(
             version,
         });
     }
+    let names = chain.first().map(|first| names(first)).unwrap_or_default();
     let private =
         PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
     let key = CertifiedKey::from_der(chain, private, provider)
@@ -230,5 +269,6 @@ fn make(
     Ok(Loaded {
         text,
         key: Arc::new(key),
+        names,
     })
 }
