@@ -5,12 +5,14 @@
 mod cases;
 
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use cases::*;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::wire::Head;
-use crate::support::{Gateway, Origin, fetch, one_origin};
+use crate::support::{Gateway, Origin, eventually, fetch, one_origin};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
 
@@ -132,4 +134,62 @@ fn trailers_that_frame_do_not_pass_and_pseudo_fields_are_none() {
     assert_eq!(client.outcome(1), Outcome::Status(200));
     let came = seen.lock().expect("no panic").pop().expect("a body");
     assert_eq!(came, "5\r\nhello\r\n0\r\nx-sum: 1\r\n\r\n");
+}
+
+#[test]
+fn a_get_whose_end_comes_in_an_empty_frame_has_no_body() {
+    let (origin, seen) = recording();
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
+    let mut client = Frames::connect(gateway.address());
+    let mut stream = 1;
+    for method in ["GET", "HEAD", "DELETE"] {
+        for (pause, pieces) in [(0, 1), (50, 1), (50, 2)] {
+            let fields = [
+                (":method", method),
+                (":scheme", "http"),
+                (":authority", "a"),
+                (":path", "/"),
+            ];
+            client.send(head(stream, 0, &fields)).expect("it reads");
+            thread::sleep(Duration::from_millis(pause));
+            if pieces == 2 {
+                client.send(frame(DATA, 0, stream, "")).expect("it reads");
+            }
+            let end = frame(DATA, END_STREAM, stream, "");
+            client.send(end).expect("it reads");
+            assert_eq!(client.outcome(stream), Outcome::Status(200), "{method}");
+            let (head, body) = seen.lock().expect("no panic").pop().expect("a request");
+            assert_eq!(body, b"");
+            for name in ["transfer-encoding", "content-length"] {
+                assert_eq!(head.field(name), None, "{method} after {pause} ms");
+            }
+            stream += 2;
+        }
+    }
+}
+
+#[test]
+fn a_get_with_a_body_keeps_it_and_one_without_an_end_is_not_held_for_long() {
+    let (origin, seen) = recording();
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
+    let mut client = Frames::connect(gateway.address());
+    for (stream, pause) in [(1, 0), (3, 50), (5, 1500)] {
+        let fields = [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "a"),
+            (":path", "/"),
+        ];
+        client.send(head(stream, 0, &fields)).expect("it reads");
+        thread::sleep(Duration::from_millis(pause));
+        if pause > 1000 {
+            eventually("it has been forwarded", || origin.arrivals().len() == 3);
+        }
+        let end = frame(DATA, END_STREAM, stream, "hello");
+        client.send(end).expect("it reads");
+        assert_eq!(client.outcome(stream), Outcome::Status(200));
+        let (head, body) = seen.lock().expect("no panic").pop().expect("a request");
+        assert_eq!(body, b"hello");
+        assert_eq!(head.field("transfer-encoding"), Some("chunked"));
+    }
 }

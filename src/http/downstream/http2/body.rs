@@ -132,6 +132,16 @@ impl Body {
         }
     }
 
+    /// Ready once it is known whether there is a body: at its first byte, or at its end.
+    pub(super) fn poll_known(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.take_arrived(cx);
+        if self.end.is_some() || self.start < self.ahead.len() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
     /// Adds bytes to those that wait to be read.
     fn keep(&mut self, bytes: &[u8]) {
         let length = self.ahead.len() + bytes.len();

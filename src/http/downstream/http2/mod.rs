@@ -24,7 +24,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Builder, SendResponse};
-use http::Request;
+use http::header::{CONTENT_LENGTH, EXPECT};
+use http::{Method, Request};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
@@ -55,6 +56,9 @@ const MAX_ERRORS: usize = 1024;
 const MAX_RESETS: usize = 50;
 /// Time that a connection without requests gets to close after it is told to end.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the first byte or the end of a body is waited for that is probably empty.
+const END_AFTER: Duration = Duration::from_secs(1);
 
 /// Serves an HTTP/2 connection to its end.
 pub(super) async fn serve<S, A>(
@@ -163,6 +167,23 @@ impl Drop for UnderWay {
     }
 }
 
+/// Whether a request is probably one without a body, whose end comes in an empty frame after its head.
+///
+/// An HTTP/1 server may refuse such a request with a body, even an empty one.
+fn is_likely_empty(head: &http::request::Parts) -> bool {
+    const METHODS: [Method; 5] = [
+        Method::GET,
+        Method::HEAD,
+        Method::OPTIONS,
+        Method::DELETE,
+        Method::TRACE,
+    ];
+    let fields = &head.headers;
+    METHODS.contains(&head.method)
+        && !fields.contains_key(CONTENT_LENGTH)
+        && !fields.contains_key(EXPECT)
+}
+
 async fn serve_stream<A: RequestService>(
     (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
     timeouts: Rc<Timeouts>,
@@ -171,7 +192,12 @@ async fn serve_stream<A: RequestService>(
 ) {
     let mut priority = Priority::default();
     let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
-    let (head, body) = request.into_parts();
+    let (head, mut body) = request.into_parts();
+    if !body.is_over() && is_likely_empty(&head) {
+        // Boxed: few requests need it.
+        let known = Box::pin(timeout(END_AFTER, poll_fn(|cx| body.poll_known(cx))));
+        let _has_body = known.await.is_err();
+    }
     let parsed = RequestHead::of_http2(&head, !body.is_over());
     drop(head);
     let body = RefCell::new(body);
