@@ -205,3 +205,40 @@ fn a_refused_call_of_grpc_has_the_fields_of_its_route() {
         assert_eq!(values(&told.head.fields, name), [value], "{told:?}");
     }
 }
+
+#[test]
+fn a_family_of_limit_fields_comes_from_one_side() {
+    let origin = origin(
+        "X-RateLimit-Limit: 5000\r\nX-RateLimit-Reset: 1800\r\nx-ratelimit-used: 1\r\nX-Rate-Limit-Limit: 5000\r\n\
+         RateLimit: \"api\";r=0;t=1800\r\nRateLimit-Policy: \"api\";q=5000\r\nRateLimit-Reset: 1800\r\n",
+    );
+    let named = |headers: &str| {
+        let gateway = Gateway::start(&file(&origin, headers));
+        let mut client = Client::connect(gateway.address());
+        client.get("/?key=a");
+        let answer = client.answer();
+        let fields = answer.head.fields.iter();
+        let mut names: Vec<String> = fields
+            .map(|(name, _)| name.to_ascii_lowercase())
+            .filter(|name| name.contains("rate"))
+            .collect();
+        names.sort();
+        names.join(" ")
+    };
+    let (own, drafts) = (
+        "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-retry-after",
+        "ratelimit ratelimit-policy",
+    );
+    let theirs = "x-rate-limit-limit x-ratelimit-limit x-ratelimit-reset x-ratelimit-used";
+    assert_eq!(named(""), format!("{drafts} ratelimit-reset {own}"));
+    assert_eq!(
+        named("headers = [\"ratelimit\"]"),
+        format!("{drafts} {theirs}")
+    );
+    let both = "headers = [\"x-ratelimit\", \"ratelimit\"]";
+    assert_eq!(named(both), format!("{drafts} {own}"));
+    assert_eq!(
+        named("headers = []"),
+        format!("{drafts} ratelimit-reset {theirs}")
+    );
+}

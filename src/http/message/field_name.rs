@@ -34,7 +34,7 @@ pub enum FieldName {
     Hop,
     /// `Proxy-Authorization`
     ProxyAuthorization,
-    /// `RateLimit`
+    /// `RateLimit`, or one of the fields of its earlier drafts: `RateLimit-Limit`, `-Remaining`, `-Reset`
     RateLimit,
     /// `RateLimit-Policy`
     RateLimitPolicy,
@@ -57,7 +57,7 @@ pub enum FieldName {
     /// Also such a name with another sign in place of `-`: some origins read all alike, `_` those
     /// that have fields as variables of CGI, and `.` PHP.
     Origination,
-    /// One of the three `X-RateLimit-…` fields that the gateway writes.
+    /// An `X-RateLimit-…` field. The gateway writes three of them; servers write many others.
     XRateLimit,
 }
 
@@ -85,17 +85,17 @@ impl FieldName {
             14 if is(b"content-length") => Self::ContentLength,
             14 if is(b"http2-settings") => Self::Hop,
             15 if is(b"x-forwarded-for") => Self::XForwardedFor,
+            15 if is(b"ratelimit-limit") || is(b"ratelimit-reset") => Self::RateLimit,
             16 if is(b"x-forwarded-host") => Self::XForwardedHost,
             16 if is(b"ratelimit-policy") => Self::RateLimitPolicy,
             16 if is(b"proxy-connection") => Self::Hop,
             16 if is(b"www-authenticate") => Self::Challenge,
             17 if is(b"transfer-encoding") => Self::TransferEncoding,
             17 if is(b"x-forwarded-proto") => Self::XForwardedProto,
-            17 if is(b"x-ratelimit-limit") => Self::XRateLimit,
             18 if is(b"proxy-authenticate") => Self::Challenge,
             19 if is(b"proxy-authorization") => Self::ProxyAuthorization,
-            21 if is(b"x-ratelimit-remaining") => Self::XRateLimit,
-            23 if is(b"x-ratelimit-retry-after") => Self::XRateLimit,
+            19 if is(b"ratelimit-remaining") => Self::RateLimit,
+            11.. if is_x_ratelimit(name) => Self::XRateLimit,
             13.. if is_like(&name[..12], b"x-forwarded-") => Self::Origination,
             _ => Self::Other,
         }
@@ -144,6 +144,15 @@ impl FieldName {
     pub(super) fn bit(self) -> u32 {
         1 << self as u8
     }
+}
+
+/// Whether a name is `X-RateLimit`, `X-Rate-Limit` or begins with one of them and a dash.
+fn is_x_ratelimit(name: &[u8]) -> bool {
+    [&b"x-ratelimit"[..], b"x-rate-limit"].iter().any(|known| {
+        let start = name.get(..known.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(known))
+            && matches!(name.get(known.len()), None | Some(b'-'))
+    })
 }
 
 /// Whether a name begins like a known one in lower case, with any sign in place of `-`.

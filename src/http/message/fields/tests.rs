@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{config, request};
 
 /// Every known name, in its usual spelling.
-const KNOWN: [(&str, FieldName); 27] = [
+const KNOWN: [(&str, FieldName); 31] = [
     ("Authorization", FieldName::Authorization),
     ("Connection", FieldName::Connection),
     ("Content-Length", FieldName::ContentLength),
@@ -21,7 +21,10 @@ const KNOWN: [(&str, FieldName); 27] = [
     ("WWW-Authenticate", FieldName::Challenge),
     ("Proxy-Authorization", FieldName::ProxyAuthorization),
     ("RateLimit", FieldName::RateLimit),
+    ("RateLimit-Limit", FieldName::RateLimit),
     ("RateLimit-Policy", FieldName::RateLimitPolicy),
+    ("RateLimit-Remaining", FieldName::RateLimit),
+    ("RateLimit-Reset", FieldName::RateLimit),
     ("TE", FieldName::Te),
     ("Trailer", FieldName::Trailer),
     ("Transfer-Encoding", FieldName::TransferEncoding),
@@ -29,6 +32,7 @@ const KNOWN: [(&str, FieldName); 27] = [
     ("X-Forwarded-For", FieldName::XForwardedFor),
     ("X-Forwarded-Host", FieldName::XForwardedHost),
     ("X-Forwarded-Proto", FieldName::XForwardedProto),
+    ("X-Rate-Limit-Reset", FieldName::XRateLimit),
     ("X-RateLimit-Limit", FieldName::XRateLimit),
     ("X-RateLimit-Remaining", FieldName::XRateLimit),
     ("X-RateLimit-Retry-After", FieldName::XRateLimit),
@@ -41,6 +45,11 @@ fn naive(name: &str) -> FieldName {
     let known = |(known, _): &&(&str, _)| known.eq_ignore_ascii_case(&name);
     if let Some((_, found)) = KNOWN.iter().find(known) {
         return *found;
+    }
+    let rest = ["x-ratelimit", "x-rate-limit"].map(|start| name.strip_prefix(start));
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('-');
+    if rest.into_iter().flatten().any(is_end) {
+        return FieldName::XRateLimit;
     }
     let dashed = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     match dashed.strip_prefix("x-forwarded-") {
