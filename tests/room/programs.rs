@@ -525,3 +525,32 @@ fn cookies_are_secure_where_the_client_uses_tls() {
         }
     }
 }
+
+#[test]
+fn no_cache_keeps_an_answer_that_begins_a_session_or_tells_to_wait() {
+    let kept = "Cache-Control: public, max-age=60\r\nCDN-Cache-Control: max-age=600\r\n\
+                Surrogate-Control: max-age=600\r\nExpires: Thu, 01 Jan 2032 00:00:00 GMT\r\nETag: \"a\"\r\n";
+    let origin = Origin::answering(move |exchange| {
+        exchange.send(format!("HTTP/1.1 200 OK\r\n{kept}Content-Length: 2\r\n\r\nok").as_bytes())
+    });
+    let file = full_shop(origin.address, "");
+    let gateway = Gateway::start(&format!(
+        "{file}response_headers = {{ x-cdn-cache-control = \"max-age=9\", cache-control = \"max-age=9\" }}\n"
+    ));
+    let (mut visitor, first) = Visitor::come(gateway.address());
+    let waits = fetch(gateway.address(), "/");
+    assert_eq!((first.status, waits.status), (200, 429));
+    for answer in [first, waits] {
+        let fields = answer.head.fields.iter();
+        let mut of_caches: Vec<_> = fields
+            .filter(|(name, _)| name.contains("control") || name == "expires")
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        of_caches.sort();
+        let wanted = ["cache-control: max-age=9", "cache-control: no-store"];
+        assert_eq!(of_caches, wanted, "{}", answer.status);
+    }
+    // The next answer is as the origin made it.
+    let later = visitor.ask(gateway.address(), "/", "");
+    assert_eq!(later.field("cdn-cache-control"), Some("max-age=600"));
+}

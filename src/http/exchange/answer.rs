@@ -411,8 +411,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             ratelimit_headers::write_shared(put, route, record);
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            rewrite::edit(&[&route.response_fields], put, all);
-            record.put_session(put);
+            record.put_with_session(put, |put| {
+                rewrite::edit(&[&route.response_fields], put, all);
+            });
         };
         self.client.begin(&Response {
             status: head.status,

@@ -245,8 +245,8 @@ impl<'a> Reply<'a> {
                     put(name, value);
                 }
             };
-            edited(record, &mut put_other, others);
-            self.put_room(record, put);
+            record.put_with_session(&mut put_other, |put| edited(record, put, others));
+            self.put_room(put);
         };
         client.begin(&Response {
             status: 200,
@@ -317,10 +317,9 @@ impl<'a> Reply<'a> {
                 put(b"Vary", b"Accept");
             }
             match &self.more {
-                MoreFields::None => {}
+                MoreFields::None | MoreFields::Room(_) => {}
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
-                MoreFields::Room(_) => put(b"Cache-Control", b"no-store"),
             }
             if let Some(after) = self.retry_after {
                 put(
@@ -333,8 +332,11 @@ impl<'a> Reply<'a> {
             }
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            edited(record, put, own);
-            self.put_room(record, put);
+            record.put_with_session(put, |put| match self.more {
+                MoreFields::Room(_) => rewrite::uncached(put, |put| edited(record, put, own)),
+                _ => edited(record, put, own),
+            });
+            self.put_room(put);
         };
         client.begin(&Response {
             status: self.status,

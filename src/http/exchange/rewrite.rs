@@ -33,6 +33,35 @@ pub(super) fn each_target_part(
     put(query);
 }
 
+/// Calls `put` with the fields of `each`, and keeps the response from every cache.
+///
+/// Caches of a kind go by a field of their own before `Cache-Control` (RFC 9213).
+pub(super) fn uncached(
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    each(&mut |name, value| {
+        if !is_for_caches(name) {
+            put(name, value);
+        }
+    });
+    put(b"Cache-Control", b"no-store");
+}
+
+/// Whether a field lets caches of some kind keep a response, whatever `Cache-Control` says.
+fn is_for_caches(name: &[u8]) -> bool {
+    const TARGETED: &[u8] = b"-cache-control";
+    const OTHERS: [&[u8]; 4] = [
+        b"expires",
+        b"surrogate-control",
+        b"edge-control",
+        b"x-accel-expires",
+    ];
+    let end = name.len().saturating_sub(TARGETED.len());
+    name[end..].eq_ignore_ascii_case(TARGETED)
+        || OTHERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
 pub(super) fn edit(
     edits: &[&FieldEdits],
@@ -54,6 +83,28 @@ pub(super) fn edit(
             if !is_in(later, name.as_bytes()) {
                 put(name.as_bytes(), value.as_bytes());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_for_caches_of_any_kind_are_known() {
+        for name in [
+            "CDN-Cache-Control",
+            "Cloudflare-CDN-Cache-Control",
+            "Surrogate-Control",
+            "edge-control",
+            "Expires",
+            "X-Accel-Expires",
+        ] {
+            assert!(is_for_caches(name.as_bytes()), "{name}");
+        }
+        for name in ["Cache-Control", "Cache-Control-X", "ETag", "Set-Cookie", ""] {
+            assert!(!is_for_caches(name.as_bytes()), "{name}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::request_id::RequestId;
+use super::super::rewrite;
 use super::super::room_fields::RoomFields;
 use super::RequestRecord;
 use crate::http::gateway::Gateway;
@@ -68,12 +69,19 @@ impl<'r> RequestRecord<'r> {
         marks.map_or(Duration::ZERO, |marks| marks.followed)
     }
 
-    /// Puts the fields of a session that the request begins.
-    pub(in crate::http::exchange) fn put_session(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
-        if let Some(fields) = self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
-            fields.put(put);
-            // A cache before the gateway must not give the session to others.
-            put(b"Cache-Control", b"no-store");
+    /// Puts the fields of `each`, and those of a session that the request begins.
+    pub(in crate::http::exchange) fn put_with_session(
+        &self,
+        put: &mut dyn FnMut(&[u8], &[u8]),
+        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+    ) {
+        match self.marks.as_ref().and_then(|marks| marks.session.as_ref()) {
+            None => each(put),
+            Some(fields) => {
+                // A cache before the gateway must not give the session to others.
+                rewrite::uncached(put, each);
+                fields.put(put);
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::super::page::RoomValues;
-use super::super::record::RequestRecord;
 use super::super::room_fields::RoomFields;
 use super::{Body, MoreFields, Reply};
 use crate::config::{Media, PageContent};
@@ -85,8 +84,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Puts what a visitor keeps: no route removes it, else nobody would ever be let in.
-    pub(super) fn put_room(&self, record: &RequestRecord<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
-        record.put_session(put);
+    pub(super) fn put_room(&self, put: &mut dyn FnMut(&[u8], &[u8])) {
         if let MoreFields::Room(fields) = &self.more {
             fields.put(put);
         }

@@ -112,11 +112,10 @@ impl SharedReply {
             }
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            match route {
+            record.put_with_session(put, |put| match route {
                 Some(route) => rewrite::edit(&[&route.response_fields], put, all),
                 None => all(put),
-            }
-            record.put_session(put);
+            });
         };
         client.begin(&Response {
             status,
