@@ -92,4 +92,4 @@ pub use tables::tls::{CertPair, Tls};
 pub use tables::zone::Zone;
 pub(crate) use tables::zone::{client_network, cut};
 pub(crate) use toml_string::{toml_string, toml_text};
-pub use watch::{WatchError, Watcher};
+pub use watch::Watcher;

@@ -32,8 +32,7 @@ use crate::time::clock;
 ///
 /// # Errors
 ///
-/// Returns an error if an address cannot be listened on, or the folder of the file cannot be
-/// watched.
+/// Returns an error if an address cannot be listened on.
 pub(crate) async fn serve(
     loaded: Loaded,
     tokens: AdminTokens,
@@ -41,8 +40,7 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
-    let watcher =
-        Watcher::start(loaded.file.clone(), loaded.text.clone()).map_err(io::Error::other)?;
+    let watcher = Watcher::start(loaded.file.clone(), loaded.text.clone());
     let health = Health::of(tell.subscribe());
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();

@@ -52,43 +52,37 @@ pub struct Watcher {
     unrest_since: Option<Instant>,
     /// The files that it names, with their stamps when the file was last read.
     others: Vec<NamedFile>,
-    inotify: RecommendedWatcher,
+    /// `None`: the system has none left. The file is looked at every [`MAX_INTERVAL`].
+    inotify: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
     changed_hint: Arc<Notify>,
 }
 
-/// Why a file cannot be watched.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: cannot be watched: {source}", path.display())]
-pub struct WatchError {
-    /// The file, or its folder that cannot be watched.
-    pub path: PathBuf,
-    /// The system's error.
-    pub source: notify::Error,
-}
-
 impl Watcher {
     /// Watches the file at `path`, whose content is known to be `text`.
     ///
-    /// A write after `text` was read counts as a change.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the system has no watch left, or if the file's folder does not exist.
-    pub fn start(path: PathBuf, text: String) -> Result<Self, WatchError> {
+    /// A write after `text` was read counts as a change. If the system has no inotify instance or no watch left, the
+    /// log says so, and changes are seen up to [`MAX_INTERVAL`] later.
+    #[must_use]
+    pub fn start(path: PathBuf, text: String) -> Self {
         let changed_hint = Arc::new(Notify::new());
         let bell = Arc::clone(&changed_hint);
-        let failed = |path: &Path, source| WatchError {
-            path: path.to_owned(),
-            source,
-        };
         let inotify = notify::recommended_watcher(move |event: notify::Result<Event>| {
             if !event.is_ok_and(|event| only_read(event.kind)) {
                 bell.notify_one();
             }
-        })
-        .map_err(|error| failed(&path, error))?;
+        });
+        let inotify = inotify.inspect_err(|error| warn_of_polling(&path, error));
+        Self::new(path, text, inotify.ok(), changed_hint)
+    }
+
+    fn new(
+        path: PathBuf,
+        text: String,
+        inotify: Option<RecommendedWatcher>,
+        changed_hint: Arc<Notify>,
+    ) -> Self {
         let mut this = Self {
             seen: Stamp::of(&path),
             path,
@@ -101,11 +95,14 @@ impl Watcher {
             changed_hint,
         };
         for folder in folders(&this.path) {
-            let result = this.inotify.watch(&folder, RecursiveMode::NonRecursive);
-            result.map_err(|error| failed(&folder, error))?;
-            this.watched.insert(folder);
+            match watch(this.inotify.as_mut(), &folder) {
+                Ok(()) => {
+                    this.watched.insert(folder);
+                }
+                Err(error) => warn_of_polling(&folder, &error),
+            }
         }
-        Ok(this)
+        this
     }
 
     /// Watches these files too: a change of one counts as a change of the file.
@@ -241,20 +238,37 @@ impl Watcher {
             self.seen = stamp;
             return stamp;
         }
-        for folder in &self.watched {
-            // Fails if the folder is gone, and its watch with it.
-            let _ = self.inotify.unwatch(folder);
+        if let Some(inotify) = &mut self.inotify {
+            for folder in &self.watched {
+                // Fails if the folder is gone, and its watch with it.
+                let _ = inotify.unwatch(folder);
+            }
         }
-        let inotify = &mut self.inotify;
         self.watched = folders
             .into_iter()
             // A folder that cannot be watched now is tried again at the next look.
-            .filter(|folder| inotify.watch(folder, RecursiveMode::NonRecursive).is_ok())
+            .filter(|folder| watch(self.inotify.as_mut(), folder).is_ok())
             .collect();
         // A write before the new watches existed caused no event.
         self.seen = Stamp::of(&self.path);
         self.seen
     }
+}
+
+fn watch(inotify: Option<&mut RecommendedWatcher>, folder: &Path) -> notify::Result<()> {
+    inotify.map_or(Ok(()), |inotify| {
+        inotify.watch(folder, RecursiveMode::NonRecursive)
+    })
+}
+
+fn warn_of_polling(path: &Path, error: &notify::Error) {
+    tracing::warn!(
+        path = %path.display(),
+        %error,
+        "the system has no inotify instance or watch left, so changes of files are seen up to {} s later; raise fs.inotify.max_user_instances or \
+         fs.inotify.max_user_watches",
+        MAX_INTERVAL.as_secs()
+    );
 }
 
 /// Whether an event only reports a read. Each look at the file causes such events.

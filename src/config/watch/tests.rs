@@ -44,8 +44,21 @@ fn setting() -> Setting {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "old").unwrap();
-    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+    let watcher = Watcher::start(path, "old".to_owned());
     Setting { folder, watcher }
+}
+
+#[tokio::test]
+async fn without_inotify_a_file_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    fs::write(&path, "old").unwrap();
+    let mut watcher = Watcher::new(path.clone(), "old".to_owned(), None, Arc::default());
+    for text in ["new", "newer"] {
+        fs::write(&path, text).unwrap();
+        let changed = timeout(MAX_INTERVAL + SOON, watcher.changed()).await;
+        assert_eq!(changed.expect("nothing was told").unwrap(), text);
+    }
 }
 
 #[tokio::test]
@@ -159,7 +172,7 @@ async fn a_file_in_a_folder_made_anew() {
     let path = root.path().join("etc/gateway.toml");
     fs::create_dir(root.path().join("etc")).unwrap();
     fs::write(&path, "old").unwrap();
-    let mut watcher = Watcher::start(path.clone(), "old".to_owned()).unwrap();
+    let mut watcher = Watcher::start(path.clone(), "old".to_owned());
     for text in ["new", "newer"] {
         let path = path.clone();
         let writer = thread::spawn(move || {
@@ -195,7 +208,7 @@ async fn a_symlink_swapped() {
     let path = folder.path().join("gateway.toml");
     swap("..v1", "old");
     symlink("..data/gateway.toml", &path).unwrap();
-    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+    let watcher = Watcher::start(path, "old".to_owned());
 
     swap("..v2", "new");
     fs::remove_dir_all(folder.path().join("..v1")).unwrap();
@@ -263,7 +276,7 @@ async fn what_was_written_before_the_watch_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "new").unwrap();
-    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+    let watcher = Watcher::start(path, "old".to_owned());
     Setting { folder, watcher }.becomes("new").await;
 }
 
