@@ -260,7 +260,7 @@ impl Family {
 ///
 /// Those of waiting rooms begin with `room:`, those of routes that collapse with `shared:`.
 ///
-/// The recorder never forgets a series. The series of something that left the file are left out
+/// The recorder forgets no series but those of servers. The series of something that left the file are left out
 /// here. If it comes back, they continue from their last values.
 struct CurrentNames(HashSet<String>);
 

@@ -1,6 +1,6 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::metrics::{Histogram, HistogramFn, Key};
 use indexmap::IndexMap;
@@ -10,7 +10,9 @@ use metrics_exporter_prometheus::formatting::{
 };
 
 use super::SECONDS;
+use super::held::HeldSeries;
 use super::sharded::Sharded;
+use crate::time::clock;
 
 /// All histograms of this process. Each has the edges of [`SECONDS`].
 ///
@@ -26,7 +28,7 @@ pub struct Histograms {
 #[derive(Debug, Default)]
 struct Family {
     help: String,
-    series: HashMap<Key, Arc<Series>>,
+    series: HeldSeries<Series>,
 }
 
 #[derive(Debug, Default)]
@@ -71,19 +73,20 @@ impl Histograms {
     pub fn register(&self, key: &Key) -> Histogram {
         let mut families = self.families();
         let family = families.entry(key.name().to_owned()).or_default();
-        let series = family.series.entry(key.clone()).or_default();
-        Histogram::from_arc(Arc::clone(series))
+        Histogram::from_arc(family.series.get(key, clock::now()))
     }
 
     /// Appends all histograms to `out`, in the text format of Prometheus.
     pub fn render(&self, out: &mut String) {
-        for (name, family) in self.families().iter() {
-            if family.series.is_empty() {
+        let now = clock::now();
+        for (name, family) in self.families().iter_mut() {
+            let series = family.series.iter(now);
+            if series.len() == 0 {
                 continue;
             }
             write_help_line(out, name, None, None, &family.help);
             write_type_line(out, name, None, None, "histogram");
-            for (key, series) in &family.series {
+            for (key, series) in series {
                 let labels = LabelSet::from_key_and_global(key, &IndexMap::new());
                 series.render(name, &labels, out);
             }

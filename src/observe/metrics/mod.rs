@@ -14,6 +14,7 @@ mod collapse;
 mod config;
 mod descriptors;
 mod gate;
+mod held;
 mod histograms;
 mod limit_status;
 mod log;
@@ -22,6 +23,7 @@ mod registry;
 mod room;
 mod route;
 mod server;
+mod server_series;
 mod sharded;
 #[cfg(feature = "otlp")]
 mod spans;
@@ -50,6 +52,7 @@ pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
+pub use server_series::ServerSeries;
 pub use sharded::Count;
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;
