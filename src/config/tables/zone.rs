@@ -1,7 +1,7 @@
 //! `[zones.NAME]`.
 
 use std::cell::RefCell;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -269,10 +269,16 @@ pub(crate) fn client_network(address: IpAddr) -> IpAddr {
 }
 
 /// `address`, cut to `prefix` bits if it is IPv6.
+///
+/// In an address of NAT64 or SIIT with the well-known prefix `64:ff9b::/96` (RFC 6052, section 2.1), the client is the
+/// IPv4 address at its end: all of IPv4 would be one client by its first 64 bits.
 pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(whole) => {
+            if let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = whole.segments() {
+                return Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).into();
+            }
             let mask = u128::MAX
                 .checked_shl(128 - u32::from(prefix.min(128)))
                 .unwrap_or(0);
