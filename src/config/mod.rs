@@ -85,7 +85,7 @@ pub use tables::origin::{HostRule, Http2, Origin, Resolve};
 pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
-pub use tables::room::{Draw, Room};
+pub use tables::room::{Draw, Room, SameSite};
 pub use tables::route::{RatelimitHeaders, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};

@@ -139,3 +139,31 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     gateway.wait_for_line("partners.txt has no network, so this list names no client");
     eventually("nobody is let in", || !is_let_in("192.0.2.1"));
 }
+
+#[test]
+fn a_file_of_trusted_proxies_is_read_again_when_it_changes() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let proxies = site.folder().join("proxies.txt");
+    std::fs::write(&proxies, "192.0.2.0/24\nunix:\n").expect("a file");
+    let of_file = "trusted_proxies = { file = \"proxies.txt\" }";
+    let file = text(&origin, "allow = [\"10.0.0.0/8\"]\n");
+    site.write(&file.replace("trusted_proxies = [\"127.0.0.1\"]", of_file));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let to = gateway.address();
+    let is_believed = || status(to, "10.0.0.1", "/") != 403;
+    assert!(!is_believed());
+    std::fs::write(&proxies, "# all of this host\n127.0.0.0/8\n").expect("a file");
+    eventually("the new file is in force", is_believed);
+    gateway.wait_for_line("\"networks file\",\"what\":\"server.trusted_proxies.file + 1 network");
+    std::fs::write(&proxies, "unix\n").expect("a file");
+    let line = gateway.wait_for_line("proxies.txt, line 1");
+    assert!(line.contains("socket files"), "{line}");
+    assert!(is_believed());
+    std::fs::remove_file(&proxies).expect("a file");
+    gateway.wait_for_line("cannot be read");
+    assert!(is_believed());
+    std::fs::write(&proxies, "192.0.2.1\n").expect("a file");
+    eventually("it is back", || !is_believed());
+}

@@ -231,3 +231,34 @@ fn response_timeout_does_not_run_while_the_client_still_sends() {
     assert_eq!(status, 504);
     assert!((450..1000).contains(&took.as_millis()), "{took:?}");
 }
+
+#[test]
+fn a_route_has_a_response_timeout_of_its_own() {
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/report" {
+            thread::sleep(Duration::from_millis(800));
+            return exchange.reply(b"ok");
+        }
+        loop {
+            thread::park();
+        }
+    });
+    let route = |path: &str, timeout: &str| {
+        format!(
+            "[[routes]]\npath = \"{path}\"\norigin = \"app\"\nresponse_timeout = \"{timeout}\"\n"
+        )
+    };
+    let file = forwarding(origin.address, "response_timeout = \"500ms\"\n");
+    let file = file + &route("/report", "10s") + &route("/search", "100ms");
+    let gateway = Gateway::start(&file);
+    for (target, status, times) in [
+        ("/report", 200, 800..3000),
+        ("/search", 504, 100..450),
+        ("/", 504, 500..3000),
+    ] {
+        let began = now();
+        assert_eq!(fetch(gateway.address(), target).status, status, "{target}");
+        let took = began.elapsed();
+        assert!(times.contains(&took.as_millis()), "{target}: {took:?}");
+    }
+}

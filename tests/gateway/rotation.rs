@@ -160,3 +160,21 @@ fn a_log_that_may_not_grow_costs_lines_and_goes_on_when_it_may() {
     // The piece of the lost line is a line of its own.
     assert_eq!(text.lines().count(), 3, "{text:?}");
 }
+
+#[test]
+fn a_route_may_have_no_lines_in_the_access_log() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1000r/s", "burst = 9")
+        + "[[routes]]\npath = \"/assets/\"\norigin = \"app\"\naccess_log = false\n\
+           [[routes]]\npath = \"/trap/\"\nrefuse = 404\naccess_log = false\n\
+           [log]\naccess = \"access.log\"\n";
+    let gateway = Gateway::start(&file);
+    assert_eq!(fetch(gateway.address(), "/assets/a.css").status, 200);
+    assert_eq!(fetch(gateway.address(), "/trap/a").status, 404);
+    let log = gateway.site.folder().join("access.log");
+    request_logged_in(&gateway, "/page", &log);
+    let text = fs::read_to_string(&log).expect("a file");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let route = [("route", "/assets/"), ("code", "200")];
+    assert_eq!(gateway.metrics().count("drip_requests_total", &route), 1);
+}

@@ -554,3 +554,23 @@ fn no_cache_keeps_an_answer_that_begins_a_session_or_tells_to_wait() {
     let later = visitor.ask(gateway.address(), "/", "");
     assert_eq!(later.field("cdn-cache-control"), Some("max-age=600"));
 }
+
+#[test]
+fn the_cookies_of_a_room_have_its_same_site() {
+    let origin = Origin::start();
+    for (same_site, end) in [
+        ("strict", "; SameSite=Strict"),
+        ("none", "; SameSite=None; Secure"),
+    ] {
+        let room = format!("same_site = \"{same_site}\"");
+        let gateway = Gateway::start(&full_shop(origin.address, &room));
+        let html = "Accept: text/html\r\n";
+        let inside = fetch_with(gateway.address(), "/", html);
+        assert!(cookies(&inside)[0].ends_with(end), "{:?}", cookies(&inside));
+        let waits = fetch_with(gateway.address(), "/", html);
+        let cookie = cookies(&waits)[0];
+        let attributes = end.replacen("; Secure", "; Max-Age=604800; Secure", 1);
+        let is_strict = cookie.ends_with("; SameSite=Strict; Max-Age=604800");
+        assert!(cookie.ends_with(&attributes) || is_strict, "{cookie}");
+    }
+}

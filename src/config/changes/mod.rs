@@ -40,6 +40,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
             compare_plan_files(known, zone, &mut found);
         }
     }
+    compare_peer_files(old, new, &mut found);
     compare_network_files(old, new, &mut found);
     compare_pages(old, new, &mut found);
     compare_key_sets(old, new, &mut found);
@@ -265,6 +266,29 @@ fn tell_counts(path: &str, entry: &str, more: usize, less: usize, found: &mut Ve
             0 => {}
             1 => found.push(format!("{path} {sign} 1 {entry}")),
             _ => found.push(format!("{path} {sign} {count} {entry}s")),
+        }
+    }
+}
+
+/// Compares the files of trusted peers.
+fn compare_peer_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    let (old, new) = (&old.server, &new.server);
+    for (name, before, after) in [
+        (
+            "trusted_proxies",
+            &old.trusted_proxies,
+            &new.trusted_proxies,
+        ),
+        ("proxy_protocol", &old.proxy_protocol, &new.proxy_protocol),
+    ] {
+        if after.file().is_none() || before.file() != after.file() {
+            continue;
+        }
+        let [old, new] = [before, after].map(|it| it.patterns().iter().collect::<HashSet<_>>());
+        let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
+        if (more, less) != (0, 0) {
+            let path = format!("server.{name}.file");
+            tell_counts(&path, "network", more, less, found);
         }
     }
 }

@@ -1,14 +1,23 @@
 use std::fmt;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 
-/// Peers of connections from clients, as a list of the file names them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Peers(Vec<PeerPattern>);
+use super::networks::{ClientNetworks, Networks};
+
+/// Peers of connections from clients, as a list names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peers {
+    patterns: Vec<PeerPattern>,
+    /// The networks of the patterns.
+    networks: ClientNetworks,
+    has_unix: bool,
+    file: Option<PathBuf>,
+}
 
 /// Some peers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PeerPattern {
     /// Those with an address in this network.
     Network(IpNet),
@@ -17,26 +26,50 @@ pub enum PeerPattern {
 }
 
 impl Peers {
-    /// The peers of any of these patterns.
+    /// The peers of any of these patterns. `file`: the absolute path of the file that has them.
     #[must_use]
-    pub fn new(patterns: Vec<PeerPattern>) -> Self {
-        Self(patterns)
+    pub fn new(patterns: Vec<PeerPattern>, file: Option<PathBuf>) -> Self {
+        let networks = patterns.iter().filter_map(|pattern| match pattern {
+            PeerPattern::Network(network) => Some(*network),
+            PeerPattern::Unix => None,
+        });
+        let networks = Networks {
+            list: networks.collect(),
+            file: None,
+        };
+        Self {
+            networks: ClientNetworks::new(Some(&networks), None),
+            has_unix: patterns.contains(&PeerPattern::Unix),
+            patterns,
+            file,
+        }
     }
 
-    /// The patterns, in the order of the file.
+    /// The patterns, in the order in which they are written.
     #[must_use]
     pub fn patterns(&self) -> &[PeerPattern] {
-        &self.0
+        &self.patterns
+    }
+
+    /// The file that has the patterns, one a line; `None`: they stand in the configuration itself.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// Whether a peer is one of them. `None` is a peer on a socket file.
     #[must_use]
     pub fn contain(&self, peer: Option<IpAddr>) -> bool {
-        self.0.iter().any(|pattern| match (pattern, peer) {
-            (PeerPattern::Network(network), Some(address)) => network.contains(&address),
-            (PeerPattern::Unix, None) => true,
-            _ => false,
-        })
+        match peer {
+            Some(_) => self.networks.serve(peer),
+            None => self.has_unix,
+        }
+    }
+}
+
+impl Default for Peers {
+    fn default() -> Self {
+        Self::new(Vec::new(), None)
     }
 }
 

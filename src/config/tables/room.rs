@@ -12,6 +12,8 @@ use super::zone::key;
 use crate::config::{KeyTemplate, OpeningTime, Page, RoomSecret, RouteLimit, StoreKind};
 use crate::limit::{Rate, show_duration};
 
+words!(SameSite);
+
 table! {
     /// `[origins.NAME.room]`: a waiting room, which lets visitors in by number.
     #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +42,8 @@ table! {
         /// `None`: it is open.
         opens: Option<OpeningTime> = OPENS.optional(), Now,
             "A time such as \"2026-12-01T10:00:00+01:00\". Visitors who come before it wait, and are called in random order from then on.";
+        same_site: SameSite = word().or("\"lax\""), NextRequest,
+            "SameSite of the room's cookies: \"lax\", \"strict\", or \"none\" for a shop in a frame of another site, which also sets Secure.";
         /// Never constant. `None`: a ticket is good for whoever has it.
         bind: Option<KeyTemplate> = BIND.optional(), NextRequest,
             "A ticket and a session are good only for requests with the same value of this key, such as \"$remote_addr\".";
@@ -52,6 +56,37 @@ table! {
                 Draw::Unlimited => shown(&"none"),
                 Draw::Zone(limit) => limit::shown_draw(limit, &settings.zones),
             };
+    }
+}
+
+/// Whether browsers send a cookie with requests that another site causes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SameSite {
+    /// Only where a person follows a link.
+    #[default]
+    Lax,
+    /// Never.
+    Strict,
+    /// Always, if the cookie has `Secure`.
+    None,
+}
+
+impl SameSite {
+    /// All values with their names in the file.
+    pub const NAMED: [(&'static str, Self); 3] = [
+        ("lax", Self::Lax),
+        ("strict", Self::Strict),
+        ("none", Self::None),
+    ];
+
+    /// The value of the attribute of a cookie.
+    #[must_use]
+    pub fn attribute(self) -> &'static str {
+        match self {
+            Self::Lax => "Lax",
+            Self::Strict => "Strict",
+            Self::None => "None",
+        }
     }
 }
 

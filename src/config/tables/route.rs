@@ -110,6 +110,9 @@ table! {
         /// In its zones and at the origin's gate together.
         max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
             "A request that would wait longer is rejected on arrival.";
+        /// `None`: that of the origin.
+        response_timeout: Option<Duration> = RESPONSE_TIMEOUT.optional().shown_at(1), NextRequest,
+            "Longest silence of the origin before the head of its response. Default: that of the origin.";
         dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
             "Decide, count and log, but let every request pass its zones at once.";
         reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
@@ -120,13 +123,15 @@ table! {
             "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
         origin_pages: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
             "Send these files in place of the origin's responses 502 to 504, too.";
+        access_log: bool = BOOLEAN.or("true").shown_at(1), NextRequest,
+            "Whether these requests have lines in the access log.";
         headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]").shown_at(1), NextRequest,
             "Fields that tell the client about its limits, and whether its answer is shared.";
     }
 }
 
 /// What a route that refuses its requests has no use for.
-pub(in crate::config) const NOT_REFUSED: [&str; 16] = [
+pub(in crate::config) const NOT_REFUSED: [&str; 17] = [
     "origin",
     "class",
     "room",
@@ -135,6 +140,7 @@ pub(in crate::config) const NOT_REFUSED: [&str; 16] = [
     "cost",
     "refund",
     "max_wait",
+    "response_timeout",
     "dry_run",
     "reject_status",
     "reject_body",
@@ -147,6 +153,12 @@ pub(in crate::config) const NOT_REFUSED: [&str; 16] = [
 
 /// An error status.
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
+
+const RESPONSE_TIMEOUT: Kind<Option<Duration>> = kind(
+    TIMEOUT.form,
+    |node| (TIMEOUT.read)(node).map(Some),
+    |it| (TIMEOUT.show)(it.as_ref()?),
+);
 
 const REFUND: Kind<Vec<Statuses>> = kind(
     Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),

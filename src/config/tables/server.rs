@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use super::networks::PEERS;
 use super::prelude::*;
 use super::{header_fields, listen, tls};
 use crate::config::{AdminAddress, ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
@@ -40,9 +41,9 @@ table! {
         workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
             "Worker threads. Default: one per core.";
         trusted_proxies: Peers = PEERS.or("[]"), NextRequest,
-            "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.";
+            "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files, or { file = \"proxies.txt\" }.";
         proxy_protocol: Peers = PEERS.or("[]"), NewConnections,
-            "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".";
+            "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, \"unix:\", or { file = \"proxies.txt\" }.";
         forwarded_header: ForwardedHeader = word().or("\"x-forwarded-for\""), NextRequest,
             "The field in which a trusted proxy names the client.";
         max_connections: NonZeroUsize = whole::<_, 1, U32>().or("25000"), Restart,
@@ -132,12 +133,6 @@ const NAME: Kind<String> = kind(
     ),
     name,
     shown,
-);
-
-const PEERS: Kind<Peers> = kind(
-    Form::List(&PEER_FORM, 0),
-    |node| values::list("[\"10.0.0.0/8\"]", values::peer)(node).map(Peers::new),
-    |it| texts(it.patterns()),
 );
 
 const KEEPALIVE: Kind<Option<Duration>> = kind(

@@ -291,14 +291,17 @@ pub(in crate::config) fn network_of(text: &str) -> Option<IpNet> {
     })
 }
 
-/// A network, a single address, or `unix:` for all programs that connect to a socket file.
-pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
-    if node.value.as_str() == Some("unix:") {
+/// Reads a network, a single address, or `unix:`.
+pub(in crate::config) fn peer_of(text: &str) -> Option<PeerPattern> {
+    if text == "unix:" {
         return Some(PeerPattern::Unix);
     }
-    let network = node.value.as_str().and_then(network_of);
-    let network = network.map(PeerPattern::Network);
-    network.or_else(|| {
+    network_of(text).map(PeerPattern::Network)
+}
+
+/// A network, a single address, or `unix:` for all programs that connect to a socket file.
+pub(in crate::config) fn peer(node: Node) -> Option<PeerPattern> {
+    node.value.as_str().and_then(peer_of).or_else(|| {
         node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
     })
 }

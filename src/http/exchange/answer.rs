@@ -111,9 +111,11 @@ impl<C: ClientStream> Forward<'_, '_, C> {
 
     fn response_limits(&self) -> ResponseLimits {
         let settings = self.settings();
+        let own = self.route.response_timeout;
+        let answer = own.unwrap_or(settings.response_timeout);
         ResponseLimits {
-            answer: settings.response_timeout,
-            stalled: settings.response_timeout.min(settings.body_timeout),
+            answer,
+            stalled: answer.min(settings.body_timeout),
             // While the client of a call has not ended its messages, both sides may be silent.
             open: self.is_call.then_some(settings.tunnel_timeout),
         }

@@ -387,7 +387,8 @@ impl Drop for RequestRecord<'_> {
         self.gateway
             .count_request(self.route, self.status, duration);
         self.count_gone(now);
-        if let Some(log) = self.gateway.access_log() {
+        let is_logged = self.route().is_none_or(|route| route.access_log);
+        if let Some(log) = self.gateway.access_log().filter(|_| is_logged) {
             log.write(&self.entry(duration, now));
         }
         if let (Some(spans), Some(trace)) = (self.gateway.spans(), self.trace()) {

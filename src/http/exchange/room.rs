@@ -15,7 +15,7 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::room_fields::RoomFields;
-use crate::config::{self, Draw, PageContent, Route, client_network};
+use crate::config::{self, Draw, PageContent, Route, SameSite, client_network};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 use crate::limit::{Moment, Waiting};
@@ -252,12 +252,17 @@ impl<'a> Visit<'a> {
 
     /// A cookie for the whole host; `age`: how long the client keeps it, if it closes meanwhile.
     fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
-        let mut cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax");
+        let same_site = self.settings.same_site;
+        let mut cookie = format!(
+            "{name}={value}; Path=/; HttpOnly; SameSite={}",
+            same_site.attribute()
+        );
         if let Some(age) = age {
             // Writing to a string does not fail.
             let _ = write!(cookie, "; Max-Age={}", age.as_secs());
         }
-        if self.info.is_over_tls() {
+        // Browsers drop a cookie of any site that is not secure.
+        if self.info.is_over_tls() || same_site == SameSite::None {
             cookie.push_str("; Secure");
         }
         cookie

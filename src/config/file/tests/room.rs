@@ -27,7 +27,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsize = 1",
      r#"3:1: room: it has no secret to sign tickets with; add secret = "${ROOM_SECRET}", or state = "drip.state" in [server], where drip keeps one that it makes
 3:1: room: this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = "10r/s", or opens
-4:1: "size" is not a field of [origins.app.room], whose fields are sessions, admit, idle, claim, page, secret, store, opens, bind, draw"#),
+4:1: "size" is not a field of [origins.app.room], whose fields are sessions, admit, idle, claim, page, secret, store, opens, same_site, bind, draw"#),
     (SERVERS, room!("sessions = 0\nadmit = \"none\""),
      r#"3:1: room: this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = "10r/s", or opens"#),
     (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1",
@@ -38,6 +38,9 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, room!("sessions = -1"),
      "5:12: sessions: expected a whole number from 0 to 1000000; found -1"),
     (SERVERS, room!("sessions = 1000000"), ""),
+    (SERVERS, room!("sessions = 1\nsame_site = \"strict\""), ""),
+    (SERVERS, room!("sessions = 1\nsame_site = \"Lax\""),
+     r#"6:13: same_site: expected "lax", "strict" or "none"; found "Lax""#),
     (SERVERS, room!("admit = 10"),
      r#"5:9: admit: expected "none", or a rate such as "10r/s"; found 10"#),
     (SERVERS, room!("admit = \"1001r/s\""),

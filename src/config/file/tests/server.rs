@@ -29,6 +29,12 @@ pub(super) const CASES: &[Case] = &[
      r#"2:14: request_id: this field has another meaning; write one such as "x-request-id""#),
     ("", "[server]\nrequest_id = true\n",
      "2:14: request_id: expected a text in quotes; found true"),
+    ("", "[server]\ntrusted_proxies = \"10.0.0.0/8\"\n",
+     r#"2:19: trusted_proxies: expected a list such as ["10.0.0.0/8"], or { file = "proxies.txt" }; found "10.0.0.0/8""#),
+    ("", "[server]\ntrusted_proxies = { file = \"/none/proxies.txt\" }\n",
+     "2:28: file: /none/proxies.txt cannot be read: No such file or directory (os error 2)"),
+    ("", "[server]\ntrusted_proxies = { path = \"proxies.txt\" }\n",
+     "2:19: the table trusted_proxies has no file; add one such as file = \"partners.txt\"\n2:21: \"path\" is not a field of the table trusted_proxies, whose fields are file"),
     // Entries of listen that are tables.
     ("", "[server]\nlisten = [{ adress = \"127.0.0.1:80\" }]\n",
      r#"2:11: an entry of listen has no address; add one such as address = "0.0.0.0:443"
@@ -96,7 +102,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\ntrusted_proxies = [\"unix:\", \"unix:\"]\n",
      r#"2:29: trusted_proxies: "unix:" is listed twice; remove one"#),
     ("", "[server]\nproxy_protocol = true\n",
-     r#"2:18: proxy_protocol: expected a list such as ["10.0.0.0/8"]; found true"#),
+     r#"2:18: proxy_protocol: expected a list such as ["10.0.0.0/8"], or { file = "proxies.txt" }; found true"#),
     ("", "[server]\nproxy_protocol = [\"unix:/run/drip.sock\"]\n",
      r#"2:19: proxy_protocol: expected an address or network such as "10.0.0.0/8", or "unix:" for socket files; found "unix:/run/drip.sock""#),
     ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
