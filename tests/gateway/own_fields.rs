@@ -242,3 +242,28 @@ fn a_family_of_limit_fields_comes_from_one_side() {
         format!("{drafts} ratelimit-reset {theirs}")
     );
 }
+
+#[test]
+fn fields_for_the_client_may_have_variables_and_never_a_line_of_the_client() {
+    let origin = origin("X-A: origin\r\n");
+    let gateway = Gateway::start(&file(
+        &origin,
+        "response_headers = { x-a = \"$arg_a|$host\", x-empty = \"$http_x_none\", x-price = \"5 $$\" }\n\
+         answer_headers = { access-control-allow-origin = \"$http_origin\", x-price = \"$request_method\" }",
+    ));
+    let mut client = Client::connect(gateway.address());
+    for (status, price) in [(200, "5 $"), (429, "GET")] {
+        client.send(
+            b"GET /?key=a&a=1%0d%0aSet-Cookie:%20b=2 HTTP/1.1\r\nHost: A.test:80\r\nOrigin: https://b.test\r\n\r\n",
+        );
+        let answer = client.answer();
+        let fields = &answer.head.fields;
+        assert_eq!(answer.status, status);
+        assert_eq!(values(fields, "x-a"), ["1  Set-Cookie: b=2|a.test"]);
+        assert_eq!(values(fields, "x-empty"), [""; 0]);
+        assert_eq!(values(fields, "x-price"), [price]);
+        assert_eq!(values(fields, "set-cookie"), [""; 0]);
+        let cors = (status == 429).then_some("https://b.test");
+        assert_eq!(answer.field("access-control-allow-origin"), cors);
+    }
+}

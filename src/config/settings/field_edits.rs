@@ -1,24 +1,25 @@
+use crate::config::KeyTemplate;
 use crate::config::spelling::is_same_field;
 
 /// Changes of a message's header fields: fields to set, and fields to remove.
 ///
 /// A field that is set replaces all fields of its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldEdits<V = String>(Vec<(String, FieldEdit<V>)>);
+pub struct FieldEdits(Vec<(String, FieldEdit)>);
 
 /// What becomes of the fields of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldEdit<V> {
+pub enum FieldEdit {
     /// They are replaced by one field with this value.
-    Set(V),
+    Set(KeyTemplate),
     /// They are removed.
     Remove,
 }
 
-impl<V> FieldEdits<V> {
+impl FieldEdits {
     /// Changes in the order in which they are written. Each name is there once, whatever its case.
     #[must_use]
-    pub fn new(edits: Vec<(String, FieldEdit<V>)>) -> Self {
+    pub fn new(edits: Vec<(String, FieldEdit)>) -> Self {
         Self(edits)
     }
 
@@ -37,7 +38,7 @@ impl<V> FieldEdits<V> {
     }
 
     /// The fields to set, with their values.
-    pub fn set(&self) -> impl Iterator<Item = (&str, &V)> {
+    pub fn set(&self) -> impl Iterator<Item = (&str, &KeyTemplate)> {
         self.iter().filter_map(|(name, edit)| match edit {
             FieldEdit::Set(value) => Some((name, value)),
             FieldEdit::Remove => None,
@@ -45,7 +46,7 @@ impl<V> FieldEdits<V> {
     }
 
     /// All changes, in the order in which they are written.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit<V>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit)> {
         self.0.iter().map(|(name, edit)| (name.as_str(), edit))
     }
 }
@@ -56,8 +57,9 @@ mod tests {
 
     #[test]
     fn names_are_compared_without_case_and_as_programs_see_them() {
+        let value = KeyTemplate::parse_value("$host").unwrap();
         let edits = FieldEdits::new(vec![
-            ("X-User".to_owned(), FieldEdit::Set("a".to_owned())),
+            ("X-User".to_owned(), FieldEdit::Set(value.clone())),
             ("cookie".to_owned(), FieldEdit::Remove),
         ]);
         for name in ["x-user", "X-USER", "x_User", "Cookie"] {
@@ -66,9 +68,6 @@ mod tests {
         for name in ["x-use", "x-users", "", "cookie2"] {
             assert!(!edits.has(name.as_bytes()), "{name}");
         }
-        assert_eq!(
-            edits.set().collect::<Vec<_>>(),
-            [("X-User", &"a".to_owned())]
-        );
+        assert_eq!(edits.set().collect::<Vec<_>>(), [("X-User", &value)]);
     }
 }

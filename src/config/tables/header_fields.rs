@@ -1,7 +1,5 @@
 //! Reads changes of header fields: `{ "x-api-version" = "2", "cookie" = false }`.
 
-use std::fmt::Display;
-
 use toml::de::DeValue;
 
 use super::jwt::note_claims;
@@ -10,20 +8,15 @@ use crate::config::spelling::is_same_field;
 use crate::config::{FieldEdit, FieldEdits, KeyTemplate};
 
 /// Values may have variables of the request.
-pub(super) const REQUEST_FIELDS: Kind<FieldEdits<KeyTemplate>> = kind(
-    Form::HeaderFields,
-    |node| read(node, Of::Requests, template),
-    shown,
-);
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Requests), shown);
 
-pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = kind(
-    Form::HeaderFields,
-    |node| read(node, Of::Responses, |_, value| Some(value.to_owned())),
-    shown,
-);
+/// Values may have variables of the request.
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
+    kind(Form::HeaderFields, |node| read(node, Of::Responses), shown);
 
-fn shown<V: Display>(edits: &FieldEdits<V>) -> Option<Shown> {
-    let edit = |(name, edit): (&str, &FieldEdit<V>)| match edit {
+fn shown(edits: &FieldEdits) -> Option<Shown> {
+    let edit = |(name, edit): (&str, &FieldEdit)| match edit {
         FieldEdit::Set(value) => {
             format!("{} = {}", toml_string(name), toml_text(&value.to_string()))
         }
@@ -73,11 +66,11 @@ const OWN: [&str; 11] = [
 ];
 
 /// Reads a table of header fields.
-fn read<V>(node: Node, of: Of, value: impl Fn(Node, &str) -> Option<V>) -> Option<FieldEdits<V>> {
+fn read(node: Node, of: Of) -> Option<FieldEdits> {
     let Some(entries) = node.entries() else {
         return node.expected("a table such as { \"x-name\" = \"value\" }");
     };
-    let mut edits: Vec<(String, FieldEdit<V>)> = Vec::new();
+    let mut edits: Vec<(String, FieldEdit)> = Vec::new();
     let mut is_right = true;
     for entry in entries {
         let name = entry.name;
@@ -90,7 +83,7 @@ fn read<V>(node: Node, of: Of, value: impl Fn(Node, &str) -> Option<V>) -> Optio
             );
             is_right = false;
         }
-        match (is_field(entry, of), edit(entry, &value)) {
+        match (is_field(entry, of), edit(entry)) {
             (true, Some(edit)) => edits.push((name.to_owned(), edit)),
             _ => is_right = false,
         }
@@ -147,7 +140,7 @@ pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
 
 const NO_TOKEN: &str = "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~";
 
-fn edit<V>(entry: Node, read: impl Fn(Node, &str) -> Option<V>) -> Option<FieldEdit<V>> {
+fn edit(entry: Node) -> Option<FieldEdit> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);
     }
@@ -168,5 +161,5 @@ fn edit<V>(entry: Node, read: impl Fn(Node, &str) -> Option<V>) -> Option<FieldE
         );
         return None;
     }
-    read(entry, value).map(FieldEdit::Set)
+    template(entry, value).map(FieldEdit::Set)
 }

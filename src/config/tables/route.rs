@@ -12,9 +12,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::{
-    ClientNetworks, Collapse, CostRule, FieldEdits, HostPattern, HostRank, Jwt, KeyTemplate,
-    Matcher, Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs,
-    RouteLimit, Settings, Statuses,
+    ClientNetworks, Collapse, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher, Networks,
+    Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
+    Statuses,
 };
 use crate::limit::Moment;
 
@@ -63,13 +63,13 @@ table! {
         + add_prefix: Field::of(rewrite::ADD_FORM).shown_at(2), NextRequest,
             "Put before the path that the origin gets, after strip_prefix is removed.",
             |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
-        request_fields: FieldEdits<KeyTemplate> = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
+        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
             "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
         response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers").shown_at(2), NextRequest,
-            "Fields of all responses, instead of the origin's; false removes one.";
+            "Fields of all responses, instead of the origin's, with variables as keys have them; false removes one.";
         /// They go before those of all responses.
         answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers").shown_at(2), NextRequest,
-            "Fields of the responses that drip makes itself, such as a rejection.";
+            "Fields of the responses that drip makes itself, such as a rejection, with variables as keys have them.";
         /// The class of its requests at the origin's gate; empty if the origin has no classes.
         class: Arc<str>;
         + class: Field::of(NOT_EMPTY_FORM), NextRequest,

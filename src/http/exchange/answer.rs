@@ -414,7 +414,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             record.put_with_session(put, |put| {
-                rewrite::edit(&[&route.response_fields], put, all);
+                rewrite::edit(record, &[&route.response_fields], put, all);
             });
         };
         self.client.begin(&Response {

@@ -48,7 +48,7 @@ impl RequestService for Worker {
             let mut info = RequestInfo::new(&head, context.peer(), &gateway.settings().server);
             info.is_tied = context.tied().is_some();
             let address = info.client.address;
-            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&head), began);
+            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&info), began);
             record.identify(info.client.trusted);
             let decided = {
                 let admission = pin!(admission(self, &gateway, &info, &mut record));

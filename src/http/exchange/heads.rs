@@ -9,7 +9,6 @@ use http::header::{CONTENT_LENGTH, HeaderValue, TE};
 use smallvec::SmallVec;
 
 use super::cookies::Repeated;
-use super::key;
 use super::request_info::RequestInfo;
 use super::rewrite;
 use crate::config::{HostRule, Route, ServerUrl, is_same_field};
@@ -72,16 +71,8 @@ impl<'a> RequestOnward<'a> {
             }
         });
         for (name, value) in edits.set() {
-            if let Some(text) = value.as_text() {
-                put(name.as_bytes(), &[text.as_bytes()]);
-                continue;
-            }
-            let value = value.fill(|variable, out| key::add(out, variable, self.info, self.route));
-            let value = in_field(value);
-            // As in nginx, an empty value removes the field.
-            if !value.is_empty() {
-                put(name.as_bytes(), &[&value]);
-            }
+            let mut put = |name: &[u8], value: &[u8]| put(name, &[value]);
+            rewrite::put_value(name, value, self.info, self.route, &mut put);
         }
     }
 
@@ -172,22 +163,6 @@ impl<'a> RequestOnward<'a> {
             }
             Some(peer) => put(NAME, &[peer]),
         }
-    }
-}
-
-/// Makes any bytes the value of a field: control characters become blanks, and none are around it
-/// (RFC 9110, section 5.5).
-///
-/// Cookies and arguments are decoded, so a client can put line breaks there.
-fn in_field(mut value: Vec<u8>) -> Vec<u8> {
-    for byte in &mut value {
-        if byte.is_ascii_control() {
-            *byte = b' ';
-        }
-    }
-    match value.trim_ascii() {
-        trimmed if trimmed.len() == value.len() => value,
-        trimmed => trimmed.to_vec(),
     }
 }
 

@@ -11,6 +11,7 @@ use marks::Marks;
 
 use super::gate::{AtGate, Planned};
 use super::limits::{LimitOutcome, LimitVerdict, Limited};
+use super::request_info::RequestInfo;
 use super::room_fields::Entrance;
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::gate::GateRejection;
@@ -45,7 +46,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) began: Moment,
     client: Option<IpAddr>,
     /// `None` if the request could not be read.
-    head: Option<&'r RequestHead>,
+    info: Option<&'r RequestInfo<'r>>,
     pub(super) route: Option<usize>,
     pub(super) limited: Limited<'r>,
     /// `None` if the origin has no gate, or the request did not come so far.
@@ -76,12 +77,12 @@ pub(super) struct RequestRecord<'r> {
 impl<'r> RequestRecord<'r> {
     /// Creates the record of a request.
     ///
-    /// `head` is `None` if the request could not be read.
+    /// `info` is `None` if the request could not be read.
     pub(super) fn new(
         gateway: &'r Gateway,
         pacer: &'r Pacer,
         client: Option<IpAddr>,
-        head: Option<&'r RequestHead>,
+        info: Option<&'r RequestInfo<'r>>,
         began: Moment,
     ) -> Self {
         Self {
@@ -89,7 +90,7 @@ impl<'r> RequestRecord<'r> {
             pacer,
             began,
             client,
-            head,
+            info,
             route: None,
             limited: Limited::default(),
             at_gate: None,
@@ -102,7 +103,7 @@ impl<'r> RequestRecord<'r> {
             entrance: Entrance::Unasked,
             shared: SharedOutcome::Alone,
             is_answered: false,
-            marks: Marks::of_trace(gateway, head),
+            marks: Marks::of_trace(gateway, info.map(|info| info.head)),
             status: CLIENT_GONE,
             bytes: 0,
         }
@@ -172,16 +173,16 @@ impl<'r> RequestRecord<'r> {
 
     /// The fields of the request; `None` if it could not be read.
     pub(super) fn fields(&self) -> Option<Fields<'r>> {
-        self.head.map(RequestHead::fields)
+        self.head().map(RequestHead::fields)
     }
 
     pub(super) fn is_head(&self) -> bool {
-        self.head.is_some_and(RequestHead::is_head)
+        self.head().is_some_and(RequestHead::is_head)
     }
 
     /// Returns whether the request is a call of gRPC.
     pub(super) fn is_grpc(&self) -> bool {
-        self.head.is_some_and(RequestHead::is_grpc)
+        self.head().is_some_and(RequestHead::is_grpc)
     }
 
     /// Returns the time at which the gateway's own response begins.
@@ -197,6 +198,15 @@ impl<'r> RequestRecord<'r> {
     /// Returns the route that takes the request, once it is found.
     pub(super) fn route(&self) -> Option<&'r Route> {
         self.gateway.settings().routes.get(self.route?)
+    }
+
+    /// What was read of the request; `None` if it could not be read.
+    pub(super) fn info(&self) -> Option<&'r RequestInfo<'r>> {
+        self.info
+    }
+
+    fn head(&self) -> Option<&'r RequestHead> {
+        self.info.map(|info| info.head)
     }
 
     /// Returns the route and the result of its limits.
@@ -287,13 +297,13 @@ impl<'r> RequestRecord<'r> {
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let field = |name| {
-            let value = self.head?.fields().named(name).next()?;
+            let value = self.head()?.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
         };
         access::Entry {
             time: now,
             client: self.client,
-            line: self.head.map(line),
+            line: self.head().map(line),
             request_id: self.request_id().map(|(_, id)| id),
             status: self.status,
             bytes: self.bytes,
@@ -355,7 +365,7 @@ impl RequestRecord<'_> {
         });
         spans.send(RequestSpans {
             trace,
-            method: self.head.map_or("", |head| line(head).method),
+            method: self.head().map_or("", |head| line(head).method),
             route: route.map(Route::name),
             status: self.status,
             queued: (self.began, left),

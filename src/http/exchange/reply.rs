@@ -376,7 +376,10 @@ fn edited(
     each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
 ) {
     match record.route() {
-        Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
+        Some(route) => {
+            let edits = [&route.response_fields, &route.answer_fields];
+            rewrite::edit(record, &edits, put, each);
+        }
         None => each(put),
     }
 }

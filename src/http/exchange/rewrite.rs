@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::key;
+use super::record::RequestRecord;
 use super::request_info::RequestInfo;
-use crate::config::{FieldEdits, PathRewrite, target};
+use crate::config::{FieldEdits, KeyTemplate, PathRewrite, Route, target};
 
 /// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
@@ -63,7 +65,10 @@ fn is_for_caches(name: &[u8]) -> bool {
 }
 
 /// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
+///
+/// Variables have their values of the record's request.
 pub(super) fn edit(
+    record: &RequestRecord<'_>,
     edits: &[&FieldEdits],
     put: &mut dyn FnMut(&[u8], &[u8]),
     each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
@@ -80,10 +85,46 @@ pub(super) fn edit(
     for (at, of) in edits.iter().enumerate() {
         let later = edits.get(at + 1..).unwrap_or_default();
         for (name, value) in of.set() {
-            if !is_in(later, name.as_bytes()) {
-                put(name.as_bytes(), value.as_bytes());
+            if !is_in(later, name.as_bytes())
+                && let Some((info, route)) = record.info().zip(record.route())
+            {
+                put_value(name, value, info, route, put);
             }
         }
+    }
+}
+
+/// Calls `put` with a field that a route sets. As in nginx, an empty value removes the field.
+pub(super) fn put_value(
+    name: &str,
+    value: &KeyTemplate,
+    info: &RequestInfo<'_>,
+    route: &Route,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    if let Some(text) = value.as_text() {
+        return put(name.as_bytes(), text.as_bytes());
+    }
+    let value = value.fill(|variable, out| key::add(out, variable, info, route));
+    let value = in_field(value);
+    if !value.is_empty() {
+        put(name.as_bytes(), &value);
+    }
+}
+
+/// Makes any bytes the value of a field: control characters become blanks, and none are around it
+/// (RFC 9110, section 5.5).
+///
+/// Cookies and arguments are decoded, so a client can put line breaks there.
+fn in_field(mut value: Vec<u8>) -> Vec<u8> {
+    for byte in &mut value {
+        if byte.is_ascii_control() {
+            *byte = b' ';
+        }
+    }
+    match value.trim_ascii() {
+        trimmed if trimmed.len() == value.len() => value,
+        trimmed => trimmed.to_vec(),
     }
 }
 

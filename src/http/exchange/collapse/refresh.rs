@@ -50,7 +50,7 @@ async fn fetch(
         return;
     };
     let now = worker.pacer.now();
-    let mut record = RequestRecord::new(&gateway, &worker.pacer, None, Some(&head), now);
+    let mut record = RequestRecord::new(&gateway, &worker.pacer, None, Some(&info), now);
     record.shared = SharedOutcome::Refresh;
     record.identify(info.client.trusted);
     record.route = Some(index);

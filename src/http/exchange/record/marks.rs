@@ -48,7 +48,7 @@ impl<'r> RequestRecord<'r> {
         let Some(name) = &self.gateway.settings().server.request_id else {
             return;
         };
-        let head = self.head.filter(|_| trusted);
+        let head = self.head().filter(|_| trusted);
         let id = RequestId::of(name, head, self.began);
         self.marks.get_or_insert_default().request_id = Some(id);
     }

@@ -113,7 +113,7 @@ impl SharedReply {
         };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             record.put_with_session(put, |put| match route {
-                Some(route) => rewrite::edit(&[&route.response_fields], put, all),
+                Some(route) => rewrite::edit(record, &[&route.response_fields], put, all),
                 None => all(put),
             });
         };
