@@ -25,6 +25,7 @@ use super::asker::Asker;
 use super::followers::Followers;
 use super::terms::Windows;
 use crate::limit::Moment;
+use failed::Retry;
 pub use failed::{Cause, Failed};
 
 /// The duration for which requests of a kind go on by themselves.
@@ -79,8 +80,8 @@ struct Flight<W, S> {
 enum Entry<A> {
     Kept {
         answer: A,
-        /// The instant at which the origin may be asked again after a failure.
-        retry_at: Option<Moment>,
+        /// `None`: the origin has answered since its last failure.
+        retry: Option<Retry>,
         /// The last client that got an answer that may not be shared. A second client ends the entry.
         refused: Option<u64>,
         /// The instant at which it expires, also as a stale answer.
@@ -144,17 +145,15 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     Some(false) => {}
                 }
             }
-            Some(Entry::Kept {
-                answer, retry_at, ..
-            }) => {
+            Some(Entry::Kept { answer, retry, .. }) => {
                 let windows = windows(answer);
                 if now < windows.fresh {
                     return Lookup::Kept(answer.clone());
                 }
-                let is_failing = retry_at.is_some() && now < windows.error;
+                let is_failing = retry.is_some() && now < windows.error;
                 if now < windows.revalidate || is_failing {
                     let answer = answer.clone();
-                    let is_due = retry_at.is_none_or(|at| now >= at);
+                    let is_due = retry.as_mut().is_none_or(|it| it.is_due(asker.client, now));
                     let fetches = is_due && !self.flights.contains_key(key);
                     let refresh = fetches.then(|| self.begin(key, asker.client, false));
                     return Lookup::Stale(answer, refresh);
@@ -221,7 +220,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if now < windows.end() {
             let kept = Entry::Kept {
                 answer,
-                retry_at: None,
+                retry: None,
                 refused: None,
                 until: windows.end(),
             };

@@ -104,16 +104,20 @@ impl Failures {
         took: Duration,
         now: Moment,
     ) {
+        let is_timeout = error.outcome() == Outcome::Timeout;
+        // A few clients can have timeouts at all servers at once, while these answer all others.
+        let is_in_doubt =
+            error.is_in_doubt() || is_timeout && self.has_answered(server, Some(client), now);
         let max_fails = if error.is_in_doubt() {
             Some(self.max_fails).filter(|_| !self.works(server, now))
-        } else if error.outcome() == Outcome::Timeout {
+        } else if is_timeout {
             self.by_client(server, client, now)
         } else {
             Some(self.max_fails)
         };
         match max_fails {
             None => server.note_unanswered(error, took, now),
-            Some(max_fails) if error.is_in_doubt() => {
+            Some(max_fails) if is_in_doubt => {
                 self.in_doubt(server, max_fails, now, |max_fails| {
                     server.failed(error, max_fails, took, now);
                 });

@@ -10,6 +10,43 @@ use crate::limit::Moment;
 /// How long a stale answer serves, after the origin failed, before it is asked again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// How much longer a client whose leader has failed may not ask, if other clients have come since.
+///
+/// What fails for one client alone may be answered for them.
+const RETRY_ALONE_AFTER: Duration = Duration::from_secs(2);
+
+/// How many failed clients are remembered.
+const MAX_FAILED: usize = 8;
+
+/// When the origin is asked again after a failure, and by whom.
+#[derive(Debug)]
+pub(super) struct Retry {
+    at: Moment,
+    /// The clients of the leaders that have failed in a row, without duplicates; at most [`MAX_FAILED`].
+    failed: Vec<u64>,
+    /// Whether a request of another client has come since the last failure.
+    have_others_come: bool,
+}
+
+impl Retry {
+    /// Returns whether a request of `client`, which comes now, may ask the origin.
+    pub(super) fn is_due(&mut self, client: u64, now: Moment) -> bool {
+        let has_failed = self.failed.contains(&client);
+        self.have_others_come |= !has_failed;
+        let is_left_to_others = has_failed && self.have_others_come;
+        now >= self.at && (!is_left_to_others || now >= self.at + RETRY_ALONE_AFTER)
+    }
+
+    /// Records that the leader of `client` has failed.
+    fn failed(&mut self, client: u64, now: Moment) {
+        self.at = now + RETRY_AFTER;
+        self.have_others_come = false;
+        if !self.failed.contains(&client) && self.failed.len() < MAX_FAILED {
+            self.failed.push(client);
+        }
+    }
+}
+
 /// How many leaders in a row may have no answer for the others before these go on by themselves.
 const MAX_FAILURES: u8 = 2;
 
@@ -61,11 +98,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         let mut failures = flight.failures + u8::from(counts);
         let mut is_kept = false;
         match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
-            Some(Entry::Kept {
-                retry_at, refused, ..
-            }) => {
+            Some(Entry::Kept { retry, refused, .. }) => {
                 // The origin answers, so no stale answer has to stand in for it.
-                *retry_at = None;
+                *retry = None;
                 is_kept = true;
                 if is_own && refused.replace(client).is_some_and(|it| it != client) {
                     self.forget(&id.key);
@@ -120,17 +155,19 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         windows: impl Fn(&A) -> Windows,
         now: Moment,
     ) -> Option<(A, Vec<W>)> {
-        self.flight(id)?;
-        let Some(Entry::Kept {
-            answer, retry_at, ..
-        }) = self.entries.get_mut(&id.key)
-        else {
+        let client = self.flight(id)?.client;
+        let Some(Entry::Kept { answer, retry, .. }) = self.entries.get_mut(&id.key) else {
             return None;
         };
         if now >= windows(answer).error {
             return None;
         }
-        *retry_at = Some(now + RETRY_AFTER);
+        let retry = retry.get_or_insert(Retry {
+            at: now,
+            failed: Vec::new(),
+            have_others_come: false,
+        });
+        retry.failed(client, now);
         let answer = answer.clone();
         let flight = self.flight(id)?;
         let followers = std::mem::take(&mut flight.followers).into_waiters();

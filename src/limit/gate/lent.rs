@@ -77,7 +77,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return u64::MAX;
         };
         let free = most.saturating_sub(self.in_flight) as u64;
-        let places = free.saturating_add(self.turnover.places_in(span));
+        let places = free.saturating_add(self.turnover.places_in(span, now));
         if self.takes_slot_first() && self.in_flight == 0 {
             return places.max(1);
         }

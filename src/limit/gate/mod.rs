@@ -324,8 +324,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return None;
         }
         self.lapse(self.opens);
+        let ramp = self.outage.has_permit_at(self.in_flight);
+        let opens = ramp.map_or(self.opens, |ramp| ramp.max(self.opens));
         let (number, Next { key, cost, waiter }) = self.next()?;
-        let due = self.depart(number, waiter.since.max(self.opens), cost.into());
+        let due = self.depart(number, waiter.since.max(opens), cost.into());
         self.outage.left(self.waiting.is_empty());
         Some(Release {
             due,
@@ -350,8 +352,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// When the next request is due; `None` if nothing waits or no place is free.
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
-        let is_ready = self.depth() > 0 && self.has_place() && !self.is_out();
-        is_ready.then(|| self.departs(self.opens)).flatten()
+        let is_ready = self.depth() > 0 && self.has_permit() && !self.is_out();
+        let ramp = self.outage.has_permit_at(self.in_flight);
+        let departs = is_ready.then(|| self.departs(self.opens)).flatten();
+        departs.map(|at| ramp.map_or(at, |ramp| at.max(ramp)))
     }
 
     /// A request that waits leaves. Those behind it move up.
@@ -412,12 +416,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Whether a place at the origin is free.
     #[must_use]
     pub fn has_place(&self) -> bool {
+        self.has_permit() && self.outage.has_permit(self.in_flight)
+    }
+
+    /// The same, whether the origin is just back or not.
+    fn has_permit(&self) -> bool {
         let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
         let is_lent = fits(self.lent.map(|lent| lent.places));
-        is_lent
-            && fits(self.limits.max_in_flight)
-            && fits(self.room)
-            && self.outage.has_place(self.in_flight)
+        is_lent && fits(self.limits.max_in_flight) && fits(self.room)
     }
 
     fn note_free_place(&mut self, was_full: bool, now: Moment) {

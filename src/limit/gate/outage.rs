@@ -5,10 +5,16 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::time::Duration;
 
 use super::{Full, Gate, GatePosition, Moment, Ready, Share};
+
+/// Time after which an origin without a pace that is just back gets one more request, whatever it answers.
+///
+/// Requests that wait for their clients, and tunnels, are not answered for long.
+const RAMP_STEP: Duration = Duration::from_millis(100);
 
 /// Whether the origin can be reached, and the requests that had left when it could not.
 #[derive(Debug)]
@@ -18,12 +24,31 @@ pub(super) struct Outage<K, W> {
     ///
     /// They leave again in this order, before the queue.
     unsent: BTreeMap<u64, Unsent<K, W>>,
+    /// Number of unsent requests by key.
+    by_key: HashMap<K, usize>,
     /// What the unsent requests cost together.
     costs: u64,
-    /// Most requests at an origin without a pace that is just back; `None`: no limit.
+    /// What an origin without a pace that is just back gets; `None`: no limit.
     ///
-    /// There is one only while requests wait.
-    places: Option<usize>,
+    /// There is a limit only while requests wait.
+    ramp: Option<Ramp>,
+}
+
+/// Upper bound of the requests at an origin that is just back.
+#[derive(Clone, Copy, Debug)]
+struct Ramp {
+    since: Moment,
+    /// The bound at first, and one more for each request that was answered since.
+    permits: usize,
+}
+
+impl Ramp {
+    /// The moment from which one more request may leave.
+    fn has_permit_at(self, in_flight: usize) -> Moment {
+        let missing = (in_flight + 1).saturating_sub(self.permits);
+        let steps = u32::try_from(missing).unwrap_or(u32::MAX);
+        self.since + RAMP_STEP.saturating_mul(steps)
+    }
 }
 
 /// A request that had left and could not be sent.
@@ -39,13 +64,14 @@ impl<K, W> Default for Outage<K, W> {
         Self {
             is_out: false,
             unsent: BTreeMap::new(),
+            by_key: HashMap::new(),
             costs: 0,
-            places: None,
+            ramp: None,
         }
     }
 }
 
-impl<K, W> Outage<K, W> {
+impl<K: Hash + Eq + Clone, W> Outage<K, W> {
     /// Number of unsent requests.
     pub(super) fn len(&self) -> usize {
         self.unsent.len()
@@ -60,25 +86,42 @@ impl<K, W> Outage<K, W> {
         !self.is_out && self.unsent.is_empty()
     }
 
-    pub(super) fn has_place(&self, in_flight: usize) -> bool {
-        self.places.is_none_or(|places| in_flight < places)
+    /// Returns whether the origin may get one more request now.
+    pub(super) fn has_permit(&self, in_flight: usize) -> bool {
+        self.ramp.is_none_or(|ramp| in_flight < ramp.permits)
+    }
+
+    /// The moment from which the origin may get one more request; `None`: it always may.
+    pub(super) fn has_permit_at(&self, in_flight: usize) -> Option<Moment> {
+        self.ramp.map(|ramp| ramp.has_permit_at(in_flight))
     }
 
     /// Takes the unsent request that leaves first.
     pub(super) fn take(&mut self) -> Option<(u64, Unsent<K, W>)> {
         let (number, unsent) = self.unsent.pop_first()?;
-        self.costs -= u64::from(unsent.cost);
+        self.uncount(&unsent);
         Some((number, unsent))
     }
 
     pub(super) fn leave(&mut self, number: u64) -> Option<W> {
         let unsent = self.unsent.remove(&number)?;
-        self.costs -= u64::from(unsent.cost);
+        self.uncount(&unsent);
         Some(unsent.waiter)
     }
 
+    fn uncount(&mut self, unsent: &Unsent<K, W>) {
+        self.costs -= u64::from(unsent.cost);
+        if let Some(count) = self.by_key.get_mut(&unsent.key) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_key.remove(&unsent.key);
+            }
+        }
+    }
+
     pub(super) fn clear(&mut self) -> Vec<W> {
-        (self.costs, self.places) = (0, None);
+        (self.costs, self.ramp) = (0, None);
+        self.by_key.clear();
         let unsent = std::mem::take(&mut self.unsent);
         unsent.into_values().map(|unsent| unsent.waiter).collect()
     }
@@ -86,14 +129,14 @@ impl<K, W> Outage<K, W> {
     /// Notes that a waiter has left, and whether the queue behind the unsent requests is empty.
     pub(super) fn left(&mut self, queue_is_empty: bool) {
         if queue_is_empty && self.unsent.is_empty() {
-            self.places = None;
+            self.ramp = None;
         }
     }
 
     /// Notes that a request is no longer at the origin: two may take its place.
     pub(super) fn answered(&mut self) {
-        if let Some(places) = &mut self.places {
-            *places += 1;
+        if let Some(ramp) = &mut self.ramp {
+            ramp.permits += 1;
         }
     }
 }
@@ -102,20 +145,23 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Lets nothing leave until the [end of the outage](Self::end_outage).
     pub fn begin_outage(&mut self) {
         self.outage.is_out = true;
-        self.outage.places = None;
+        self.outage.ramp = None;
     }
 
     /// The origin can be reached again: those who wait leave from `now` on.
     ///
     /// With a pace, they leave at that pace. Without one, the origin gets one more request than it
-    /// has, and after that two for each one that it is done with, until none waits.
+    /// has, then two for each one that it is done with, and one more each [`RAMP_STEP`], until none waits.
     pub fn end_outage(&mut self, now: Moment) {
         if !std::mem::take(&mut self.outage.is_out) {
             return;
         }
         self.opens = self.opens.max(now);
         let is_paced = self.limits.rate.is_some();
-        self.outage.places = (!is_paced && self.depth() > 0).then_some(self.in_flight + 1);
+        self.outage.ramp = (!is_paced && self.depth() > 0).then_some(Ramp {
+            since: now,
+            permits: self.in_flight + 1,
+        });
     }
 
     /// Whether there is an outage.
@@ -126,14 +172,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Whether one more request of this key that could not be sent may wait again.
     ///
-    /// They had a place in the queue before, which others may have taken since: so up to
-    /// `max_queue` of them may wait beside those in the queue.
+    /// They had a position in the queue before, which others may have taken since: so up to
+    /// `max_queue` of them may wait beside those in the queue. Where keys share the gate, a key may have as many as are left
+    /// of `max_queue`, so one key alone takes half of it.
     ///
     /// # Errors
     ///
     /// Returns an error if it may not.
     pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
-        if self.outage.len() < self.limits.max_queue {
+        let left = self.limits.max_queue.saturating_sub(self.outage.len());
+        let of_key = self.outage.by_key.get(key).copied().unwrap_or_default();
+        let is_shared = self.limits.queue.is_some();
+        if left > 0 && (!is_shared || of_key < left) {
             return Ok(());
         }
         Err(self.full(&Share::of(key.clone()), now))
@@ -172,6 +222,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let waiter = Ready { since: now, waiter };
         let unsent = Unsent { key, cost, waiter };
         self.outage.costs += u64::from(cost);
+        *self.outage.by_key.entry(unsent.key.clone()).or_default() += 1;
         self.outage.unsent.insert(number, unsent);
         GatePosition::AtHead(number)
     }

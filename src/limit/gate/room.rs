@@ -74,7 +74,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.has_place() {
             return by_pace;
         }
-        by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
+        by_pace.max(self.turnover.time_for(costs.saturating_add(1), now))
     }
 
     /// When one leaves that is ready at `ready` and has so many costs ahead, by the pace alone.

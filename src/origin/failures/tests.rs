@@ -188,3 +188,18 @@ fn a_good_answer_ends_the_row_of_all_clients() {
         assert!(servers[0].is_in(false, at(100)));
     }
 }
+
+#[test]
+fn timeouts_of_several_clients_take_out_half_of_the_servers_while_others_are_answered() {
+    let (failures, servers) = origin(2, "10s");
+    for server in &servers {
+        server.answered(client(100), at(0));
+    }
+    for nth in 1..9 {
+        for server in &servers {
+            failures.unanswered(server, client(nth), &late(), SECOND, at(100));
+        }
+    }
+    let left = are_in(&servers, at(100)).into_iter().filter(|is_in| *is_in);
+    assert_eq!(left.count(), 1);
+}

@@ -49,13 +49,22 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// An answer; after a failure, when the origin may be asked again; the last client that got a
+    /// An answer; after a failure, when and by whom the origin may be asked again; the last client that got an
     /// answer of its own.
-    Answer(Answer, Option<Moment>, Option<u64>),
+    Answer(Answer, Option<Again>, Option<u64>),
     /// The client that got an answer of its own last, and until when that counts.
     Refused(u64, Moment),
     /// Whether it is probed.
     UnshareableUntil(Moment, bool),
+}
+
+/// When the origin may be asked again.
+#[derive(Debug)]
+struct Again {
+    at: Moment,
+    /// The clients that failed in a row.
+    failed: Vec<u64>,
+    have_others_come: bool,
 }
 
 /// A leader, or a release.
@@ -133,21 +142,33 @@ impl Model {
         all.map(|it| it.request).collect()
     }
 
-    fn of_entry(&mut self, kind: usize, may_lead: bool, rules: Rules, now: Moment) -> Option<Does> {
+    fn of_entry(&mut self, kind: usize, asker: Asker, rules: Rules, now: Moment) -> Option<Does> {
         let is_busy = self.is_busy(kind);
         let has_probe = self.busy.iter().any(|it| it.kind == kind && it.is_probe);
         match self.used_entry(kind)? {
             State::Refused(..) => None,
             State::UnshareableUntil(until, _) if now >= *until => None,
-            State::UnshareableUntil(_, true) if !is_busy && may_lead => Some(Does::Probe),
+            State::UnshareableUntil(_, true) if !is_busy && asker.may_lead => Some(Does::Probe),
             State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Does::Alone),
             State::Answer(answer, retry, _) => {
                 let windows = rules.windows(answer);
                 if now < windows.fresh {
                     return Some(Does::Kept(answer.clone()));
                 }
-                let is_due = retry.is_none_or(|at| at <= now);
                 let may = now < windows.revalidate || retry.is_some() && now < windows.error;
+                let is_due = match retry {
+                    Some(again) if may => {
+                        let has_failed = again.failed.contains(&asker.client);
+                        again.have_others_come |= !has_failed;
+                        let seconds = if has_failed && again.have_others_come {
+                            2
+                        } else {
+                            0
+                        };
+                        now >= again.at + Duration::from_secs(seconds)
+                    }
+                    _ => true,
+                };
                 may.then(|| Does::Stale(answer.clone(), is_due && !is_busy))
             }
         }
@@ -161,7 +182,7 @@ impl Model {
         rules: Rules,
         now: Moment,
     ) -> Does {
-        let found = self.of_entry(kind, asker.may_lead, rules, now);
+        let found = self.of_entry(kind, asker, rules, now);
         let does = found.unwrap_or_else(|| {
             if self.is_busy(kind) {
                 Does::Follow
@@ -221,13 +242,22 @@ impl Model {
         rules: Rules,
         now: Moment,
     ) -> Option<(Answer, Vec<usize>)> {
+        let leader = self.busy.iter().find(|it| it.kind == kind)?.client;
         let Some(State::Answer(answer, retry, _)) = self.used_entry(kind) else {
             return None;
         };
         if now >= rules.windows(answer).error {
             return None;
         }
-        *retry = Some(now + Duration::from_secs(1));
+        let mut failed = retry.take().map_or_else(Vec::new, |again| again.failed);
+        if !failed.contains(&leader) && failed.len() < 8 {
+            failed.push(leader);
+        }
+        *retry = Some(Again {
+            at: now + Duration::from_secs(1),
+            failed,
+            have_others_come: false,
+        });
         let answer = answer.clone();
         if !goes_on {
             self.ends(kind);

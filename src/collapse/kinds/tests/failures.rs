@@ -287,3 +287,23 @@ fn a_leader_that_leaves_makes_nobody_get_a_stale_answer() {
     let id = table.next(failed, 1);
     assert_eq!(table.failed(&id, 102), Failed::Stale(7, Vec::new()));
 }
+
+#[test]
+fn a_client_whose_requests_fail_does_not_keep_a_stale_answer_in_force_for_others() {
+    let mut table = Table::new(until(100, 100, 100_000));
+    let id = table.lead(0);
+    assert_eq!(table.complete(&id, 7, 0), [0; 0]);
+    for now in [200, 1210] {
+        // As long as no other client comes, its second attempt is a second later.
+        let (Lookup::Stale(7, Some(id)) | Lookup::Lead(id)) = table.ask(now) else {
+            panic!("it asks the origin");
+        };
+        assert_eq!(table.failed(&id, now + 10), Failed::Stale(7, Vec::new()));
+    }
+    table.client = 2;
+    assert_eq!(table.ask(2000), Lookup::Stale(7, None));
+    table.client = 1;
+    assert_eq!(table.ask(4219), Lookup::Stale(7, None));
+    table.client = 2;
+    assert!(matches!(table.ask(4219), Lookup::Stale(7, Some(_))));
+}

@@ -31,6 +31,14 @@ use crate::time::lag::Lag;
 /// Some origins never say anything, and some clients wait for ever. curl waits as long.
 const CONTINUE_AFTER: Duration = Duration::from_secs(1);
 
+/// Upper bound of the interim responses to one request, with [`INTERIM_OVERHEAD`]. Further ones are dropped.
+///
+/// They are heads, so no window keeps them from a client that reads nothing.
+const MAX_INTERIM_BYTES: u32 = 32 << 10;
+
+/// What a field costs beside its name and value, and what a head costs beside its fields (RFC 9113, section 10.5.1).
+const INTERIM_OVERHEAD: usize = 32;
+
 /// One request of a connection, and its response.
 pub(super) struct Http2Stream<'a> {
     body: &'a RefCell<Body>,
@@ -53,6 +61,8 @@ pub(super) struct Http2Stream<'a> {
     read_lag: Lag,
     /// The same of the response.
     write_lag: Lag,
+    /// What the interim responses took of [`MAX_INTERIM_BYTES`].
+    interim_bytes: u32,
     /// The requests of the connection, which share the least rate.
     under_way: Rc<Cell<usize>>,
 }
@@ -84,6 +94,7 @@ impl<'a> Http2Stream<'a> {
             writing: Deadline::default(),
             read_lag: Lag::default(),
             write_lag: Lag::default(),
+            interim_bytes: 0,
             under_way,
         }
     }
@@ -246,7 +257,16 @@ impl ClientStream for Http2Stream<'_> {
         }
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
-        fields(&mut |name, value| append(head.headers_mut(), name, value));
+        let mut size = INTERIM_OVERHEAD;
+        fields(&mut |name, value| {
+            size += name.len() + value.len() + INTERIM_OVERHEAD;
+            append(head.headers_mut(), name, value);
+        });
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        if self.interim_bytes.saturating_add(size) > MAX_INTERIM_BYTES {
+            return;
+        }
+        self.interim_bytes += size;
         if let Progress::Ahead(respond, _) = self.answer.get_mut() {
             // If this fails the client is gone, which is detected when the response is sent.
             let _gone = respond.send_informational(head);

@@ -58,9 +58,9 @@ struct World {
     at_origin: Vec<Left>,
     /// When the last of those was due that the origin has got.
     last_sent: Option<Moment>,
-    /// Departures since the last outage, and how many more may leave without a pace; `None` if
-    /// nothing has waited all the time since.
-    since_outage: Option<(usize, usize)>,
+    /// The end of the last outage, departures since, and how many may leave without a pace beside one each
+    /// [`RAMP_STEP`]; `None` if nothing has waited all the time since.
+    since_outage: Option<(Moment, usize, usize)>,
 }
 
 impl World {
@@ -72,10 +72,12 @@ impl World {
             let apart = left.due.since(last) + Duration::from_nanos(1);
             prop_assert!(apart >= rate.interval(), "{apart:?}");
         }
-        if let Some((departures, most)) = &mut self.since_outage {
+        if let Some((end, departures, most)) = &mut self.since_outage {
             *departures += 1;
+            let steps = left.due.since(*end).as_millis() / RAMP_STEP.as_millis();
+            let most = *most + usize::try_from(steps).unwrap_or(usize::MAX);
             prop_assert!(
-                *departures <= *most,
+                *departures <= most,
                 "{departures} of {most} leave after an outage"
             );
         }
@@ -156,7 +158,7 @@ impl World {
                 let done = self.at_origin.remove(index.index(self.at_origin.len()));
                 self.last_sent = self.last_sent.max(Some(done.due));
                 self.gate.give_back(now);
-                if let Some((_, most)) = &mut self.since_outage {
+                if let Some((.., most)) = &mut self.since_outage {
                     *most += 2;
                 }
             }
@@ -172,7 +174,7 @@ impl World {
                 self.gate.end_outage(now);
                 let is_paced = self.gate.limits().rate.is_some();
                 let starts = !is_paced && !self.waiting.is_empty();
-                self.since_outage = starts.then_some((0, 1));
+                self.since_outage = starts.then_some((now, 0, 1));
             }
             _ => {}
         }
@@ -209,8 +211,8 @@ proptest! {
             let gate = &world.gate;
             let counts = (world.waiting.len(), world.at_origin.len());
             prop_assert_eq!((gate.depth(), gate.in_flight()), counts);
-            let may_leave = !gate.is_out() && gate.has_place() && counts.0 > 0;
-            prop_assert_eq!(gate.due().is_some(), may_leave);
+            let waits_alone = !gate.is_out() && gate.has_permit() && counts.0 > 0;
+            prop_assert_eq!(gate.due().is_some(), waits_alone);
         }
         let mut left = world.gate.clear();
         left.sort_unstable();

@@ -166,3 +166,46 @@ fn those_who_were_not_sent_count_for_the_bounds() {
     assert!(over.is_err_and(|full| full.for_all));
     assert_eq!(gate.clear(), [1, 2, 5, 3]);
 }
+
+#[test]
+fn an_origin_that_is_back_gets_one_more_every_100_ms_although_nothing_is_answered() {
+    let mut gate = gate("none", None);
+    gate.begin_outage();
+    for name in 0..5 {
+        assert_eq!(join(&mut gate, 'a', name, 0), None);
+    }
+    gate.end_outage(at(1000));
+    assert_eq!(taken(&mut gate, 1099), [(0, 1000)]);
+    assert_eq!(taken(&mut gate, 1299), [(1, 1100), (2, 1200)]);
+    gate.give_back(at(1299));
+    let names: Vec<_> = taken(&mut gate, 1300).iter().map(|it| it.0).collect();
+    assert_eq!(names, [3, 4], "one for the answer, and one for the time");
+    assert_eq!(gate.due(), None);
+}
+
+#[test]
+fn one_key_has_half_of_the_room_for_requests_that_were_not_sent() {
+    for (queue, expected) in [(Some(10), 2), (None, 4)] {
+        let mut gate: Gate<char, u32> = Gate::new(GateLimits {
+            queue,
+            max_queue: 4,
+            ..GateLimits::NONE
+        });
+        for name in 0..6 {
+            assert!(join(&mut gate, 'a', name, 0).is_some());
+        }
+        gate.begin_outage();
+        let mut kept = 0;
+        for number in 1..=6 {
+            if gate.check_room_at_head(&'a', at(1)).is_ok() {
+                gate.put_back(number, 'a', 1, at(1), 0);
+                kept += 1;
+            }
+        }
+        assert_eq!(kept, expected);
+        assert_eq!(
+            gate.check_room_at_head(&'b', at(1)).is_ok(),
+            queue.is_some()
+        );
+    }
+}
