@@ -331,8 +331,6 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::num::NonZeroU16;
 
-    use http::uri::PathAndQuery;
-
     use super::*;
     use crate::config::{Host, Scheme};
 
@@ -355,7 +353,8 @@ mod tests {
     }
 
     const HEALTH: Health = Health {
-        path: PathAndQuery::from_static("/"),
+        path: None,
+        grpc: None,
         interval: Duration::from_secs(1),
         timeout: Duration::from_secs(1),
         unhealthy_after: 3,

@@ -29,6 +29,7 @@ pub(crate) mod error;
 mod failures;
 mod good_answers;
 mod group;
+mod grpc_health;
 mod health;
 mod http1;
 mod http2;

@@ -9,10 +9,14 @@ use actix_web::dev::fn_service;
 use awc::http::Uri;
 use awc::{Client, Connector};
 use bytes::Bytes;
+use h2::RecvStream;
+use http::HeaderMap;
 use http::header::HOST;
+use http::uri::PathAndQuery;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::dial::Dialer;
+use super::grpc_health::{self, GRPC_CHECK};
 use super::server::Server;
 use super::shortage;
 use super::stream::OriginStream;
@@ -82,6 +86,14 @@ impl Check {
 
     async fn ask(&self, client: &CheckClient) -> Result<String, String> {
         let url = self.server.url();
+        if let Some(service) = &self.health.grpc {
+            let stream = self.dialer.open(url, !url.is_h2c()).await;
+            let stream = stream.map_err(|error| error.to_string())?;
+            if !url.is_h2c() && !stream.chose_http2() {
+                return Err("it does not speak HTTP/2, which gRPC needs".to_owned());
+            }
+            return self.ask_grpc(stream, service).await;
+        }
         let may_choose = url.is_encrypted() && self.http2 == Http2::Auto;
         if may_choose || url.is_h2c() {
             let stream = self.dialer.open(url, may_choose).await;
@@ -93,7 +105,7 @@ impl Check {
         }
         // The name has no meaning: the connector knows the server's address, and `Host` has its
         // own value.
-        let url = format!("http://server{}", self.health.path);
+        let url = format!("http://server{}", self.path());
         let request = client
             .awc
             .get(url)
@@ -105,11 +117,13 @@ impl Check {
         judged(answer.status().as_u16())
     }
 
-    /// Asks over HTTP/2, and returns the status.
-    async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
-        let text = |error: &dyn Error| error.to_string();
-        let handshake = h2::client::handshake(stream).await;
-        let (send, connection) = handshake.map_err(|error| text(&error))?;
+    /// What is asked for.
+    fn path(&self) -> PathAndQuery {
+        let path = self.health.path.clone();
+        path.unwrap_or_else(|| PathAndQuery::from_static(GRPC_CHECK))
+    }
+
+    fn uri(&self) -> Result<http::Uri, String> {
         let uri = http::Uri::builder()
             .scheme(if self.server.url().is_encrypted() {
                 "https"
@@ -117,9 +131,55 @@ impl Check {
                 "http"
             })
             .authority(self.host.as_str())
-            .path_and_query(self.health.path.clone())
+            .path_and_query(self.path())
             .build();
-        let request = http::Request::get(uri.map_err(|error| text(&error))?)
+        uri.map_err(|error| error.to_string())
+    }
+
+    /// Asks by gRPC's health protocol (`grpc.health.v1`) how a service is.
+    async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
+        let text = |error: &dyn Error| error.to_string();
+        let handshake = h2::client::handshake(stream).await;
+        let (mut send, connection) = handshake.map_err(|error| text(&error))?;
+        let request = http::Request::post(self.uri()?)
+            .header("user-agent", "drip")
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(());
+        let request = request.map_err(|error| text(&error))?;
+        let sent = send.send_request(request, false);
+        let (answer, mut body) = sent.map_err(|error| text(&error))?;
+        let asked = body.send_data(grpc_health::request(service).into(), true);
+        asked.map_err(|error| text(&error))?;
+        let exchange = async {
+            let (head, body) = answer.await.map_err(|error| text(&error))?.into_parts();
+            if head.status != http::StatusCode::OK {
+                return Err(format!("it answered {}", head.status));
+            }
+            // A server that has no message to send ends with its head.
+            if let Some(status) = grpc_health::call_status(&head.headers) {
+                return grpc_health::judged(status, &[]);
+            }
+            let (message, trailers) = read_whole(body).await.map_err(|error| text(&error))?;
+            let status = trailers.as_ref().and_then(grpc_health::call_status);
+            let status = status.ok_or("its answer has no grpc-status")?;
+            grpc_health::judged(status, &message)
+        };
+        tokio::select! {
+            found = exchange => found,
+            ended = connection => Err(match ended {
+                Ok(()) => "it closed the connection".to_owned(),
+                Err(error) => text(&error),
+            }),
+        }
+    }
+
+    /// Asks over HTTP/2, and returns the status.
+    async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
+        let text = |error: &dyn Error| error.to_string();
+        let handshake = h2::client::handshake(stream).await;
+        let (send, connection) = handshake.map_err(|error| text(&error))?;
+        let request = http::Request::get(self.uri()?)
             .header("user-agent", "drip")
             .body(());
         let request = request.map_err(|error| text(&error))?;
@@ -137,6 +197,22 @@ impl Check {
             },
         }
     }
+}
+
+/// Most bytes of an answer by gRPC. A right one has 7.
+const MAX_MESSAGE: usize = 1024;
+
+/// The body of an answer and its trailers.
+async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>), h2::Error> {
+    let mut message = Vec::new();
+    while let Some(piece) = body.data().await {
+        let piece = piece?;
+        let _reset = body.flow_control().release_capacity(piece.len());
+        if message.len() < MAX_MESSAGE {
+            message.extend_from_slice(&piece);
+        }
+    }
+    Ok((message, body.trailers().await?))
 }
 
 /// Returns what a status says of its server.

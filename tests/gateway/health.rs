@@ -1,6 +1,7 @@
 //! Health checks: which servers get requests while they fail, and once they pass again.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
@@ -366,4 +367,94 @@ fn it_is_not_ready_while_requests_keep_every_server_out() {
     let began = now();
     eventually("they are asked again", || ready(&gateway) == Some(200));
     assert!(began.elapsed() < SOON);
+}
+
+/// A server of gRPC that answers each call with the `ServingStatus`, or with 12 that it has no such method. Returns
+/// its address and what it was asked.
+fn grpc_server(status: &Arc<AtomicU16>) -> (SocketAddr, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let asked = Arc::<Mutex<Vec<_>>>::default();
+    let (to_note, status) = (Arc::clone(&asked), Arc::clone(status));
+    let serve = async move {
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+        while let Ok((tcp, _)) = listener.accept().await {
+            let (to_note, status) = (Arc::clone(&to_note), Arc::clone(&status));
+            tokio::spawn(async move {
+                let Ok(mut connection) = h2::server::handshake(tcp).await else {
+                    return;
+                };
+                while let Some(Ok((mut request, respond))) = connection.accept().await {
+                    let (to_note, status) = (Arc::clone(&to_note), status.load(Ordering::SeqCst));
+                    tokio::spawn(async move {
+                        let mut body = Vec::new();
+                        while let Some(Ok(piece)) = request.body_mut().data().await {
+                            body.extend_from_slice(&piece);
+                        }
+                        let asked = (request.uri().path().to_owned(), body);
+                        to_note.lock().expect("no panic").push(asked);
+                        answer_grpc(respond, status);
+                    });
+                }
+            });
+        }
+    };
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.expect("a runtime").block_on(serve);
+    });
+    (address, asked)
+}
+
+fn answer_grpc(mut respond: h2::server::SendResponse<bytes::Bytes>, status: u16) {
+    let head = http::Response::builder().header("content-type", "application/grpc");
+    if status == 12 {
+        let head = head.header("grpc-status", "12").body(()).expect("a head");
+        let _gone = respond.send_response(head, true);
+        return;
+    }
+    let head = head.body(()).expect("a head");
+    let Ok(mut stream) = respond.send_response(head, false) else {
+        return;
+    };
+    let status = u8::try_from(status).expect("a small number");
+    let _gone = stream.send_data(vec![0, 0, 0, 0, 2, 8, status].into(), false);
+    let mut trailers = http::HeaderMap::new();
+    trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
+    let _gone = stream.send_trailers(trailers);
+}
+
+#[test]
+fn servers_of_grpc_are_asked_by_its_health_protocol() {
+    let status = Arc::new(AtomicU16::new(1));
+    let (address, asked) = grpc_server(&status);
+    for (service, message) in [
+        ("", &b"\0\0\0\0\0"[..]),
+        ("a.B", b"\0\0\0\0\x05\x0a\x03a.B"),
+    ] {
+        let server = format!("h2c://{address}");
+        let gateway = Gateway::start(&format!(
+            "[origins.app]\nservers = [\"{server}\"]\n\
+             [origins.app.health]\ngrpc = \"{service}\"\ninterval = \"50ms\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+        ));
+        asked.lock().expect("no panic").clear();
+        let is_asked_often = || asked.lock().expect("no panic").len() > 5;
+        eventually("it is asked", is_asked_often);
+        assert_eq!(healthy(&gateway, &server), Some(1.0));
+        let last = asked.lock().expect("no panic").pop();
+        let check = "/grpc.health.v1.Health/Check".to_owned();
+        assert_eq!(last, Some((check, message.to_vec())));
+        for (sick, why) in [(2, "NOT_SERVING"), (12, "grpc-status 12")] {
+            status.store(sick, Ordering::SeqCst);
+            eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+            let line = gateway.wait_for_line(why);
+            assert!(line.contains("the server is unhealthy"), "{line}");
+            status.store(1, Ordering::SeqCst);
+            eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
+        }
+    }
 }

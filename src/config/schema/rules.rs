@@ -25,6 +25,10 @@ pub(super) fn add(schema: &mut Value) {
         ),
         ("/properties/origins/additionalProperties", origin()),
         (
+            "/properties/origins/additionalProperties/properties/health",
+            json!([{ "oneOf": [{ "required": ["path"] }, { "required": ["grpc"] }] }]),
+        ),
+        (
             "/properties/origins/additionalProperties/properties/room",
             room(),
         ),

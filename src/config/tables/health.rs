@@ -10,9 +10,12 @@ table! {
     /// `[origins.NAME.health]`: how servers are probed.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Health {
-        /// It begins with `/`, and may have a query.
-        path: PathAndQuery = PATH.required("\"/healthz\""), Now,
-            "What each server is asked for.";
+        /// It begins with `/`, and may have a query. Exactly one of this and `grpc` is there.
+        path: Option<PathAndQuery> = PATH.optional(), Now,
+            "What each server is asked for. Required without grpc.";
+        /// A service, or nothing for the whole server.
+        grpc: Option<Box<str>> = GRPC.optional(), Now,
+            "Ask servers of gRPC by its health protocol, in place of path: the name of a service, or \"\" for the whole server.";
         interval: Duration = TIMEOUT.or("\"5s\""), Now,
             "Time between two checks of a server.";
         /// It may be longer than the interval.
@@ -25,11 +28,40 @@ table! {
     }
 }
 
-const PATH: Kind<PathAndQuery> = kind(
+const PATH: Kind<Option<PathAndQuery>> = kind(
     Form::Like("/[!-\"$-~]*"),
-    |node| values::parsed(node, "a path such as \"/healthz\"", health_path),
-    |it| shown(it.as_str()),
+    |node| values::parsed(node, "a path such as \"/healthz\"", health_path).map(Some),
+    |it| shown(it.as_ref()?.as_str()),
 );
+
+const GRPC: Kind<Option<Box<str>>> = kind(
+    Form::Like("[0-9A-Za-z._/-]{0,255}"),
+    |node| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+        match node.value.as_str() {
+            Some(name) if name.len() <= 255 && name.chars().all(is_part) => Some(Some(name.into())),
+            _ => node.expected(
+                "the name of a service such as \"shop.Cart\", or \"\" for the whole server",
+            ),
+        }
+    },
+    |it| shown(&**it.as_ref()?),
+);
+
+/// Reads `[origins.NAME.health]`, which is the value of `node`.
+pub(super) fn read(mut fields: Fields, node: Node) -> Health {
+    let health = Health::read(&mut fields);
+    let is_wrong = fields.is_wrong("path") || fields.is_wrong("grpc");
+    match (&health.path, fields.value("grpc")) {
+        (None, None) if !is_wrong => node.wrong(
+            "it has no path to ask for; add path = \"/healthz\", or grpc = \"\" for servers of gRPC",
+        ),
+        (Some(_), Some(grpc)) => grpc.wrong("a check asks for a path, or by gRPC; remove one"),
+        _ => {}
+    }
+    fields.finish();
+    health
+}
 
 fn health_path(text: &str) -> Result<PathAndQuery, &'static str> {
     const FORM: &str =

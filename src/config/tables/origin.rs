@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::balance::BALANCE;
 use super::fail_on::FAIL_ON;
+use super::health;
 use super::limit::Zones;
 use super::names::{Names, check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
@@ -14,7 +15,8 @@ use super::origin_tls;
 use super::prelude::*;
 use super::room;
 use crate::config::{
-    Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, StoreKind,
+    Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, ServerUrl,
+    StoreKind,
 };
 use crate::limit::{
     Algorithm, Class, GateLimits, MAX_CLASS_WEIGHT, Moment, Rate, ReuseLimits, WithoutPool,
@@ -162,7 +164,10 @@ pub(in crate::config) fn read<'r>(
         origin.share = share.and_then(|node| index(node, "zones", zones.names));
         origin.tls = origin_tls::read(&mut fields, &origin.servers);
         origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
-        origin.health = fields.table("health", Health::TABLE).map(Health::of);
+        let table = fields.table("health", Health::TABLE);
+        origin.health = table
+            .zip(fields.value("health"))
+            .map(|(table, node)| health::read(table, node));
         let table = fields.table("room", Room::TABLE);
         origin.room = table
             .zip(fields.value("room"))
@@ -200,6 +205,16 @@ fn check(fields: &mut Fields, origin: &Origin) {
         && origin.names_to_resolve().next().is_none()
     {
         node.wrong("no server of this origin has a name for a host; remove resolve");
+    }
+    if let Some(node) = fields.value("health").and_then(|node| node.field("grpc")) {
+        let speaks_http2 =
+            |url: &ServerUrl| url.is_h2c() || url.is_encrypted() && origin.http2 == Http2::Auto;
+        let mut servers = origin.servers.iter().map(|server| &server.url);
+        if let Some(url) = servers.find(|url| !speaks_http2(url)) {
+            node.wrong(&format!(
+                "gRPC needs HTTP/2, and {url} is asked over HTTP/1; write it as h2c:// or https://, or give path in place of grpc"
+            ));
+        }
     }
     if let Some(node) = fields.right("gateways")
         && origin.store == StoreKind::Memory

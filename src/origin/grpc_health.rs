@@ -1,0 +1,99 @@
+//! The messages of gRPC's health protocol, `grpc.health.v1`:
+//! <https://github.com/grpc/grpc/blob/master/doc/health-checking.md>.
+
+use http::HeaderMap;
+
+/// What is asked for.
+pub(super) const GRPC_CHECK: &str = "/grpc.health.v1.Health/Check";
+
+/// The bytes before each message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// A `HealthCheckRequest` for a service of at most 255 bytes, with its prefix.
+pub(super) fn request(service: &str) -> Vec<u8> {
+    let length = service.len().min(255);
+    let name = &service.as_bytes()[..length];
+    // The default of a field is left out. The length of another one is a varint.
+    let message = match length {
+        0 => Vec::new(),
+        1..128 => [&[0x0a, low_byte(length)], name].concat(),
+        _ => [&[0x0a, low_byte(length) | 0x80, 1], name].concat(),
+    };
+    let size = u32::try_from(message.len()).unwrap_or_default();
+    [&[0][..], &size.to_be_bytes(), &message].concat()
+}
+
+fn low_byte(length: usize) -> u8 {
+    u8::try_from(length & 0xff).unwrap_or_default()
+}
+
+/// The outcome of the call, in `grpc-status`.
+pub(super) fn call_status(fields: &HeaderMap) -> Option<u32> {
+    fields.get("grpc-status")?.to_str().ok()?.parse().ok()
+}
+
+/// Returns what the outcome of the call and its message say of the server.
+pub(super) fn judged(status: u32, body: &[u8]) -> Result<String, String> {
+    match status {
+        0 => {}
+        5 => return Err("it does not know the service (grpc-status 5)".to_owned()),
+        12 => return Err("it has no grpc.health.v1.Health (grpc-status 12)".to_owned()),
+        other => return Err(format!("it answered grpc-status {other}")),
+    }
+    match serving_status(body) {
+        Some(1) => Ok("it is SERVING".to_owned()),
+        Some(2) => Err("it is NOT_SERVING".to_owned()),
+        Some(3) => Err("it does not know the service (SERVICE_UNKNOWN)".to_owned()),
+        Some(_) => Err("it does not know how it is (UNKNOWN)".to_owned()),
+        None => Err("its answer is no HealthCheckResponse".to_owned()),
+    }
+}
+
+/// The field 1 of a `HealthCheckResponse`, an enum.
+fn serving_status(body: &[u8]) -> Option<u8> {
+    let (prefix, message) = body.split_at_checked(PREFIX)?;
+    let [compressed, size @ ..] = prefix else {
+        return None;
+    };
+    let size = u32::from_be_bytes(size.try_into().ok()?);
+    if *compressed != 0 || u32::try_from(message.len()) != Ok(size) {
+        return None;
+    }
+    match message {
+        [] => Some(0),
+        [0x08, status @ ..0x80, ..] => Some(*status),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_its_service() {
+        assert_eq!(request(""), [0, 0, 0, 0, 0]);
+        assert_eq!(request("a.B"), *b"\0\0\0\0\x05\x0a\x03a.B");
+        let long = request(&"a".repeat(200));
+        assert_eq!(long[..8], [0, 0, 0, 0, 203, 0x0a, 0xc8, 1]);
+        assert_eq!(long.len(), 208);
+    }
+
+    #[test]
+    fn only_a_server_that_serves_is_well() {
+        assert!(judged(0, &[0, 0, 0, 0, 2, 8, 1]).is_ok());
+        for (status, body) in [
+            (0, &[0, 0, 0, 0, 2, 8, 2][..]),
+            (0, &[0, 0, 0, 0, 2, 8, 3]),
+            (0, &[0, 0, 0, 0, 0]),
+            (0, &[0, 0, 0, 0, 2, 8]),
+            (0, &[1, 0, 0, 0, 2, 8, 1]),
+            (0, &[0, 0, 0]),
+            (0, &[]),
+            (12, &[0, 0, 0, 0, 2, 8, 1]),
+            (5, &[]),
+        ] {
+            assert!(judged(status, body).is_err(), "{status} {body:?}");
+        }
+    }
+}
