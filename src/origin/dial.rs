@@ -1,10 +1,11 @@
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -100,15 +101,15 @@ impl Dialer {
         };
         let tcp = match (address, host) {
             (Some(address), _) | (None, Host::Address(address)) => {
-                TcpStream::connect((*address, port)).await?
+                connect((*address, port).into()).await?
             }
             (None, Host::Name(name)) => {
                 let addresses = self.known.names.addresses(name).await?;
-                let connect = |mut address: SocketAddr| {
+                let at_port = |mut address: SocketAddr| {
                     address.set_port(port);
-                    TcpStream::connect(address)
+                    connect(address)
                 };
-                first_of(&addresses, connect).await?
+                first_of(&addresses, at_port).await?
             }
         };
         tcp.set_nodelay(true)?;
@@ -121,6 +122,33 @@ impl Dialer {
                 Ok(OriginStream::Tls(Box::new(tls)))
             }
         }
+    }
+}
+
+/// Connects to a TCP server.
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let connected = TcpStream::connect(address).await;
+    connected.map_err(|error| told_apart(error, address))
+}
+
+/// The error of a connection to this address, told apart from a shortage.
+///
+/// The kernel has one error for no free port and for no address of the host from which the server can be reached, such
+/// as `::1` on a host without IPv6. UDP has ports of its own, so it only meets the second.
+fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
+    if Errno::from_io_error(&error) != Some(Errno::ADDRNOTAVAIL) {
+        return error;
+    }
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let has_address = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address));
+    match has_address {
+        Err(other) if Errno::from_io_error(&other) == Some(Errno::ADDRNOTAVAIL) => {
+            io::Error::new(io::ErrorKind::AddrNotAvailable, error.to_string())
+        }
+        _ => error,
     }
 }
 
@@ -244,6 +272,18 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         let error = first_of(&[], connect).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[test]
+    fn only_where_the_host_has_an_address_a_local_port_is_missing() {
+        let missing = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::ADDRNOTAVAIL);
+        let error = || io::Error::from(Errno::ADDRNOTAVAIL);
+        assert!(missing(&told_apart(
+            error(),
+            "127.0.0.1:9".parse().unwrap()
+        )));
+        let refused = told_apart(Errno::CONNREFUSED.into(), "127.0.0.1:9".parse().unwrap());
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[tokio::test(start_paused = true)]

@@ -58,6 +58,14 @@ pub enum OriginError {
         /// `connect_timeout`.
         limit: Duration,
     },
+    /// No local port was free for a connection in time. No server was asked.
+    #[error("no local port was free for a connection to {server} within {limit:?}")]
+    NoLocalPort {
+        /// The server.
+        server: String,
+        /// `connect_timeout`.
+        limit: Duration,
+    },
     /// All servers of the origin are out, after failures or by their health checks.
     #[error("the origin {origin} has no server in use; try again in {retry_after:?}")]
     AllOut {
@@ -91,7 +99,10 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
-            Self::NoDescriptor { .. } | Self::AllOut { .. } | Self::AllFull { .. } => 503,
+            Self::NoDescriptor { .. }
+            | Self::NoLocalPort { .. }
+            | Self::AllOut { .. }
+            | Self::AllFull { .. } => 503,
             Self::Outage { last, .. } => last.status(),
         }
     }
@@ -101,7 +112,7 @@ impl OriginError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
-            Self::NoDescriptor { limit, .. } => Some(*limit),
+            Self::NoDescriptor { limit, .. } | Self::NoLocalPort { limit, .. } => Some(*limit),
             Self::AllFull { .. } => Some(Duration::from_secs(1)),
             Self::Outage { last, .. } => last.retry_after(),
             _ => None,
@@ -111,7 +122,10 @@ impl OriginError {
     /// Returns whether the gateway is at fault, and not a server.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        matches!(self, Self::NoDescriptor { .. } | Self::AllFull { .. })
+        matches!(
+            self,
+            Self::NoDescriptor { .. } | Self::NoLocalPort { .. } | Self::AllFull { .. }
+        )
     }
 
     /// Returns whether the request itself may be the cause: a server had it, and ended the connection
@@ -140,6 +154,7 @@ impl OriginError {
             | Self::Broken { .. }
             | Self::Invalid { .. }
             | Self::NoDescriptor { .. }
+            | Self::NoLocalPort { .. }
             | Self::AllFull { .. }
             | Self::Outage { .. } => false,
         }
@@ -152,6 +167,7 @@ impl OriginError {
             Self::Connect { .. }
             | Self::ConnectTimeout { .. }
             | Self::NoDescriptor { .. }
+            | Self::NoLocalPort { .. }
             | Self::AllOut { .. }
             | Self::AllFull { .. }
             | Self::Outage { .. } => Outcome::Unreachable,

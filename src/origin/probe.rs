@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::io;
 use std::rc::Rc;
@@ -77,7 +77,8 @@ impl Check {
             let found = answer
                 .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
             // A check that could not be made says nothing of the server.
-            if found.is_err() && shortage::none_is_left() {
+            let is_unmade = client.is_unmade.take();
+            if found.is_err() && (is_unmade || shortage::none_is_left()) {
                 continue;
             }
             self.server.checked(found, &self.health, clock::now());
@@ -87,8 +88,7 @@ impl Check {
     async fn ask(&self, client: &CheckClient) -> Result<String, String> {
         let url = self.server.url();
         if let Some(service) = &self.health.grpc {
-            let stream = self.dialer.open(url, !url.is_h2c()).await;
-            let stream = stream.map_err(|error| error.to_string())?;
+            let stream = client.note(self.dialer.open(url, !url.is_h2c()).await)?;
             if !url.is_h2c() && !stream.chose_http2() {
                 return Err("it does not speak HTTP/2, which gRPC needs".to_owned());
             }
@@ -96,8 +96,7 @@ impl Check {
         }
         let may_choose = url.is_encrypted() && self.http2 == Http2::Auto;
         if may_choose || url.is_h2c() {
-            let stream = self.dialer.open(url, may_choose).await;
-            let stream = stream.map_err(|error| error.to_string())?;
+            let stream = client.note(self.dialer.open(url, may_choose).await)?;
             if url.is_h2c() || stream.chose_http2() {
                 return judged(self.ask_http2(stream).await?);
             }
@@ -232,6 +231,18 @@ struct CheckClient {
     awc: Client,
     /// The connection for the next check, if it is open already.
     opened: Rc<RefCell<Option<OriginStream>>>,
+    /// Whether the last connection lacked a descriptor or a local port.
+    is_unmade: Rc<Cell<bool>>,
+}
+
+impl CheckClient {
+    /// Notes whether a connection lacked something of this host.
+    fn note<T>(&self, opened: io::Result<T>) -> Result<T, String> {
+        opened.map_err(|error| {
+            self.is_unmade.set(shortage::of(&error).is_some());
+            error.to_string()
+        })
+    }
 }
 
 /// Creates an awc client over the gateway's own connections.
@@ -243,15 +254,20 @@ fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
     let (dialer, server) = (dialer.clone(), server.clone());
     let opened = Rc::<RefCell<Option<OriginStream>>>::default();
     let to_use = Rc::clone(&opened);
+    let is_unmade = Rc::<Cell<bool>>::default();
+    let to_note = Rc::clone(&is_unmade);
     let open = fn_service(move |to: ConnectInfo<Uri>| {
         let (dialer, server) = (dialer.clone(), server.clone());
-        let opened = to_use.take();
+        let (opened, to_note) = (to_use.take(), Rc::clone(&to_note));
         async move {
             let stream = match opened {
                 Some(stream) => Ok(stream),
                 None => dialer.open(&server, false).await,
             };
-            let stream = stream.map_err(|error: io::Error| ConnectError::Io(error))?;
+            let stream = stream.map_err(|error: io::Error| {
+                to_note.set(shortage::of(&error).is_some());
+                ConnectError::Io(error)
+            })?;
             Ok(Connection::new(to.request().clone(), stream))
         }
     });
@@ -262,5 +278,9 @@ fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
         .disable_redirects()
         .disable_timeout()
         .finish();
-    CheckClient { awc, opened }
+    CheckClient {
+        awc,
+        opened,
+        is_unmade,
+    }
 }

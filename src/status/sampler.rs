@@ -167,6 +167,7 @@ impl Sampler {
             shared_answers: self.origins.shared_answers(gateway),
             connections: self.process.connections(),
             descriptors: self.process.descriptors(),
+            local_ports: self.process.local_ports(),
             log: self.process.log(),
             ..Sample::default()
         }

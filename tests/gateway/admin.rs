@@ -327,11 +327,12 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 43] = [
+const PROMISED: [&str; 44] = [
     "drip_zone_cancelled_after_seconds",
     "drip_connections",
     "drip_max_connections",
     "drip_descriptor_waits_total",
+    "drip_local_port_waits_total",
     "drip_zone_untrusted_proxy",
     "drip_stderr_dropped_total",
     "drip_requests_total",

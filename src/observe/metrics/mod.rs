@@ -17,6 +17,7 @@ mod gate;
 mod held;
 mod histograms;
 mod limit_status;
+mod local_ports;
 mod log;
 mod plan;
 mod registry;
@@ -46,6 +47,7 @@ pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
 pub use histograms::Histograms;
 pub use limit_status::LimitStatus;
+pub use local_ports::{LocalPortWait, count_local_port_wait, local_port_waits};
 pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use plan::PlanMetrics;
 pub use registry::Registry;
@@ -118,6 +120,7 @@ const SPANS_DROPPED: &str = "drip_spans_dropped_total";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 const DESCRIPTOR_WAITS: &str = "drip_descriptor_waits_total";
+const LOCAL_PORT_WAITS: &str = "drip_local_port_waits_total";
 
 /// Registers the help texts, and the metrics that exist from the start.
 pub fn describe() {
@@ -207,6 +210,11 @@ pub fn describe() {
         "Times that no file descriptor was free: for a connection to an origin, for a client, or in vain."
     );
     descriptors::show();
+    describe_counter!(
+        LOCAL_PORT_WAITS,
+        "Times that no local port was free for a connection to an origin, or none for all of connect_timeout: in vain."
+    );
+    local_ports::show();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

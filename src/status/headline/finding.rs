@@ -5,6 +5,7 @@ use crate::status::views::{Headline, Plain};
 pub(in crate::status) enum Cause {
     ConnectionsFull,
     NoDescriptors,
+    NoLocalPorts,
     StoreOut,
     StoreRefuses,
     GateAlone,
@@ -44,6 +45,7 @@ impl Cause {
         match self {
             Self::ConnectionsFull => "connections_full",
             Self::NoDescriptors => "no_descriptors",
+            Self::NoLocalPorts => "no_local_ports",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",

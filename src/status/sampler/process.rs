@@ -1,15 +1,19 @@
 use crate::observe::access;
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
-use crate::observe::metrics::{DescriptorWait, descriptor_waits};
-use crate::status::views::{DescriptorSample, LogSample, Plain};
+use crate::observe::metrics::{DescriptorWait, LocalPortWait, descriptor_waits, local_port_waits};
+use crate::status::views::{DescriptorSample, LocalPortSample, LogSample, Plain};
 
 /// What the process had one second ago.
 pub(super) struct Process {
     connections: ClientConnections,
     /// Waits for descriptors, of each kind.
     waits: [u64; WAITS.len()],
+    /// Waits for local ports, of each kind.
+    port_waits: [u64; PORT_WAITS.len()],
     lost: u64,
 }
+
+const PORT_WAITS: [LocalPortWait; 2] = [LocalPortWait::Origin, LocalPortWait::InVain];
 
 const WAITS: [DescriptorWait; 3] = [
     DescriptorWait::Origin,
@@ -22,6 +26,7 @@ impl Process {
         Self {
             connections,
             waits: WAITS.map(descriptor_waits),
+            port_waits: PORT_WAITS.map(local_port_waits),
             lost: access::lost_lines().count,
         }
     }
@@ -41,6 +46,14 @@ impl Process {
             in_vain,
             clients,
         }
+    }
+
+    /// What waited for local ports in the last second.
+    pub(super) fn local_ports(&mut self) -> LocalPortSample {
+        let now = PORT_WAITS.map(local_port_waits);
+        let before = std::mem::replace(&mut self.port_waits, now);
+        let [waited, in_vain] = std::array::from_fn(|nth| now[nth].saturating_sub(before[nth]));
+        LocalPortSample { waited, in_vain }
     }
 
     /// What the access log lost in the last second.

@@ -38,7 +38,9 @@ pub use places::Places;
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, RouteSample, Routes};
-pub use sample::{DescriptorSample, History, LogSample, MaintenanceSample, Sample};
+pub use sample::{
+    DescriptorSample, History, LocalPortSample, LogSample, MaintenanceSample, Sample,
+};
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
 pub use what_if::{ChangedKey, GateReplayed, GateWhatIf, Happened, RateAdvice, Replayed, WhatIf};

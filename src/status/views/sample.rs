@@ -43,6 +43,7 @@ pub struct Sample {
     pub shared_answers: Option<SharedAnswers>,
     pub connections: ConnectionCounts,
     pub descriptors: DescriptorSample,
+    pub local_ports: LocalPortSample,
     pub log: LogSample,
     /// What matters most now, and why.
     pub headline: Headline,
@@ -85,6 +86,16 @@ pub struct DescriptorSample {
     pub in_vain: u64,
     /// Tries to accept a client that failed.
     pub clients: u64,
+}
+
+/// What waited for a local port in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LocalPortSample {
+    /// Requests that began to wait for one, for their connection to an origin.
+    pub waited: u64,
+    /// Requests that waited in vain and got 503.
+    pub in_vain: u64,
 }
 
 /// The access log in one second.

@@ -25,7 +25,7 @@ use self::leaving::{leaving, leaving_gate, leaving_origin};
 use self::maintenance::maintenance;
 use self::no_key::no_key;
 use self::origins::{errors, failing, server_out};
-use self::process::{connections_full, log_lost, no_descriptors};
+use self::process::{connections_full, log_lost, no_descriptors, no_local_ports};
 use self::rooms::{long_wait, overridden_room, paused_room, polls, stuck, turns_lost};
 use self::untrusted_proxy::untrusted_proxy;
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
@@ -51,6 +51,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let mut found = Vec::new();
     found.extend(connections_full(now));
     found.extend(no_descriptors(recent));
+    found.extend(no_local_ports(recent));
     found.extend(log_lost(recent, now));
     found.extend(store_out(recent, now));
     found.extend(store_refuses(recent, now));

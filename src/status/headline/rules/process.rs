@@ -71,6 +71,27 @@ pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {
     })
 }
 
+pub(super) fn no_local_ports(recent: &Recent<'_>) -> Option<Finding> {
+    let waited = recent.of_process(|it| it.local_ports.waited);
+    let in_vain = recent.of_process(|it| it.local_ports.in_vain);
+    if waited + in_vain == 0 {
+        return None;
+    }
+    let seen = [
+        (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
+        (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
+    ];
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    Some(Finding {
+        weight: part(waited + in_vain, 1),
+        title: "The gateway has no local port for connections to origins".to_owned(),
+        evidence: format!("In the last {:.0} s, {}.", recent.seconds(), listed(&seen)),
+        remedy: "Widen `net.ipv4.ip_local_port_range`, or raise `keep_alive` of the origin so that connections are used again. The origin is not at fault."
+            .to_owned(),
+        ..Finding::new(Cause::NoLocalPorts, Severity::Bad)
+    })
+}
+
 pub(super) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let lost = recent.of_process(|it| it.log.lost);
     if lost == 0 {

@@ -70,6 +70,21 @@ fn full_connections_come_first_with_how_many_wait() {
 }
 
 #[test]
+fn local_ports_that_are_used_up_are_not_the_fault_of_an_origin() {
+    let short = told(|it| (it.local_ports.waited, it.local_ports.in_vain) = (12, 3));
+    let says = [
+        "no local port for connections to origins",
+        "120 requests had to wait for one and 30 requests got 503",
+        "`net.ipv4.ip_local_port_range`",
+        "The origin is not at fault",
+    ];
+    check(&short, "no_local_ports", "bad", &says);
+    let in_vain = told(|it| it.local_ports.in_vain = 1);
+    let says = ["In the last 10 s, 10 requests got 503."];
+    check(&in_vain, "no_local_ports", "bad", &says);
+}
+
+#[test]
 fn descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
     let short = told(|it| {
         it.descriptors = DescriptorSample {
