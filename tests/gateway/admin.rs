@@ -1,8 +1,10 @@
 //! The admin port.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
+use crate::support::operator::json;
 use crate::support::{Client, Gateway, Origin, Site, eventually, fetch, one_zone};
 
 #[test]
@@ -564,4 +566,31 @@ fn a_reload_hides_no_request_that_was_counted_before() {
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
     // A request is counted once its response is sent.
     eventually("it is counted", || counted("429") == 6);
+}
+
+#[test]
+fn a_second_address_of_a_balancer_that_is_not_trusted_is_the_headline() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/s", "burst = 0").replace("$arg_key", "$remote_addr");
+    assert!(file.contains("$remote_addr"), "{file}");
+    let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
+    let mut client = Client::connect(gateway.address());
+    let mut nth = 0;
+    eventually("the headline says so", || {
+        nth += 1;
+        // Its own checks name nobody.
+        let named = match nth % 10 {
+            0 => String::new(),
+            _ => format!("X-Forwarded-For: 198.51.100.{}, 203.0.113.7\r\n", nth % 200),
+        };
+        client.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{named}\r\n").as_bytes());
+        client.answer();
+        thread::sleep(Duration::from_millis(20));
+        let headline = json(&gateway, "/api/headline")["headline"].to_string();
+        headline.contains("add it to `server.trusted_proxies`")
+            && headline.contains("behind 203.0.113.7")
+    });
+    let zone = [("zone", "z")];
+    let there = gateway.metrics().value("drip_zone_untrusted_proxy", &zone);
+    assert_eq!(there, Some(1.0));
 }

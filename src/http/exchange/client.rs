@@ -56,34 +56,49 @@ fn named(
     field: ForwardedHeader,
     is_trusted: impl Fn(&IpAddr) -> bool,
 ) -> Option<IpAddr> {
-    /// Returns the elements of a line, the last one first.
-    type Elements = fn(&[u8]) -> Vec<&[u8]>;
-    type Address = fn(&[u8]) -> Option<IpAddr>;
-    let (name, elements, address): (_, Elements, Address) = match field {
-        ForwardedHeader::XForwardedFor => (
-            FieldName::XForwardedFor,
-            |line| line.rsplit(|byte| *byte == b',').collect(),
-            read_node,
-        ),
-        ForwardedHeader::Forwarded => (
-            FieldName::Forwarded,
-            |line| split_unquoted(line, b','),
-            read_element,
-        ),
-    };
     let mut leftmost = None;
-    for element in fields.all(name).rev().flat_map(elements) {
-        let element = element.trim_ascii();
-        if element.is_empty() {
-            continue;
-        }
-        let found = address(element)?;
+    for element in elements(fields, field) {
+        let found = read(element, field)?;
         if !is_trusted(&found) {
             return Some(found);
         }
         leftmost = Some(found);
     }
     leftmost
+}
+
+/// The element of the field to the left of the client's: what the client names as its own client.
+///
+/// `None` if the client is not named in the field, or is the leftmost there.
+pub(super) fn named_by_client<'a>(
+    fields: Fields<'a>,
+    client: Option<IpAddr>,
+    field: ForwardedHeader,
+) -> Option<&'a [u8]> {
+    let mut elements = elements(fields, field);
+    let client = client?;
+    elements.find(|element| read(element, field) == Some(client))?;
+    elements.next()
+}
+
+/// The elements of the field that are not empty, the last one first.
+fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = &[u8]> {
+    let (name, split): (_, fn(&[u8]) -> Vec<&[u8]>) = match field {
+        ForwardedHeader::XForwardedFor => (FieldName::XForwardedFor, |line| {
+            line.rsplit(|byte| *byte == b',').collect()
+        }),
+        ForwardedHeader::Forwarded => (FieldName::Forwarded, |line| split_unquoted(line, b',')),
+    };
+    let all = fields.all(name).rev().flat_map(split);
+    all.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty())
+}
+
+/// Reads the address in an element of the field.
+fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
+    match field {
+        ForwardedHeader::XForwardedFor => read_node(element),
+        ForwardedHeader::Forwarded => read_element(element),
+    }
 }
 
 /// Splits `text` at separators outside of quotes, and returns the last part first.
@@ -250,6 +265,38 @@ mod tests {
                 assert_eq!(found, "198.51.100.1", "{line}");
             }
         }
+    }
+
+    #[test]
+    fn whom_a_client_names_is_to_its_left() {
+        let named = |field, name: &str, line: &str, client: &str| {
+            let head = request(&[(name, line.as_bytes())]);
+            let client = client.parse().ok();
+            let named = named_by_client(head.fields(), client, field)?;
+            Some(String::from_utf8_lossy(named).into_owned())
+        };
+        let xff = ForwardedHeader::XForwardedFor;
+        for (line, client, expected) in [
+            ("192.0.2.1, 203.0.113.7", "203.0.113.7", Some("192.0.2.1")),
+            (
+                "x, 192.0.2.1,, 203.0.113.7, 10.0.0.1",
+                "203.0.113.7",
+                Some("192.0.2.1"),
+            ),
+            ("203.0.113.7", "203.0.113.7", None),
+            ("192.0.2.1", "203.0.113.7", None),
+            ("", "203.0.113.7", None),
+        ] {
+            let found = named(xff, "x-forwarded-for", line, client);
+            assert_eq!(found.as_deref(), expected, "{line}");
+        }
+        let found = named(
+            ForwardedHeader::Forwarded,
+            "forwarded",
+            "for=192.0.2.1, for=\"203.0.113.7:80\"",
+            "203.0.113.7",
+        );
+        assert_eq!(found.as_deref(), Some("for=192.0.2.1"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::task::{Poll, ready};
 
 use smallvec::smallvec;
 
+use super::super::client::{Client, named_by_client};
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
 use super::Limited;
@@ -213,12 +214,21 @@ fn record_rejection<'r>(
     Turns::default()
 }
 
-/// Notes whom the peer of a limited request names as its client, if only trust would let it.
+/// Notes whom the client of a limited request names as its own client, if only trust would let it.
+///
+/// That is the peer, or behind trusted proxies one that may be a proxy with another address.
 fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: Moment) {
-    if info.client.trusted || !gateway.zone(zone).settings().key.has_address() {
+    if !gateway.zone(zone).settings().key.has_address() {
         return;
     }
-    let named = || info.fields().all(FieldName::XForwardedFor).next();
     let forwarders = &gateway.events(zone).forwarders;
-    forwarders.note(info.peer.ip(), named, now);
+    let Client { address, trusted } = info.client;
+    if trusted {
+        let field = gateway.settings().server.forwarded_header;
+        let named = || named_by_client(info.fields(), address, field);
+        forwarders.note(address, named, now);
+    } else {
+        let named = || info.fields().all(FieldName::XForwardedFor).next();
+        forwarders.note(address, named, now);
+    }
 }
