@@ -146,8 +146,8 @@ impl Check {
             .header("te", "trailers")
             .body(());
         let request = request.map_err(|error| text(&error))?;
-        let sent = send.send_request(request, false);
-        let (answer, mut body) = sent.map_err(|error| text(&error))?;
+        let begun = send.send_request(request, false);
+        let (answer, mut body) = begun.map_err(|error| text(&error))?;
         let asked = body.send_data(grpc_health::request(service).into(), true);
         asked.map_err(|error| text(&error))?;
         let exchange = async {

@@ -130,7 +130,10 @@ pub fn to_wall(moment: Moment) -> Moment {
 /// The moment at which the wall clock shows `wall`.
 #[must_use]
 pub fn from_wall(wall: Moment) -> Moment {
-    Moment::from_nanos(wall.as_nanos().saturating_sub_signed(stepped()))
+    Moment::from_nanos(
+        wall.as_nanos()
+            .saturating_add_signed(stepped().saturating_neg()),
+    )
 }
 
 /// Follows the steps of the wall clock, such as those of NTP after a boot. Never ends.

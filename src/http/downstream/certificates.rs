@@ -54,8 +54,8 @@ impl Loaded {
         let ServerName::DnsName(name) = name else {
             return Fit::Exactly;
         };
-        let is_named = |known: &Box<str>| known.eq_ignore_ascii_case(name.as_ref());
-        if self.names.iter().any(is_named) {
+        let mut known = self.names.iter();
+        if known.any(|known| known.eq_ignore_ascii_case(name.as_ref())) {
             Fit::Exactly
         } else {
             Fit::ByWildcard

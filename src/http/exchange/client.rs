@@ -70,11 +70,11 @@ fn named(
 /// The element of the field to the left of the client's: what the client names as its own client.
 ///
 /// `None` if the client is not named in the field, or is the leftmost there.
-pub(super) fn named_by_client<'a>(
-    fields: Fields<'a>,
+pub(super) fn named_by_client(
+    fields: Fields<'_>,
     client: Option<IpAddr>,
     field: ForwardedHeader,
-) -> Option<&'a [u8]> {
+) -> Option<&[u8]> {
     let mut elements = elements(fields, field);
     let client = client?;
     elements.find(|element| read(element, field) == Some(client))?;
@@ -83,7 +83,8 @@ pub(super) fn named_by_client<'a>(
 
 /// The elements of the field that are not empty, the last one first.
 fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = &[u8]> {
-    let (name, split): (_, fn(&[u8]) -> Vec<&[u8]>) = match field {
+    type Split = fn(&[u8]) -> Vec<&[u8]>;
+    let (name, split): (_, Split) = match field {
         ForwardedHeader::XForwardedFor => (FieldName::XForwardedFor, |line| {
             line.rsplit(|byte| *byte == b',').collect()
         }),
