@@ -218,7 +218,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", healthy_after = \"1\" }",
      r#"3:40: healthy_after: expected a whole number from 1 to 4294967295; found "1""#),
     (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", uri = \"/\" }",
-     r#"3:24: "uri" is not a field of [origins.app.health], whose fields are path, interval, timeout, unhealthy_after, healthy_after"#),
+     r#"3:24: "uri" is not a field of [origins.app.health], whose fields are path, grpc, interval, timeout, unhealthy_after, healthy_after"#),
     (SERVERS, "[\"http://a\"]\nmax_in_flight = -1",
      "3:17: max_in_flight: expected a whole number from 0 to 1000000000; found -1"),
     (SERVERS, "[\"http://a\"]\nmax_fails = 0",

@@ -173,6 +173,7 @@ const UNSEEN: &[&str] = &[
     "is there twice; remove one",
     "at most 32 gateways; found",
     "no entry of listen in [server] has the name",
+    "gRPC needs HTTP/2, and ",
     // A room.
     "it has no secret to sign tickets with",
     "lets in at most 1000 visitors a second",
