@@ -77,6 +77,7 @@ pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::balance::Balance;
 pub use tables::client_auth::ClientAuth;
 pub use tables::collapse::Collapse;
+pub use tables::cors::Cors;
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;

@@ -191,7 +191,7 @@ const PROBLEMS: [(&str, &str); 15] = [
     ),
     (
         "{ interval",
-        "[origins.a.health] has no path; add one such as path = \"/healthz\"",
+        "health: it has no path to ask for; add path = \"/healthz\"",
     ),
     ("\"5\" }", "interval: expected a whole number and a unit"),
     ("a-b.health]", "[origins.a-b] has no servers"),

@@ -28,7 +28,8 @@ fn each_second_is_told_as_it_was() {
         delayed += zone["delayed"].as_u64().expect("a number");
         seen.push(sample);
     }
-    assert_eq!(passed, 1);
+    // One at once, and on a busy machine some more that come after their slots.
+    assert!((1..=6).contains(&passed), "{passed}");
     assert!(
         (20..=42).contains(&delayed),
         "{delayed} in three to four seconds"

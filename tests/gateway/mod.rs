@@ -13,6 +13,7 @@ mod choice;
 mod client_networks;
 mod collapse_operator;
 mod conditions;
+mod cors;
 mod cost;
 mod eviction;
 mod fields;

@@ -110,6 +110,13 @@ impl Answer {
         self.head.field(name)
     }
 
+    /// The values of all fields of a name, which is given in lower case.
+    pub fn fields(&self, name: &str) -> Vec<&str> {
+        let fields = self.head.fields.iter();
+        let named = fields.filter(|(found, _)| found == name);
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+
     /// The number that a field holds.
     pub fn number(&self, name: &str) -> u64 {
         let value = self.field(name).and_then(|value| value.parse().ok());

@@ -4,6 +4,7 @@ pub(super) mod backoff;
 pub(super) mod balance;
 pub(super) mod client_auth;
 pub(super) mod collapse;
+pub(super) mod cors;
 pub(super) mod cost;
 pub(super) mod fail_on;
 pub(super) mod file;

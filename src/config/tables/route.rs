@@ -12,9 +12,9 @@ use super::prelude::*;
 use super::route_match::{CONDITIONS, HOSTS, METHODS, PATH};
 use super::{cost, rewrite};
 use crate::config::{
-    ClientNetworks, Collapse, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher, Networks,
-    Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit, Settings,
-    Statuses,
+    ClientNetworks, Collapse, Cors, CostRule, FieldEdits, HostPattern, HostRank, Jwt, Matcher,
+    Networks, Origin, Pages, PathPattern, PathRewrite, RejectBody, RequestInputs, RouteLimit,
+    Settings, Statuses,
 };
 use crate::limit::Moment;
 
@@ -95,6 +95,11 @@ table! {
         + collapse: Field::of(Form::Table(Collapse::TABLE)), NextRequest,
             "Equal requests that come together get one answer of the origin.",
             |it, settings| shown_table(it.collapse.as_deref(), settings);
+        /// Which sites' scripts may read the responses; `None`: as the origin says.
+        cors: Option<Arc<Cors>>;
+        + cors: Field::of(Form::Table(Cors::TABLE)), NextRequest,
+            "Sites whose scripts may read the responses; drip answers their preflights before any limit.",
+            |it, settings| shown_table(it.cors.as_deref(), settings);
         /// A hash of what decides how the origin answers a request, and which requests are equal;
         /// 0 without `collapse`. It is the same for each load of one file.
         collapse_stamp: u64;

@@ -7,7 +7,7 @@ use super::limit::{self, Zones};
 use super::names::{index, list};
 use super::prelude::*;
 use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
-use super::{collapse, cost, page, rewrite};
+use super::{collapse, cors, cost, page, rewrite};
 use crate::config::suggest::nearest;
 use crate::config::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
@@ -144,8 +144,13 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
     let methods = (!fields.is_wrong("methods")).then_some(&route.methods[..]);
     let collapse = fields.get("collapse");
     let collapse = collapse.map(|node| collapse::read(node, methods));
+    let cors = fields.get("cors").map(cors::read);
     let is_right = !fields.has_wrong();
     fields.finish();
+    route.cors = match cors {
+        Some(cors) => Some(Arc::new(cors?)),
+        None => None,
+    };
     route.collapse = match collapse {
         Some(collapse) => Some(Arc::new(collapse?)),
         None => None,

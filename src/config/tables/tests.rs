@@ -8,14 +8,14 @@ use super::listen::LISTEN;
 use crate::config::of_table::OfTable;
 use crate::config::schema::{Effect, Form, Table};
 use crate::config::{
-    Backoff, Collapse, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route, Server,
-    Tls, Zone,
+    Backoff, Collapse, Cors, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route,
+    Server, Tls, Zone,
 };
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// The titles of sections with a table of fields.
-const SECTIONS: [(&str, Table); 16] = [
+const SECTIONS: [(&str, Table); 17] = [
     ("## `[server]`", Server::TABLE),
     ("### `listen`", LISTEN),
     ("## `[server.tls]`", Tls::TABLE),
@@ -31,6 +31,7 @@ const SECTIONS: [(&str, Table); 16] = [
     ("## `[[routes]]`", Route::TABLE),
     ("### Limits", LIMIT),
     ("## `[routes.collapse]`", Collapse::TABLE),
+    ("## `[routes.cors]`", Cors::TABLE),
     ("## `[log]`", Log::TABLE),
 ];
 

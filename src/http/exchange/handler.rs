@@ -9,6 +9,7 @@ use super::admitted::{Admitted, BeforeGate, Decision, Onward};
 use super::client::Client;
 use super::collapse::{self, BoxedDecision};
 use super::conditions;
+use super::cors;
 use super::cost;
 use super::forward::Forward;
 use super::gate::{AtGate, GateRequest};
@@ -184,7 +185,10 @@ fn find<'a>(
         return Err(Reply::unfit(unfit));
     }
     let meets = |route: &Route| conditions::are_met(route, info);
-    let found = gateway.route(&info.path, &info.host, info.head.method(), meets);
+    let of = |method| gateway.route(&info.path, &info.host, method, meets);
+    let asked = cors::asked_method(info).and_then(of);
+    let preflight = asked.filter(|(_, route)| route.cors.is_some());
+    let found = preflight.or_else(|| of(info.head.method()));
     if let Some(port) = info.peer.redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {
@@ -200,6 +204,9 @@ fn find<'a>(
         record.exception = Exception::Refused;
         gateway.count_refused(index);
         return Err(Reply::of_status(403));
+    }
+    if preflight.is_some() {
+        return Err(Reply::preflight());
     }
     // Before the room, so that nobody draws a number for a request that is refused then.
     if let Some(unfit) = info.ambiguity(&route.inputs) {

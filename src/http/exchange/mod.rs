@@ -8,6 +8,7 @@ mod client;
 mod collapse;
 mod conditions;
 mod cookies;
+mod cors;
 mod cost;
 mod download;
 mod failure;

@@ -18,7 +18,7 @@ use super::reply_body::ReplyBody;
 use super::request_info::UnfitRequest;
 use super::retry_after::RetryAfter;
 use super::room_fields::RoomFields;
-use super::{request_id, rewrite};
+use super::{cors, request_id, rewrite};
 use crate::config::{Media, Page, RejectBody, Route};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
@@ -58,6 +58,8 @@ enum MoreFields {
     Location(Box<str>),
     /// Those of a waiting room.
     Room(Box<RoomFields>),
+    /// Those of the answer to a preflight.
+    Preflight,
 }
 
 impl<'a> Reply<'a> {
@@ -173,6 +175,14 @@ impl<'a> Reply<'a> {
     pub(super) fn of_status(status: u16) -> Self {
         let reason = reason(status).unwrap_or("Bad Gateway");
         Self::plain(status, format!("{reason}\n"))
+    }
+
+    /// The answer to a preflight of a browser.
+    pub(super) fn preflight() -> Self {
+        Self {
+            more: MoreFields::Preflight,
+            ..Self::plain(204, "")
+        }
     }
 
     /// The response of a route in maintenance, which ends after `left`.
@@ -317,7 +327,7 @@ impl<'a> Reply<'a> {
                 put(b"Vary", b"Accept");
             }
             match &self.more {
-                MoreFields::None | MoreFields::Room(_) => {}
+                MoreFields::None | MoreFields::Room(_) | MoreFields::Preflight => {}
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
             }
@@ -336,6 +346,12 @@ impl<'a> Reply<'a> {
                 MoreFields::Room(_) => rewrite::uncached(put, |put| edited(record, put, own)),
                 _ => edited(record, put, own),
             });
+            if let MoreFields::Preflight = self.more
+                && let Some((route, info)) = record.route().zip(record.info())
+                && let Some(cors) = &route.cors
+            {
+                cors::put_preflight(cors, info, put);
+            }
             self.put_room(put);
         };
         client.begin(&Response {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::cors;
 use super::key;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
@@ -73,15 +74,24 @@ pub(super) fn edit(
     put: &mut dyn FnMut(&[u8], &[u8]),
     each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
 ) {
-    if edits.iter().all(|edits| edits.is_empty()) {
+    let route = record.route();
+    let cors = route.and_then(|route| Some((route.cors.as_deref()?, route.headers)));
+    if edits.iter().all(|edits| edits.is_empty()) && cors.is_none() {
         return each(put);
     }
     let is_in = |edits: &[&FieldEdits], name: &[u8]| edits.iter().any(|edits| edits.has(name));
     each(&mut |name, value| {
-        if !is_in(edits, name) {
+        if !is_in(edits, name) && !(cors.is_some() && cors::is_replaced(name)) {
             put(name, value);
         }
     });
+    if let Some(((cors, headers), info)) = cors.zip(record.info()) {
+        cors::put(cors, headers, info, &mut |name, value| {
+            if !is_in(edits, name) {
+                put(name, value);
+            }
+        });
+    }
     for (at, of) in edits.iter().enumerate() {
         let later = edits.get(at + 1..).unwrap_or_default();
         for (name, value) in of.set() {

@@ -6,7 +6,7 @@ use crate::config::schema::Table;
 use crate::config::tables::cost::{COST_BODY, COST_HEADER, COST_RESPONSE};
 use crate::config::tables::limit::LIMIT;
 use crate::config::tables::listen::LISTEN;
-use crate::config::{Backoff, Collapse, Health, Plan, Route, Tls, Zone};
+use crate::config::{Backoff, Collapse, Cors, Health, Plan, Route, Tls, Zone};
 
 /// The lines that begin each table, and its fields.
 const TABLES: &[(&str, Table)] = &[
@@ -21,6 +21,7 @@ const TABLES: &[(&str, Table)] = &[
     ("[redis]", Redis::TABLE),
     ("[[routes]]", Route::TABLE),
     ("[[routes]]\n[routes.collapse]", Collapse::TABLE),
+    ("[[routes]]\n[routes.cors]", Cors::TABLE),
     ("[[routes]]\n[[routes.limits]]", LIMIT),
     ("[[routes]]\n[routes.cost]", COST_HEADER),
     ("[[routes]]\n[routes.cost]", COST_BODY),

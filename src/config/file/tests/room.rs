@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, room!("sessions = 1000000"), ""),
     (SERVERS, room!("sessions = 1\nsame_site = \"strict\""), ""),
     (SERVERS, room!("sessions = 1\nsame_site = \"Lax\""),
-     r#"6:13: same_site: expected "lax", "strict" or "none"; found "Lax""#),
+     r#"6:13: same_site: expected "lax" or "strict" or "none"; found "Lax"; did you mean "lax"?"#),
     (SERVERS, room!("admit = 10"),
      r#"5:9: admit: expected "none", or a rate such as "10r/s"; found 10"#),
     (SERVERS, room!("admit = \"1001r/s\""),

@@ -185,6 +185,8 @@ const UNSEEN: &[&str] = &[
     // A cost that is learned.
     "nobody knows without its places",
     // Answers that are shared.
+    "means all sites; remove it",
+    "browsers show no response with credentials",
     "without a variable all requests of the route",
     "a list has at most 16 names",
     "and methods of this route has no GET",

@@ -1,0 +1,94 @@
+//! `[routes.cors]`.
+
+use std::time::Duration;
+
+use super::prelude::*;
+
+table! {
+    /// `[routes.cors]`: scripts of these sites may read the responses (the CORS protocol of the Fetch standard).
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Cors {
+        /// As browsers write them in `Origin`, without duplicates; [`ANY`](Self::ANY) alone: all sites. Not empty.
+        origins: Vec<String> = ORIGINS.required("[\"https://app.example\"]"), NextRequest,
+            "Sites whose scripts may read the responses, such as \"https://app.example\"; [\"*\"]: all sites.";
+        credentials: bool = BOOLEAN.or("false"), NextRequest,
+            "Whether browsers may send cookies and logins, and show scripts the responses to such requests.";
+        /// Zero: it asks before each request. At most a day.
+        max_age: Duration = MAX_AGE.or("\"10m\""), NextRequest,
+            "How long a browser may remember the answer to a preflight, up to 1d.";
+    }
+}
+
+/// Longest `max_age`, in nanoseconds.
+const DAY: u64 = 24 * 3600 * 1_000_000_000;
+
+const MAX_AGE: Kind<Duration> = Kind {
+    form: Form::Duration(0, DAY),
+    read: |node| values::duration_between(node, (0, DAY)),
+    ..DURATION
+};
+
+const ORIGINS: Kind<Vec<String>> = kind(
+    Form::List(&Form::Like(r"\*|[a-z][a-z0-9+.-]*://[^/?#@\s]+"), 1),
+    |node| {
+        let example = "[\"https://app.example\"]";
+        values::filled(example, node)?;
+        values::list(example, origin)(node)
+    },
+    |it| texts(it),
+);
+
+fn origin(node: Node) -> Option<String> {
+    let text = node.value.as_str().filter(|text| is_origin(text));
+    let text = text.map(str::to_owned);
+    text.or_else(|| {
+        node.expected("a site as browsers write it, such as \"https://app.example\", or \"*\"")
+    })
+}
+
+/// Whether it is the origin of a site in the form that browsers send, or [`Cors::ANY`].
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else {
+        return text == Cors::ANY;
+    };
+    let is_scheme = |byte: u8| byte.is_ascii_lowercase() || b"0123456789+.-".contains(&byte);
+    let is_host = |byte: u8| {
+        byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && !b"/?#@\\".contains(&byte)
+    };
+    scheme.starts_with(|first: char| first.is_ascii_lowercase())
+        && scheme.bytes().all(is_scheme)
+        && !host.is_empty()
+        && host.bytes().all(is_host)
+}
+
+impl Cors {
+    /// Stands for all sites.
+    pub const ANY: &'static str = "*";
+
+    /// Returns whether scripts of all sites may read the responses.
+    #[must_use]
+    pub fn allows_any(&self) -> bool {
+        self.origins.iter().any(|origin| origin == Self::ANY)
+    }
+}
+
+/// Reads `[routes.cors]`, if the route has it.
+pub(super) fn read(node: Node) -> Option<Cors> {
+    let mut fields = Fields::of(node, "[routes.cors]".to_owned(), Cors::TABLE)?;
+    let cors = Cors::read(&mut fields);
+    let origins = fields.right("origins");
+    let is_right = !fields.has_wrong();
+    fields.finish();
+    let is_any = cors.allows_any();
+    let wrong = if is_any && cors.origins.len() > 1 {
+        "\"*\" means all sites; remove it, or the others"
+    } else if is_any && cors.credentials {
+        "browsers show no response with credentials where \"*\" is allowed; name the sites, or remove credentials"
+    } else {
+        return is_right.then_some(cors);
+    };
+    if let Some(origins) = origins {
+        origins.wrong(wrong);
+    }
+    None
+}
