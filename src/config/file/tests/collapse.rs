@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "[routes.cors]\norigins = [\"https://app.example\", \"http://localhost:3000\"]\ncredentials = true\n", ""),
     (LIMITS, "[routes.cors]\norigins = [\"*\"]\nmax_age = \"1d\"\n", ""),
     (LIMITS, "[routes.cors]\ncredentials = true\n",
-     r#"11:2: [routes.cors] has no origins; add one such as origins = ["https://app.example"]"#),
+     r#"11:1: [routes.cors] has no origins; add one such as origins = ["https://app.example"]"#),
     (LIMITS, "[routes.cors]\norigins = []\n",
      r#"12:11: origins: expected a list such as ["https://app.example"]; found []"#),
     (LIMITS, "[routes.cors]\norigins = [\"https://app.example/\", \"app.example\"]\n",
