@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::collapse::SharedAnswers;
 use crate::config::{self, RouteIndex, Settings, StoreKind};
 use crate::gate::OriginGate;
-use crate::http::message::buffer;
+use crate::http::message::{BodyMemory, buffer};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
@@ -83,6 +83,8 @@ struct Lifecycle {
     dialer: Dialer,
     /// `None` until a route collapses.
     shared_answers: OnceLock<Arc<SharedAnswers>>,
+    /// For the bytes of bodies that are read ahead of a slow peer.
+    body_memory: Arc<BodyMemory>,
     /// Of the names whose addresses are servers.
     addresses: Mutex<Addresses>,
     /// `None` without a collector. A change of it needs a restart.
@@ -223,6 +225,8 @@ impl Gateway {
         lifecycle
             .dialer
             .set_keepalive(settings.server.tcp_keepalive);
+        let buffers = settings.server.buffers.get();
+        lifecycle.body_memory.set_limit(buffers);
         let named = settings.routes.iter().take(MAX_NAMED_ROUTES);
         let named = named.map(|route| lifecycle.metrics_of(&route.name()));
         let mut routes: Vec<_> = named.collect();
@@ -368,6 +372,19 @@ impl Gateway {
     #[must_use]
     pub fn shared_answers(&self) -> Option<&Arc<SharedAnswers>> {
         self.lifecycle.shared_answers.get()
+    }
+
+    /// The memory for bodies that are read ahead of a slow peer.
+    #[must_use]
+    pub fn body_memory(&self) -> &Arc<BodyMemory> {
+        &self.lifecycle.body_memory
+    }
+
+    /// Whether any origin has a buffer for bodies.
+    #[must_use]
+    pub fn buffers_bodies(&self) -> bool {
+        let mut origins = self.settings.origins.iter();
+        origins.any(|it| it.response_buffer.is_some())
     }
 
     /// All waiting rooms.

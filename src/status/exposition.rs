@@ -2,6 +2,7 @@
 //!
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
+mod body_buffers;
 mod learned_costs;
 mod places;
 mod rooms;
@@ -42,6 +43,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     learned_costs::write(&mut text, gateway);
     rooms::write(&mut text, gateway);
     shared::write(&mut text, gateway);
+    body_buffers::write(&mut text, gateway);
     text
 }
 

@@ -53,6 +53,7 @@ mod plans;
 mod proxy_protocol;
 mod queue;
 mod request_id;
+mod response_buffer;
 mod retry_after;
 mod retune;
 mod room_operator;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use super::balance::BALANCE;
@@ -48,6 +48,9 @@ table! {
             "Longest pause in a body.";
         tunnel_timeout: Duration = TIMEOUT.or("\"1h\""), NextRequest,
             "Longest silence in both directions on an upgraded connection, such as a WebSocket.";
+        /// `None`: it is not read ahead.
+        response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
+            "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";
         max_header_size: usize = HEAD_SIZE.or("\"64KB\""), NextRequest,
             "Largest response head: \"1KB\" to \"1MB\".";
         rate: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,

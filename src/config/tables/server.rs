@@ -78,6 +78,8 @@ table! {
             "Largest request body; \"0\": no limit.";
         shared_answers: NonZeroU64 = SIZE_ABOVE_ZERO.or("\"64MB\""), Now,
             "Memory for the answers that routes with collapse share; those not used for longest go first.";
+        buffers: NonZeroU64 = SIZE_ABOVE_ZERO.or("\"64MB\""), Now,
+            "Memory for bodies that request_buffer and response_buffer of origins read ahead; beyond it, requests go on without.";
         shutdown_timeout: Duration = DURATION.or("\"30s\""), Now,
             "How long a stop lets waiting requests drain.";
         stop_delay: Duration = DURATION.or("\"0\""), Now,

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
@@ -32,22 +33,29 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 continue;
             }
             let trailers = self.trailers(connection);
-            self.note_upload(in_flight);
-            self.end_work(in_flight, true);
-            self.occupied.clear();
-            if let Some((connection, in_flight)) = at_origin.take() {
-                in_flight.ended();
-                if keeps && self.upload.is_complete() {
-                    self.give_back(connection, &in_flight);
-                }
-            }
+            self.leave_origin(at_origin, keeps);
             let end = Then::End(trailers.as_ref());
             poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;
         }
         Ok(())
     }
 
-    fn trailers(&self, connection: &Connection) -> Option<Trailers> {
+    /// Frees the permits and the connection of a request whose response has arrived in full.
+    #[inline]
+    pub(super) fn leave_origin(&mut self, at_origin: &mut AtOrigin<'r>, keeps: bool) {
+        let Some((connection, in_flight)) = at_origin.take() else {
+            return;
+        };
+        self.note_upload(&in_flight);
+        self.end_work(&in_flight, true);
+        self.occupied.clear();
+        in_flight.ended();
+        if keeps && self.upload.is_complete() {
+            self.give_back(connection, &in_flight);
+        }
+    }
+
+    pub(super) fn trailers(&self, connection: &Connection) -> Option<Trailers> {
         let trailers = connection.trailers()?;
         let named = |name: &[u8]| {
             let mut named = self.named_away.iter();
@@ -61,13 +69,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         self.info.head.takes_trailers().then(passing)
     }
 
-    /// Returns the next piece of the response's body, which is empty at the end.
-    async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
-        let limit = if self.is_call {
+    /// Longest pause of the origin in the response's body.
+    pub(super) fn body_limit(&self) -> Duration {
+        if self.is_call {
             self.settings().tunnel_timeout
         } else {
             self.settings().body_timeout
-        };
+        }
+    }
+
+    /// Returns the next piece of the response's body, which is empty at the end.
+    pub(super) async fn next_piece(
+        &mut self,
+        connection: &mut Connection,
+    ) -> Result<Buffer, Failure> {
+        let limit = self.body_limit();
         let fields = self.info.fields();
         let route = self.route;
         let Self { client, upload, .. } = self;

@@ -259,7 +259,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         match answer {
             ResponseKind::Final { keeps } => {
-                let carried = self.carry_body(&mut at_origin, keeps).await;
+                let carried = match self.settings().response_buffer {
+                    None => self.carry_body(&mut at_origin, keeps).await,
+                    // Boxed: few origins have it.
+                    Some(most) => Box::pin(self.read_ahead(&mut at_origin, keeps, most)).await,
+                };
                 if carried.is_err() {
                     self.client.unanswered();
                 }

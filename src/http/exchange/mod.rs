@@ -23,6 +23,7 @@ mod limits;
 mod page;
 mod pass_gate;
 mod ratelimit_headers;
+mod read_ahead;
 mod record;
 mod replace;
 mod reply;

@@ -6,6 +6,7 @@
 //! encoder for bodies ([`body`]), and one pool of buffers per worker ([`buffer`]).
 
 pub mod body;
+pub mod body_queue;
 pub mod buffer;
 pub mod chunks;
 pub mod date;
@@ -22,6 +23,7 @@ pub mod trailers;
 pub mod version;
 
 pub use body::{BodyDecoder, BodyEncoder, BodyError};
+pub use body_queue::{BodyMemory, BodyQueue};
 pub use buffer::Buffer;
 pub use error::{BadRequest, InvalidResponse};
 pub use field_name::{FieldName, is_like};

@@ -128,7 +128,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, peers, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, admin_hosts, peers, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, buffers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
     ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",

@@ -101,6 +101,10 @@ pub(super) const CASES: &[Case] = &[
     (SMALLEST, shared!("$host", "collapse = { max_size = \"2MB\" }\n[server]\nshared_answers = \"1MB\""),
      "10:25: warning: max_size: an answer of 2MB does not fit into shared_answers of [server], which is 1MB; raise that, or lower max_size"),
     (SMALLEST, shared!("$host", "collapse = {}\n[server]\nshared_answers = \"1MB\""), ""),
+    // A buffer for which there is no memory.
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"65MB\"",
+     "3:19: warning: response_buffer: a buffer of 65MB does not fit into buffers of [server], which is 64MB; raise that, or lower response_buffer"),
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"64MB\"", ""),
     // A star that was meant to be a wildcard.
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),

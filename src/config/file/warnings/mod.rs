@@ -3,6 +3,7 @@
 //! Silence is better than a false alarm: a file that does what it says has no warning.
 
 mod addresses;
+mod buffers;
 mod bursts;
 mod collapse;
 mod keys;
@@ -11,6 +12,7 @@ mod server;
 mod streams;
 
 use self::addresses::exempt;
+use self::buffers::buffers;
 use self::bursts::{lease, never_full, plan_bursts, unused_burst};
 use self::collapse::collapse;
 use self::keys::key;
@@ -38,6 +40,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         unlent_places(origin, *node);
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
+        buffers(&settings.server, origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);

@@ -1,0 +1,185 @@
+//! The body of a response, read as fast as the origin sends it and kept until the client takes it.
+
+use std::future::poll_fn;
+use std::num::NonZeroU64;
+use std::task::{Context, Poll, ready};
+
+use super::failure::Failure;
+use super::forward::{AtOrigin, Forward};
+use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyQueue, Buffer};
+use crate::origin::{Connection, InFlight};
+use crate::time::clock;
+
+/// Most pieces that are read before the worker's other tasks have their turn.
+const MAX_AT_ONCE: usize = 32;
+
+/// The part of a body that the client has not taken.
+struct Ahead {
+    /// What is sent now; its memory counts as that of a body that is not read ahead.
+    piece: Buffer,
+    /// Whether the client was given the piece, and has not taken all of it.
+    is_sending: bool,
+    /// Whether that piece was given as the last one.
+    is_last: bool,
+    /// Number of bytes that were given to the client and are not recorded yet.
+    given: u64,
+    queue: BodyQueue,
+}
+
+impl Ahead {
+    fn is_empty(&self) -> bool {
+        !self.is_sending && self.piece.is_empty() && self.queue.is_empty()
+    }
+
+    /// Sends what is here until the client takes no more.
+    ///
+    /// `end`: what the last piece is sent with, if no more is to come.
+    fn poll_send<C: ClientStream>(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut C,
+        end: Option<Then<'_>>,
+    ) -> Poll<Result<(), ClientError>> {
+        loop {
+            if !self.is_sending {
+                if self.piece.is_empty()
+                    && let Some(next) = self.queue.pop()
+                {
+                    self.piece = next;
+                }
+                if self.piece.is_empty() && end.is_none() {
+                    return Poll::Ready(Ok(()));
+                }
+                // Once begun, a piece is framed as one that others follow, or as the last one.
+                self.is_last = end.is_some() && self.queue.is_empty();
+                self.is_sending = true;
+                self.given += self.piece.len() as u64;
+            }
+            let then = end.filter(|_| self.is_last).unwrap_or(Then::More);
+            ready!(client.poll_send(cx, &mut self.piece, then))?;
+            self.is_sending = false;
+            if self.is_last {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Forwards the body of the response, and reads up to `most` bytes of it before the client
+    /// takes them.
+    ///
+    /// So a slow client holds the permits and the connection only until the origin has sent all.
+    /// What the client can take is sent at once.
+    pub(super) async fn read_ahead(
+        &mut self,
+        at_origin: &mut AtOrigin<'r>,
+        keeps: bool,
+        most: NonZeroU64,
+    ) -> Result<(), Failure> {
+        let mut ahead = Ahead {
+            piece: Buffer::take(),
+            is_sending: false,
+            is_last: false,
+            given: 0,
+            queue: BodyQueue::new(self.gateway.body_memory(), most.get()),
+        };
+        let mut trailers = None;
+        let mut broken = Ok(());
+        while let Some((connection, in_flight)) = at_origin {
+            broken = if ahead.is_empty() {
+                let next = self.next_piece(connection).await;
+                next.map(|piece| ahead.piece = piece)
+            } else {
+                self.send_and_read(connection, in_flight, &mut ahead).await
+            };
+            self.record.sent(std::mem::take(&mut ahead.given));
+            if broken.is_err() {
+                break;
+            }
+            if connection.body_is_over() {
+                trailers = self.trailers(connection);
+                self.leave_origin(at_origin, keeps);
+            }
+        }
+        ahead.queue.shrink();
+        let end = match &broken {
+            Ok(()) => Some(Then::End(trailers.as_ref())),
+            // The client gets what came before the response broke off.
+            Err(Failure::Broken) => {
+                *at_origin = None;
+                self.occupied.clear();
+                None
+            }
+            Err(_) => return broken,
+        };
+        let sent = poll_fn(|cx| ahead.poll_send(cx, self.client, end)).await;
+        self.record.sent(ahead.given);
+        sent?;
+        broken
+    }
+
+    /// Sends what was read, and reads more meanwhile. Ready when the client has taken all, or the
+    /// origin has sent all.
+    async fn send_and_read(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'r>,
+        ahead: &mut Ahead,
+    ) -> Result<(), Failure> {
+        let limit = self.body_limit();
+        let (fields, route) = (self.info.fields(), self.route);
+        let mut has_stopped = false;
+        let done = poll_fn(|cx| {
+            let client = &mut *self.client;
+            let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
+            // The client first: what it can take is not delayed.
+            if ahead.poll_send(cx, self.client, None)?.is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            for _ in 0..MAX_AT_ONCE {
+                if !ahead.queue.has_room() {
+                    // The origin waits for the client, as without a buffer.
+                    connection.moved();
+                    connection.poll_ahead(cx);
+                    if !self.time.is_stopped() {
+                        has_stopped = true;
+                        self.time.stop(clock::coarse_now());
+                        in_flight.note_time(self.time);
+                    }
+                    return Poll::Pending;
+                }
+                if has_stopped {
+                    has_stopped = false;
+                    self.time.go_on(clock::coarse_now());
+                    in_flight.note_time(self.time);
+                }
+                match connection.poll_body(cx) {
+                    Poll::Ready(Ok(piece)) => {
+                        connection.moved();
+                        self.last_byte = clock::coarse_now();
+                        ahead.queue.push(piece.filled());
+                    }
+                    Poll::Ready(Err(_)) => return Poll::Ready(Err(Failure::Broken)),
+                    Poll::Pending => {
+                        let stalled = connection.poll_stall(cx, limit);
+                        return stalled.map(|()| Err(Failure::Broken));
+                    }
+                }
+                if connection.body_is_over() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        if has_stopped {
+            self.time.go_on(clock::coarse_now());
+            in_flight.note_time(self.time);
+        }
+        done
+    }
+}

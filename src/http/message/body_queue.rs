@@ -1,0 +1,224 @@
+//! Bytes of a body between a fast peer and a slow one, within a bound for all requests together.
+//!
+//! `response_buffer` and `request_buffer` of an origin say how many a request may have, and
+//! `buffers` of the server how many all have.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::buffer::{Buffer, READ_SIZE};
+
+/// Bytes that a queue takes from its memory at a time.
+const BLOCK: u64 = READ_SIZE as u64;
+
+/// The memory of all body queues of a gateway.
+#[derive(Debug, Default)]
+pub struct BodyMemory {
+    /// Number of blocks that queues have.
+    blocks: AtomicU64,
+    limit: AtomicU64,
+    /// Number of times that a queue got no block.
+    refused: AtomicU64,
+}
+
+impl BodyMemory {
+    /// Sets the upper bound, in bytes. Queues keep what they have above it.
+    pub fn set_limit(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the upper bound, in bytes.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of bytes that queues have, in whole blocks.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.blocks.load(Ordering::Relaxed).saturating_mul(BLOCK)
+    }
+
+    /// Returns how often a queue got no memory, so that a request went on without.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Takes a block. Returns whether there was one.
+    fn take(&self) -> bool {
+        let most = self.limit() / BLOCK;
+        let taken = (self.blocks).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |blocks| {
+            (blocks < most).then_some(blocks + 1)
+        });
+        taken.is_ok()
+    }
+
+    fn give_back(&self, blocks: usize) {
+        self.blocks.fetch_sub(blocks as u64, Ordering::Relaxed);
+    }
+}
+
+/// Pieces of one body, in order.
+///
+/// They are copied into full blocks, so that small pieces take no more memory than large ones.
+#[derive(Debug)]
+pub struct BodyQueue {
+    memory: Arc<BodyMemory>,
+    pieces: VecDeque<Buffer>,
+    /// Upper bound of the number of blocks.
+    limit: usize,
+    /// Number of blocks taken from the memory; at least that of the pieces.
+    blocks: usize,
+    /// Whether the memory had no block when the queue last asked for one.
+    is_refused: bool,
+}
+
+impl BodyQueue {
+    /// Creates an empty queue for `limit` bytes, and for the rest of the piece that exceeds them.
+    #[must_use]
+    pub fn new(memory: &Arc<BodyMemory>, limit: u64) -> Self {
+        Self {
+            memory: Arc::clone(memory),
+            pieces: VecDeque::new(),
+            limit: usize::try_from(limit.div_ceil(BLOCK) + 1).unwrap_or(usize::MAX),
+            blocks: 0,
+            is_refused: false,
+        }
+    }
+
+    /// Returns whether the queue has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Returns whether a piece of [`READ_SIZE`] bytes may be added. Takes the memory for it.
+    pub fn has_room(&mut self) -> bool {
+        if self.blocks > self.pieces.len() {
+            return true;
+        }
+        if self.blocks >= self.limit {
+            return false;
+        }
+        let is_taken = self.memory.take();
+        self.blocks += usize::from(is_taken);
+        if !is_taken && !self.is_refused {
+            self.memory.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        self.is_refused = !is_taken;
+        is_taken
+    }
+
+    /// Adds a piece, for which there [is room](Self::has_room).
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let is_full = |last: &Buffer| last.len() >= READ_SIZE;
+            if self.pieces.back().is_none_or(is_full) {
+                let mut fresh = Buffer::take();
+                fresh.clear_for_body();
+                self.pieces.push_back(fresh);
+            }
+            let Some(last) = self.pieces.back_mut() else {
+                return;
+            };
+            let count = bytes.len().min(READ_SIZE - last.len());
+            let (fitting, rest) = bytes.split_at(count);
+            last.put(fitting);
+            bytes = rest;
+        }
+    }
+
+    /// Removes the first block. Its memory counts no more, nor does what the other blocks do not
+    /// need.
+    pub fn pop(&mut self) -> Option<Buffer> {
+        let first = self.pieces.pop_front();
+        self.shrink();
+        first
+    }
+
+    /// Gives back the memory that the pieces do not need.
+    pub fn shrink(&mut self) {
+        let spare = self.blocks.saturating_sub(self.pieces.len());
+        self.memory.give_back(spare);
+        self.blocks -= spare;
+    }
+}
+
+impl Drop for BodyQueue {
+    fn drop(&mut self) {
+        self.memory.give_back(self.blocks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(blocks: u64) -> Arc<BodyMemory> {
+        let memory = Arc::<BodyMemory>::default();
+        memory.set_limit(blocks * BLOCK);
+        memory
+    }
+
+    fn content(queue: &mut BodyQueue) -> Vec<u8> {
+        let mut all = Vec::new();
+        while let Some(piece) = queue.pop() {
+            all.extend_from_slice(piece.filled());
+        }
+        all
+    }
+
+    #[test]
+    fn small_pieces_come_out_in_order_and_fill_blocks() {
+        let memory = memory(4);
+        let mut queue = BodyQueue::new(&memory, 2 * BLOCK);
+        let mut expected = Vec::new();
+        for nth in 0..3000u32 {
+            assert!(queue.has_room());
+            queue.push(&nth.to_be_bytes());
+            expected.extend(nth.to_be_bytes());
+        }
+        // One is full to a part, and one is for the next piece.
+        assert_eq!(memory.held(), 2 * BLOCK);
+        assert_eq!(content(&mut queue), expected);
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn a_queue_has_no_room_beyond_its_own_bound() {
+        let memory = memory(100);
+        let mut queue = BodyQueue::new(&memory, 2 * BLOCK - 1);
+        // All of the bytes have room, however they come, and not many more.
+        let piece = [1; READ_SIZE - 1];
+        for _ in 0..3 {
+            assert!(queue.has_room());
+            queue.push(&piece);
+        }
+        assert!(!queue.has_room());
+        assert_eq!((memory.held(), memory.refused()), (3 * BLOCK, 0));
+        drop(queue.pop());
+        assert!(queue.has_room());
+        drop(queue);
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn all_queues_together_have_no_more_than_the_memory() {
+        let memory = memory(3);
+        let mut queues: Vec<_> = (0..4).map(|_| BodyQueue::new(&memory, BLOCK)).collect();
+        let rooms: Vec<_> = queues.iter_mut().map(BodyQueue::has_room).collect();
+        assert_eq!(rooms, [true, true, true, false]);
+        // It asks often, and is refused once.
+        assert!(!queues[3].has_room());
+        assert_eq!((memory.held(), memory.refused()), (3 * BLOCK, 1));
+        queues.remove(0);
+        assert!(queues[2].has_room());
+        memory.set_limit(0);
+        queues[2].shrink();
+        assert!(!queues[2].has_room());
+        drop(queues);
+        assert_eq!(memory.held(), 0);
+    }
+}
