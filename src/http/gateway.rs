@@ -384,7 +384,7 @@ impl Gateway {
     #[must_use]
     pub fn buffers_bodies(&self) -> bool {
         let mut origins = self.settings.origins.iter();
-        origins.any(|it| it.response_buffer.is_some())
+        origins.any(|it| it.request_buffer.is_some() || it.response_buffer.is_some())
     }
 
     /// All waiting rooms.

@@ -52,6 +52,7 @@ mod places;
 mod plans;
 mod proxy_protocol;
 mod queue;
+mod request_buffer;
 mod request_id;
 mod response_buffer;
 mod retry_after;

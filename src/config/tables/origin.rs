@@ -48,6 +48,9 @@ table! {
             "Longest pause in a body.";
         tunnel_timeout: Duration = TIMEOUT.or("\"1h\""), NextRequest,
             "Longest silence in both directions on an upgraded connection, such as a WebSocket.";
+        /// `None`: it is not received first.
+        request_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
+            "How much of a request's body is received before the request asks for a permit, so that a slow upload holds none; \"0\": nothing.";
         /// `None`: it is not read ahead.
         response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";

@@ -1,4 +1,5 @@
 use std::future::{poll_fn, ready};
+use std::num::NonZeroU64;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::Either;
 
 use super::admitted::{Admitted, BeforeGate, Decision, Onward};
+use super::buffered_client::{BufferedClient, size_for};
 use super::client::Client;
 use super::collapse::{self, BoxedDecision};
 use super::conditions;
@@ -16,7 +18,7 @@ use super::gate::{AtGate, GateRequest};
 use super::limits::{self, Begun, LimitOutcome, Limited, Turns};
 use super::pass_gate::pass_gate;
 use super::record::{Exception, RequestRecord};
-use super::reply::Reply;
+use super::reply::{Reply, send};
 use super::request_info::RequestInfo;
 use super::room;
 use super::room_fields::Entrance;
@@ -52,7 +54,20 @@ impl RequestService for Worker {
             let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(&info), began);
             record.identify(info.client.trusted);
             let decided = {
-                let admission = pin!(admission(self, &gateway, &info, &mut record));
+                let found = find(&gateway, &info, &mut record);
+                if let Some(size) = buffer_size(&info, &record, &found) {
+                    // Boxed: few requests have a buffer.
+                    return Box::pin(self.serve_buffered(
+                        found,
+                        size,
+                        &info,
+                        context,
+                        client,
+                        &mut record,
+                    ))
+                    .await;
+                }
+                let admission = pin!(admit(self, &info, found, &mut record));
                 unless_gone(&*client, admission).await
             };
             self.finish(decided, &info, context, client, &mut record, priority)
@@ -75,6 +90,38 @@ impl RequestService for Worker {
 }
 
 impl Worker {
+    /// Serves a request whose origin has a [buffer](buffer_size) for its body: receives that, and
+    /// then does as for any other request.
+    ///
+    /// The request arrives at its limits once the body is here: a zone's slot is for the moment in
+    /// which the request leaves.
+    async fn serve_buffered<'r, C: ClientStream>(
+        &self,
+        found: Result<Arrival<'r>, Reply<'r>>,
+        size: NonZeroU64,
+        info: &'r RequestInfo<'r>,
+        context: &ConnectionContext,
+        client: &mut C,
+        record: &mut RequestRecord<'r>,
+    ) -> Result<(), Aborted> {
+        let gateway = record.gateway;
+        let mut client = BufferedClient::new(client, gateway.body_memory(), size);
+        let most = gateway.settings().server.max_body_size;
+        match client.receive(info.head, most).await {
+            Ok(()) => {}
+            Err(ClientError::Gone) => return Err(Aborted::ClientGone),
+            Err(error) => return send(Reply::client_error(error), &mut client, record).await,
+        }
+        record.body_received(self.pacer.now());
+        let decided = {
+            let admission = pin!(admit(self, info, found, record));
+            unless_gone(&client, admission).await
+        };
+        let priority = self.pacer.priority();
+        self.finish(decided, info, context, &mut client, record, priority)
+            .await
+    }
+
     /// Forwards a request that was admitted, or sends the response to one that goes no further.
     ///
     /// A future has room of its own for what it keeps in more than one step. So from here on there
@@ -140,19 +187,8 @@ impl Worker {
     }
 }
 
-/// Finds the route of a request, and waits for its turns.
-fn admission<'w, 'a: 'w>(
-    worker: &'w Worker,
-    gateway: &'a Gateway,
-    info: &'a RequestInfo<'a>,
-    record: &'w mut RequestRecord<'a>,
-) -> impl Future<Output = Decision<'a>> {
-    let found = find(gateway, info, record);
-    admit(worker, info, found, record)
-}
-
 /// Waits for the waiting room of an origin, which asks a zone or the store, and then as
-/// [`admission`] does.
+/// [`admit`] does.
 async fn enter_room<'w, 'a: 'w>(
     worker: &'w Worker,
     info: &'a RequestInfo<'a>,
@@ -161,6 +197,22 @@ async fn enter_room<'w, 'a: 'w>(
     room::enter(info, record).await?;
     let found = find(record.gateway, info, record);
     admit(worker, info, found, record).await
+}
+
+/// Returns how much of a request's body is received before the request joins its zones.
+fn buffer_size(
+    info: &RequestInfo<'_>,
+    record: &RequestRecord<'_>,
+    found: &Result<Arrival<'_>, Reply<'_>>,
+) -> Option<NonZeroU64> {
+    let origin = match found {
+        Ok(arrival) => arrival.origin,
+        // It goes there if the room lets it in.
+        Err(_) if record.entrance == Entrance::Waits => record.route()?.origin()?,
+        Err(_) => return None,
+    };
+    let settings = record.gateway.origin(origin).settings();
+    size_for(info.head, settings.request_buffer)
 }
 
 /// A request that may join its zones.

@@ -4,6 +4,7 @@
 
 mod admitted;
 mod answer;
+mod buffered_client;
 mod client;
 mod collapse;
 mod conditions;

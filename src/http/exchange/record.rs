@@ -368,7 +368,7 @@ impl RequestRecord<'_> {
             method: self.head().map_or("", |head| line(head).method),
             route: route.map(Route::name),
             status: self.status,
-            queued: (self.began, left),
+            queued: (self.began.before(self.receiving()), left),
             limited: self.limited().map(|limited| (limited.zone, limited.status)),
             rejected: by_limits.map(Rejected::label).or(by_gate),
             origin,
@@ -393,7 +393,7 @@ impl Drop for RequestRecord<'_> {
             return;
         }
         let now = self.pacer.now();
-        let duration = now.since(self.began);
+        let duration = now.since(self.began) + self.receiving();
         self.gateway
             .count_request(self.route, self.status, duration);
         self.count_gone(now);

@@ -150,7 +150,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, resolve, balance, slow_start, connect_timeout, response_timeout, body_timeout, tunnel_timeout, response_buffer, max_header_size, rate, store, gateways, max_in_flight, orphan, on_store_failure, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, fail_on, keep_alive, keep_alive_timeout, keep_alive_time, keep_alive_requests, host, http2, ca, client_cert, client_key, server_name, backoff, health, room; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, resolve, balance, slow_start, connect_timeout, response_timeout, body_timeout, tunnel_timeout, request_buffer, response_buffer, max_header_size, rate, store, gateways, max_in_flight, orphan, on_store_failure, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, fail_on, keep_alive, keep_alive_timeout, keep_alive_time, keep_alive_requests, host, http2, ca, client_cert, client_key, server_name, backoff, health, room; did you mean health?"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"",
      r#"3:9: store: gateways share rate and max_in_flight of an origin; give it one of them, such as rate = "200r/s", or remove store"#),
     (SERVERS, "[\"http://a\"]\nstore = \"redis\"\nrate = \"none\"",

@@ -105,6 +105,8 @@ pub(super) const CASES: &[Case] = &[
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"65MB\"",
      "3:19: warning: response_buffer: a buffer of 65MB does not fit into buffers of [server], which is 64MB; raise that, or lower response_buffer"),
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"64MB\"", ""),
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nrequest_buffer = \"1GB\"",
+     "3:18: warning: request_buffer: a buffer of 1GB does not fit into buffers of [server], which is 64MB; raise that, or lower request_buffer"),
     // A star that was meant to be a wildcard.
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),

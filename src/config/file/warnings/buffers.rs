@@ -6,7 +6,10 @@ use crate::config::{Origin, Server, show_size};
 /// Warns of a buffer that is larger than the memory of all buffers.
 pub(super) fn buffers(server: &Server, origin: &Origin, node: Node) {
     let memory = server.buffers.get();
-    let written = [("response_buffer", origin.response_buffer)];
+    let written = [
+        ("request_buffer", origin.request_buffer),
+        ("response_buffer", origin.response_buffer),
+    ];
     for (name, size) in written {
         let (Some(size), Some(field)) = (size, node.field(name)) else {
             continue;

@@ -7,8 +7,8 @@ use crate::http::downstream::{ClientError, ClientStream, EachField, Response};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
 
-/// [`ClientStream`] as a collector uses it, which is the same code for all protocols.
-pub(super) trait AnyClient {
+/// [`ClientStream`] for code that is the same for all protocols.
+pub(in super::super) trait AnyClient {
     fn gone(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
     fn has_left(&self, cx: &mut Context<'_>) -> bool;
     fn poll_body(
@@ -16,6 +16,8 @@ pub(super) trait AnyClient {
         cx: &mut Context<'_>,
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>>;
+    fn let_body_pause(&mut self, may_pause: bool);
+    fn body_is_over(&self) -> bool;
     fn trailers(&self) -> Option<&Trailers>;
     fn drain_body(&mut self, cx: &mut Context<'_>);
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
@@ -45,6 +47,14 @@ impl<C: ClientStream> AnyClient for C {
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>> {
         ClientStream::poll_body(self, cx, piece)
+    }
+
+    fn let_body_pause(&mut self, may_pause: bool) {
+        ClientStream::let_body_pause(self, may_pause);
+    }
+
+    fn body_is_over(&self) -> bool {
+        ClientStream::body_is_over(self)
     }
 
     fn trailers(&self) -> Option<&Trailers> {

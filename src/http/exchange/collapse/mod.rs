@@ -11,5 +11,6 @@ mod own_copy;
 mod refresh;
 mod share;
 
+pub(super) use erased::AnyClient;
 pub(super) use lead::lead;
 pub(super) use share::{BoxedDecision, share};

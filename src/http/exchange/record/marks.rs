@@ -8,6 +8,7 @@ use super::super::room_fields::RoomFields;
 use super::RequestRecord;
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
+use crate::limit::Moment;
 use crate::observe::spans::Trace;
 
 /// What few requests have. The first two tie it to the records of other programs.
@@ -21,6 +22,8 @@ pub(super) struct Marks<'r> {
     session: Option<RoomFields>,
     /// How long it waited for the answer of another one before it went on for itself.
     followed: Duration,
+    /// How long its body was received before it arrived at its limits.
+    receiving: Duration,
 }
 
 impl Marks<'_> {
@@ -67,6 +70,18 @@ impl<'r> RequestRecord<'r> {
     pub(in crate::http::exchange) fn followed(&self) -> Duration {
         let marks = self.marks.as_ref();
         marks.map_or(Duration::ZERO, |marks| marks.followed)
+    }
+
+    /// The request arrives at its limits `now`: its body was received first.
+    pub(in crate::http::exchange) fn body_received(&mut self, now: Moment) {
+        self.marks.get_or_insert_default().receiving = now.since(self.began);
+        self.began = now;
+    }
+
+    /// How long its body was received before it arrived at its limits.
+    pub(super) fn receiving(&self) -> Duration {
+        let marks = self.marks.as_ref();
+        marks.map_or(Duration::ZERO, |marks| marks.receiving)
     }
 
     /// Puts the fields of `each`, and those of a session that the request begins.

@@ -1,0 +1,153 @@
+//! A request whose body is received before the request asks for a permit: `request_buffer`.
+
+use std::future::poll_fn;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::collapse::AnyClient;
+use super::heads;
+use crate::http::downstream::{ClientError, ClientStream, EachField, Response};
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers, Version};
+
+/// Returns how much of the request's body an origin with this buffer receives before the request
+/// goes on; `None`: none of it.
+///
+/// The body of a call of gRPC, or of an upgraded connection, may end after the response.
+pub(super) fn size_for(
+    head: &RequestHead,
+    request_buffer: Option<NonZeroU64>,
+) -> Option<NonZeroU64> {
+    let size = request_buffer?;
+    let is_two_way = head.is_grpc() || heads::asked_upgrade(head).is_some();
+    (!head.length().is_empty() && !is_two_way).then_some(size)
+}
+
+/// A client of any protocol, with the part of the request's body that was received ahead.
+pub(super) struct BufferedClient<'c> {
+    client: &'c mut dyn AnyClient,
+    body: BodyQueue,
+    /// Whether the gateway has sent the interim response that the client waits for.
+    is_invited: bool,
+}
+
+impl<'c> BufferedClient<'c> {
+    pub(super) fn new(
+        client: &'c mut dyn AnyClient,
+        memory: &Arc<BodyMemory>,
+        size: NonZeroU64,
+    ) -> Self {
+        Self {
+            client,
+            body: BodyQueue::new(memory, size.get()),
+            is_invited: false,
+        }
+    }
+
+    /// Receives the body until it is complete, or the buffer is full.
+    ///
+    /// `most`: maximum number of bytes of a body.
+    pub(super) async fn receive(
+        &mut self,
+        head: &RequestHead,
+        most: Option<NonZeroU64>,
+    ) -> Result<(), ClientError> {
+        if head.expects_continue() && head.version() != Version::Http10 && self.body.has_room() {
+            self.client.interim(100, b"Continue", &|_| {});
+            self.is_invited = true;
+            poll_fn(|cx| self.client.poll_flush(cx)).await?;
+        }
+        let mut left = most.map(NonZeroU64::get);
+        poll_fn(|cx| {
+            while !self.client.body_is_over() && self.body.has_room() {
+                let mut piece = Buffer::take();
+                ready!(self.client.poll_body(cx, &mut piece))?;
+                if let Some(left) = &mut left {
+                    let rest = left.checked_sub(piece.len() as u64);
+                    *left = rest.ok_or(ClientError::TooLarge)?;
+                }
+                self.body.push(piece.filled());
+            }
+            self.body.shrink();
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+}
+
+impl ClientStream for BufferedClient<'_> {
+    fn gone(&self) -> impl Future<Output = ()> + Unpin {
+        self.client.gone()
+    }
+
+    fn has_left(&self, cx: &mut Context<'_>) -> bool {
+        self.client.has_left(cx)
+    }
+
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+    ) -> Poll<Result<(), ClientError>> {
+        if let Some(received) = self.body.pop() {
+            *piece = received;
+            return Poll::Ready(Ok(()));
+        }
+        self.client.poll_body(cx, piece)
+    }
+
+    fn let_body_pause(&mut self, may_pause: bool) {
+        self.client.let_body_pause(may_pause);
+    }
+
+    fn body_is_over(&self) -> bool {
+        self.body.is_empty() && self.client.body_is_over()
+    }
+
+    fn trailers(&self) -> Option<&Trailers> {
+        self.client.trailers()
+    }
+
+    fn drain_body(&mut self, cx: &mut Context<'_>) {
+        self.client.drain_body(cx);
+    }
+
+    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+        if status != 100 || !self.is_invited {
+            self.client.interim(status, reason, fields);
+        }
+    }
+
+    fn begin(&mut self, response: &Response<'_>) {
+        self.client.begin(response);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.client.has_begun()
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        self.client.poll_send(cx, piece, then)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        self.client.poll_flush(cx)
+    }
+
+    fn take_ahead(&mut self) -> Buffer {
+        Buffer::take()
+    }
+
+    /// No request with a buffer asks to switch protocols.
+    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+        None::<tokio::io::Empty>
+    }
+}

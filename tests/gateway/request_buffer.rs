@@ -1,0 +1,277 @@
+//! `request_buffer`: a client that sends its body slowly holds no permit of the origin.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
+use crate::support::{
+    Client, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_origin, one_zone, quarter_alone,
+};
+
+const KB: usize = 1 << 10;
+const MB: usize = 1 << 20;
+
+/// An origin that answers with the body of the request.
+fn echo() -> Origin {
+    Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    })
+}
+
+fn held(gateway: &Gateway) -> usize {
+    let held = gateway.metrics().count("drip_body_buffer_bytes", &[]);
+    usize::try_from(held).expect("a count")
+}
+
+/// How a client sends its body.
+#[derive(Clone, Copy)]
+enum By {
+    Length,
+    Chunks,
+    Http2,
+}
+
+/// Sends 20 KB of `body` a second until `is_over`, and then the rest. Returns the body of the response.
+fn upload(gateway: &Gateway, by: By, target: &str, body: &[u8], is_over: &AtomicBool) -> Vec<u8> {
+    let mut http1 = Client::connect(gateway.address());
+    let mut http2 = None;
+    match by {
+        By::Length => http1.send(
+            format!(
+                "POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            )
+            .as_bytes(),
+        ),
+        By::Chunks => http1.send(
+            format!("POST {target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+                .as_bytes(),
+        ),
+        By::Http2 => {
+            let mut frames = Frames::connect(gateway.address());
+            let fields = [
+                (":method", "POST"),
+                (":scheme", "http"),
+                (":authority", "a"),
+                (":path", target),
+            ];
+            frames.send(head(1, 0, &fields)).expect("the gateway reads");
+            http2 = Some(frames);
+        }
+    }
+    for piece in body.chunks(2 * KB) {
+        match (by, &mut http2) {
+            (By::Length, _) => http1.send(piece),
+            (By::Chunks, _) => {
+                let size = format!("{:x}\r\n", piece.len());
+                http1.send(&[size.as_bytes(), piece, b"\r\n"].concat());
+            }
+            (By::Http2, frames) => {
+                let frames = frames.as_mut().expect("a connection");
+                frames
+                    .send(frame(DATA, 0, 1, piece))
+                    .expect("the gateway reads");
+            }
+        }
+        if !is_over.load(Ordering::Relaxed) {
+            thread::sleep(100 * MS);
+        }
+    }
+    if let Some(mut frames) = http2 {
+        frames
+            .send(frame(DATA, END_STREAM, 1, b""))
+            .expect("the gateway reads");
+        assert_eq!(frames.outcome(1), Outcome::Status(200));
+        return frames.body(1).expect("a whole body");
+    }
+    if matches!(by, By::Chunks) {
+        http1.send(b"0\r\n\r\n");
+    }
+    let answer = http1.answer();
+    assert_eq!(answer.status, 200);
+    answer.body
+}
+
+/// Ten uploads while others are served, at a gateway with this file.
+fn check_uploads(origin: &Origin, file: &str) {
+    let gateway = Gateway::start(file);
+    // Those over HTTP/2 fit into the window that a client has at first.
+    let body = noise(60 * KB);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let kinds = [By::Length, By::Chunks, By::Http2].into_iter().cycle();
+        let uploads: Vec<_> = kinds
+            .take(10)
+            .map(|by| {
+                let (gateway, body, is_over) = (&gateway, &body, &is_over);
+                scope.spawn(move || upload(gateway, by, "/up?key=a", body, is_over))
+            })
+            .collect();
+        eventually("all are received", || held(&gateway) >= 10 * 16 * KB);
+        for nth in 0..20 {
+            assert_eq!(fetch(gateway.address(), "/?key=a").status, 200, "{nth}");
+        }
+        assert_eq!(origin.moments("/up").len(), 0);
+        is_over.store(true, Ordering::Relaxed);
+        for upload in uploads {
+            assert!(upload.join().expect("no panic") == body);
+        }
+    });
+    assert_eq!(origin.moments("/up").len(), 10);
+    eventually("nothing is held", || held(&gateway) == 0);
+}
+
+#[test]
+fn uploads_of_20_kb_a_second_hold_no_permit_of_the_origin() {
+    let _quarter = quarter_alone();
+    let origin = echo();
+    let gate = "max_in_flight = 2\nqueue_timeout = \"10s\"\nrequest_buffer = \"1MB\"\n";
+    check_uploads(&origin, &one_origin(origin.address, "", gate));
+}
+
+#[test]
+fn uploads_of_20_kb_a_second_hold_no_permit_of_their_key() {
+    let _quarter = quarter_alone();
+    let origin = echo();
+    let file = one_zone(&origin, "none", "burst = 20, in_flight = 2");
+    let buffered = file.replacen(
+        "[origins.app]\n",
+        "[origins.app]\nrequest_buffer = \"1MB\"\n",
+        1,
+    );
+    check_uploads(&origin, &buffered);
+}
+
+#[test]
+fn without_a_buffer_two_slow_uploads_hold_both_permits() {
+    let origin = echo();
+    let gate = "max_in_flight = 2\nqueue_timeout = \"300ms\"\n";
+    let gateway = Gateway::start(&one_origin(origin.address, "", gate));
+    let slow = [(); 2].map(|()| {
+        let mut client = Client::connect(gateway.address());
+        client.send(b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n");
+        client
+    });
+    origin.wait_for(2);
+    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    drop(slow);
+}
+
+#[test]
+fn a_client_that_waits_for_100_gets_it_before_the_origin_is_asked() {
+    // An origin that would say so once more.
+    let origin = Origin::answering(|exchange| {
+        if exchange.field("expect").is_some() {
+            exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    });
+    let file = one_origin(origin.address, "", "request_buffer = \"1MB\"\n");
+    let gateway = Gateway::start(&file);
+    let mut client = Raw::connect(gateway.address());
+    for _ in 0..2 {
+        client.send(
+            "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+        );
+        assert_eq!(client.head().status(), 100);
+        let seen = origin.arrivals().len();
+        thread::sleep(100 * MS);
+        assert_eq!(origin.arrivals().len(), seen);
+        client.send("hello");
+        let answer = client.answer();
+        assert_eq!((answer.status(), &*answer.body), (200, &b"hello"[..]));
+    }
+    assert_eq!(origin.arrivals().len(), 2);
+}
+
+#[test]
+fn a_body_that_is_longer_leaves_when_the_buffer_is_full_and_the_rest_follows() {
+    let origin = echo();
+    let file = one_origin(origin.address, "", "request_buffer = \"64KB\"\n");
+    let gateway = Gateway::start(&file);
+    let body = noise(3 * MB);
+    let mut client = Client::connect(gateway.address());
+    client.send(
+        format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        )
+        .as_bytes(),
+    );
+    client.send(&body[..63 * KB]);
+    thread::sleep(200 * MS);
+    assert_eq!(origin.arrivals().len(), 0);
+    client.send(&body[63 * KB..100 * KB]);
+    // The client has not sent the rest.
+    origin.wait_for(1);
+    client.send(&body[100 * KB..]);
+    let answer = client.answer();
+    assert!(answer.status == 200 && answer.body == body);
+    // And the connection serves the next request.
+    client.get("/");
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(held(&gateway), 0);
+}
+
+#[test]
+fn all_bodies_together_stay_within_buffers_and_every_request_is_whole() {
+    let origin = echo();
+    let server = "buffers = \"1MB\"";
+    let file = one_origin(origin.address, server, "request_buffer = \"256KB\"\n");
+    let gateway = Gateway::start(&file);
+    let body = noise(256 * KB);
+    let mut clients: Vec<_> = (0..30)
+        .map(|_| Client::connect(gateway.address()))
+        .collect();
+    let most = MB;
+    for client in &mut clients {
+        let head = format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        client.send(head.as_bytes());
+        client.send(&body[..200 * KB]);
+        assert!(held(&gateway) <= most);
+    }
+    // Four fit. Those that found no memory for all of it have left already, and hold nothing.
+    eventually("four are held", || held(&gateway) > most * 3 / 4);
+    eventually("they are at the origin", || origin.arrivals().len() > 20);
+    for client in &mut clients {
+        client.send(&body[200 * KB..]);
+        assert!(held(&gateway) <= most);
+    }
+    for mut client in clients {
+        let answer = client.answer();
+        assert!(answer.status == 200 && answer.body == body);
+    }
+    eventually("nothing is held", || held(&gateway) == 0);
+    let refused = gateway.metrics();
+    assert!(refused.count("drip_body_buffer_refusals_total", &[]) > 20);
+}
+
+#[test]
+fn a_body_that_is_too_large_too_slow_or_malformed_never_reaches_the_origin() {
+    let origin = echo();
+    let server = "max_body_size = \"100KB\"\nbody_timeout = \"300ms\"";
+    let file = one_origin(origin.address, server, "request_buffer = \"1MB\"\n");
+    let gateway = Gateway::start(&file);
+    let chunk = format!("{:x}\r\n{}\r\n", 60 * KB, "x".repeat(60 * KB));
+    let bodies = [
+        (413, chunk.repeat(2)),
+        (408, "5\r\nhel".to_owned()),
+        (400, "5\r\nhello\r\nno chunk\r\n".to_owned()),
+    ];
+    for (status, body) in bodies {
+        let mut client = Raw::connect(gateway.address());
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.send(format!("{head}{body}"));
+        assert_eq!(client.answer().status(), status);
+    }
+    let mut client = Raw::connect(gateway.address());
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello");
+    client.close();
+    eventually("nothing is held", || held(&gateway) == 0);
+    assert_eq!(origin.arrivals().len(), 0);
+}
