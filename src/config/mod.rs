@@ -82,7 +82,7 @@ pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;
 pub use tables::log::{Access, Format, Level, Log};
-pub use tables::origin::{HostRule, Http2, Origin, Resolve};
+pub use tables::origin::{HostRule, Http2, OnClientGone, Origin, Resolve};
 pub use tables::origin_server::OriginServer;
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};

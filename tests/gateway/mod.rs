@@ -41,6 +41,7 @@ mod newcomers;
 mod next_server;
 #[cfg(not(feature = "otlp"))]
 mod no_spans;
+mod on_client_gone;
 mod one_key;
 mod origin_panel;
 mod origins;

@@ -54,6 +54,8 @@ table! {
         /// `None`: it is not read ahead.
         response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";
+        on_client_gone: OnClientGone = word().or("\"abort\""), NextRequest,
+            "What happens to a request that was sent whole when its client disconnects: \"abort\" (its connection is closed), or \"finish\" (it keeps its permit until the origin has answered).";
         max_header_size: usize = HEAD_SIZE.or("\"64KB\""), NextRequest,
             "Largest response head: \"1KB\" to \"1MB\".";
         rate: Option<Rate> = RATE_OR_NONE.or("\"none\""), Now,
@@ -420,6 +422,20 @@ impl Http2 {
     pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
 }
 
+/// What happens to a request that was sent whole when its client disconnects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnClientGone {
+    /// Its connection to the origin is closed, and its permits are free.
+    Abort,
+    /// It keeps its permits until the origin has answered; the answer is dropped.
+    Finish,
+}
+
+impl OnClientGone {
+    /// All values by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("abort", Self::Abort), ("finish", Self::Finish)];
+}
+
 /// What a name with several addresses is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resolve {
@@ -434,4 +450,4 @@ impl Resolve {
     pub const NAMED: [(&'static str, Self); 2] = [("any", Self::Any), ("each", Self::Each)];
 }
 
-words!(Http2, Resolve, WithoutPool);
+words!(Http2, OnClientGone, Resolve, WithoutPool);

@@ -12,6 +12,7 @@ use super::ratelimit_headers::whole_seconds;
 use super::retry_after::retry_after;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers, rewrite};
+use crate::config::OnClientGone;
 use crate::http::downstream::{ClientError, ClientStream, OriginHead, Response, unless_gone};
 use crate::http::message::{
     BodyLength, FieldName, FieldTable, Fields, InvalidResponse, ResponseHead, Version,
@@ -40,7 +41,7 @@ fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
 
 /// How long an origin may be silent.
 #[derive(Clone, Copy)]
-struct ResponseLimits {
+pub(super) struct ResponseLimits {
     /// Once the request is sent.
     answer: Duration,
     /// While it accepts nothing of the body: no longer than one that sends nothing.
@@ -109,7 +110,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         Err(self.not_received(connection, in_flight, limits, received))
     }
 
-    fn response_limits(&self) -> ResponseLimits {
+    pub(super) fn response_limits(&self) -> ResponseLimits {
         let settings = self.settings();
         let own = self.route.response_timeout;
         let answer = own.unwrap_or(settings.response_timeout);
@@ -197,7 +198,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     }
 
     /// The failure of an attempt that received nothing more: an end, or an error.
-    fn not_received(
+    pub(super) fn not_received(
         &self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
@@ -338,6 +339,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         );
         self.record.origin_answered(head.status, took, now);
         self.settle(head, in_flight);
+        if self.settings().on_client_gone == OnClientGone::Finish {
+            self.is_stream = self.counts_to_head(head);
+        }
         if self.route.cost.learned().is_some() && self.counts_to_head(head) {
             self.end_work(in_flight, true);
         }

@@ -66,6 +66,9 @@ pub(super) struct Forward<'a, 'r, C> {
     ///
     /// If so, the request is not sent again.
     pub(super) any_head: bool,
+    /// Whether the response is an event stream, a call of gRPC or an upgraded connection; known only
+    /// with `on_client_gone = "finish"`.
+    pub(super) is_stream: bool,
     /// Whether it is settled how long the request took its origin.
     pub(super) has_ended_work: bool,
     /// The fields that the response's `Connection` lists, if trailers may follow.
@@ -140,6 +143,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             continued: false,
             is_call: false,
             any_head: false,
+            is_stream: false,
             has_ended_work: false,
             named_away: Vec::new(),
         }
@@ -235,7 +239,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
-                Err(Attempt::Failed(failure)) => return Err(self.given_up(in_flight, failure)),
+                Err(Attempt::Failed(failure)) => {
+                    let failure = self.given_up(in_flight, failure);
+                    if self.finishes(&failure) {
+                        Box::pin(self.finish(&mut at_origin)).await;
+                    }
+                    return Err(failure);
+                }
                 Err(Attempt::Closed(source)) => {
                     let unseen = connection.is_unseen();
                     let may_be_sent_again =
@@ -264,8 +274,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     // Boxed: few origins have it.
                     Some(most) => Box::pin(self.read_ahead(&mut at_origin, keeps, most)).await,
                 };
-                if carried.is_err() {
+                if let Err(failure) = &carried {
                     self.client.unanswered();
+                    if self.finishes(failure) {
+                        Box::pin(self.finish_body(&mut at_origin, keeps)).await;
+                    }
                 }
                 carried
             }

@@ -13,6 +13,7 @@ mod cors;
 mod cost;
 mod download;
 mod failure;
+mod finish;
 mod forward;
 mod gate;
 mod grpc;

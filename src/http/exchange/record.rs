@@ -392,7 +392,8 @@ impl Drop for RequestRecord<'_> {
             // No client asked for it.
             return;
         }
-        let now = self.pacer.now();
+        let now = self.ended_early();
+        let now = now.unwrap_or_else(|| self.pacer.now());
         let duration = now.since(self.began) + self.receiving();
         self.gateway
             .count_request(self.route, self.status, duration);

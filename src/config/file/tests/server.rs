@@ -183,6 +183,8 @@ pub(super) const CASES: &[Case] = &[
      "2:26: max_concurrent_streams: expected a whole number from 1 to 65535; found 65536"),
     ("", "[server]\nhold_streams = 16\n",
      "2:16: hold_streams: expected true or false; found 16"),
+    ("", "[server]\nbuffers = \"0\"\n",
+     r#"2:11: buffers: expected a size above 0; found "0""#),
     ("", "[server]\nmax_body_size = -1\n",
      r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found -1"#),
     ("", "[server]\nmax_body_size = \"1.5MB\"\n",

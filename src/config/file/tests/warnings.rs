@@ -107,6 +107,13 @@ pub(super) const CASES: &[Case] = &[
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nresponse_buffer = \"64MB\"", ""),
     ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\nrequest_buffer = \"1GB\"",
      "3:18: warning: request_buffer: a buffer of 1GB does not fit into buffers of [server], which is 64MB; raise that, or lower request_buffer"),
+    ("[origins.app]\n", "server.buffers = \"15KB\"\n[origins.app]\nresponse_buffer = \"1KB\"\n",
+     "3:19: warning: response_buffer: a buffer of 16KB does not fit into buffers of [server], which is 15KB; raise that, or lower response_buffer"),
+    // Requests without clients that nothing bounds.
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\non_client_gone = \"finish\"",
+     "3:18: warning: on_client_gone: clients that disconnect leave any number of requests at the origin; add max_in_flight, or write \"abort\""),
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\non_client_gone = \"finish\"\nmax_in_flight = 2", ""),
+    ("servers = [\"http://127.0.0.1:9000\"]", "servers = [\"http://127.0.0.1:9000\"]\non_client_gone = \"abort\"", ""),
     // A star that was meant to be a wildcard.
     ("path   = \"/\"", "path   = \"/api/*\"",
      r#"9:10: warning: path: * is no wildcard in "/api/*", so only a path that has a * matches; write "/api/", which takes every path that begins with it"#),

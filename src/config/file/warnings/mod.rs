@@ -12,7 +12,7 @@ mod server;
 mod streams;
 
 use self::addresses::exempt;
-use self::buffers::buffers;
+use self::buffers::{buffers, unbounded_finish};
 use self::bursts::{lease, never_full, plan_bursts, unused_burst};
 use self::collapse::collapse;
 use self::keys::key;
@@ -36,11 +36,12 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     if let Some(node) = places.server {
         server(&settings.server, node);
     }
-    for (origin, node) in settings.origins.iter().zip(&places.origins) {
+    for (index, (origin, node)) in settings.origins.iter().zip(&places.origins).enumerate() {
         unlent_places(origin, *node);
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
         buffers(&settings.server, origin, *node);
+        unbounded_finish(settings, index, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);

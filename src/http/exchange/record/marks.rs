@@ -24,6 +24,8 @@ pub(super) struct Marks<'r> {
     followed: Duration,
     /// How long its body was received before it arrived at its limits.
     receiving: Duration,
+    /// When its client disconnected, if the request went on without it.
+    disconnected: Option<Moment>,
 }
 
 impl Marks<'_> {
@@ -76,6 +78,18 @@ impl<'r> RequestRecord<'r> {
     pub(in crate::http::exchange) fn body_received(&mut self, now: Moment) {
         self.marks.get_or_insert_default().receiving = now.since(self.began);
         self.began = now;
+    }
+
+    /// The client has disconnected, and the request goes on without it.
+    pub(in crate::http::exchange) fn disconnected(&mut self) {
+        let now = self.pacer.now();
+        let marks = self.marks.get_or_insert_default();
+        marks.disconnected.get_or_insert(now);
+    }
+
+    /// When the request ended for its client, if that was before now.
+    pub(super) fn ended_early(&self) -> Option<Moment> {
+        self.marks.as_ref()?.disconnected
     }
 
     /// How long its body was received before it arrived at its limits.

@@ -42,7 +42,7 @@ const IMMATERIAL: [&str; 7] = [
 ];
 
 /// Directives, and what drip has instead.
-const HINTS: [(&str, &str); 13] = [
+const HINTS: [(&str, &str); 14] = [
     (
         "geo",
         "drip does not know its variables; exempt = [...] of a zone exempts networks",
@@ -62,6 +62,10 @@ const HINTS: [(&str, &str); 13] = [
     (
         "proxy_cache",
         "drip shares answers in memory: collapse of a route",
+    ),
+    (
+        "proxy_ignore_client_abort",
+        "drip has on_client_gone = \"finish\" on an origin",
     ),
     ("proxy_redirect", "responses pass unchanged"),
     ("ssl_protocols", "drip speaks TLS 1.2 and 1.3"),

@@ -1,0 +1,198 @@
+//! `on_client_gone = "finish"`: a request whose client disconnects keeps its permit until the origin has answered.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use crate::support::frames::{Frames, HEADERS, get, ok, reset};
+use crate::support::{
+    Client, Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, fetch, one_h2c_origin,
+    one_origin, whole_lines,
+};
+
+const MB: usize = 1 << 20;
+const GATE: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\n";
+const FINISH: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\non_client_gone = \"finish\"\n";
+
+/// An origin that works for a second on `/slow`, whoever waits, and counts the most requests that it worked on at once.
+fn working() -> (Origin, Arc<AtomicUsize>) {
+    let (now, most) = (AtomicUsize::new(0), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&most);
+    let origin = Origin::answering(move |exchange| {
+        let at_once = now.fetch_add(1, Ordering::SeqCst) + 1;
+        counted.fetch_max(at_once, Ordering::SeqCst);
+        let body = exchange.body();
+        if exchange.target().starts_with("/slow") {
+            thread::sleep(1000 * MS);
+        }
+        now.fetch_sub(1, Ordering::SeqCst);
+        body?;
+        exchange.reply(b"ok")
+    });
+    (origin, most)
+}
+
+fn in_flight(gateway: &Gateway) -> i64 {
+    gateway.metrics().count("drip_origin_in_flight", &[])
+}
+
+/// Each way in which a client can leave a request that is at the origin.
+fn leave(gateway: &Gateway, origin: &Origin) {
+    let seen = || origin.moments("/slow").len();
+    let mut count = seen();
+    let mut has_come = || {
+        count += 1;
+        eventually("it is at the origin", || seen() == count);
+    };
+    let client = Client::ask(gateway.address(), "/slow");
+    has_come();
+    drop(client);
+    let mut client = Raw::connect(gateway.address());
+    client.send("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    has_come();
+    client.reset();
+    // The stream alone, and the whole connection.
+    let mut client = Frames::connect(gateway.address());
+    client.send(get(1, "/slow")).expect("the gateway reads");
+    has_come();
+    client.send(reset(1, 8)).expect("the gateway reads");
+    client.send(get(3, "/slow")).expect("the gateway reads");
+    has_come();
+    drop(client);
+}
+
+#[test]
+fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left() {
+    let (origin, most) = working();
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
+    leave(&gateway, &origin);
+    assert_eq!(fetch(gateway.address(), "/last").status, 200);
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    let (slow, last) = (origin.moments("/slow"), origin.moments("/last"));
+    assert_eq!((slow.len(), last.len()), (4, 1));
+    for pair in [&slow[..], &last[..]].concat().windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!(gap >= 990 * MS, "{gap:?}");
+    }
+    // Their connection was not closed.
+    assert!(origin.arrivals().iter().all(|it| it.connection == 0));
+    eventually("nothing is in flight", || in_flight(&gateway) == 0);
+}
+
+#[test]
+fn by_default_the_permit_is_free_at_once() {
+    let (origin, most) = working();
+    let gateway = Gateway::start(&one_origin(origin.address, "", GATE));
+    leave(&gateway, &origin);
+    assert_eq!(fetch(gateway.address(), "/last").status, 200);
+    assert!(most.load(Ordering::SeqCst) > 1);
+}
+
+#[test]
+fn an_answer_that_has_begun_is_read_to_its_end() {
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/" {
+            return exchange.reply(b"ok");
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 40 * MB);
+        exchange.send(head.as_bytes())?;
+        for _ in 0..40 {
+            exchange.send(&vec![b'x'; MB])?;
+        }
+        Ok(())
+    });
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
+    let mut client = Client::ask(gateway.address(), "/large");
+    assert_eq!(client.head().length(), Some(40 * MB as u64));
+    drop(client);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    // It was read to its end, so the connection serves the next one.
+    assert!(origin.arrivals().iter().all(|it| it.connection == 0));
+}
+
+#[test]
+fn a_stream_to_an_origin_over_http_2_is_not_reset() {
+    let origin = FrameOrigin::start();
+    let (sender, seen) = mpsc::channel();
+    origin.next(move |to, stream| {
+        thread::sleep(700 * MS);
+        to.send(ok(stream))?;
+        let next = to.next()?;
+        sender.send(next.kind).expect("a test that waits");
+        to.send(ok(next.stream))
+    });
+    let gateway = Gateway::start(&one_h2c_origin(origin.address, "workers = 1", FINISH));
+    let client = Client::ask(gateway.address(), "/slow");
+    eventually("it is at the origin", || origin.requests() == 1);
+    thread::sleep(100 * MS);
+    drop(client);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    // Nothing came before the next request.
+    assert_eq!(seen.recv(), Ok(HEADERS));
+}
+
+#[test]
+fn an_upload_and_an_event_stream_end_with_their_client() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        if exchange.target() == "/events" {
+            exchange.send(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+            )?;
+            loop {
+                exchange.send(b"9\r\ndata: 1\n\n\r\n")?;
+                thread::sleep(20 * MS);
+            }
+        }
+        exchange.body()?;
+        exchange.reply(b"ok")
+    });
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
+    let mut client = Raw::connect(gateway.address());
+    client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.wait_for("data: 1");
+    drop(client);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    let mut client = Raw::connect(gateway.address());
+    client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel");
+    eventually("it is at the origin", || origin.moments("/up").len() == 1);
+    drop(client);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+}
+
+#[test]
+fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts() {
+    let origin = Origin::answering(|exchange| {
+        match exchange.target() {
+            "/" => return exchange.reply(b"ok"),
+            "/body" => exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhel")?,
+            _ => {}
+        }
+        thread::sleep(20_000 * MS);
+        Exchange::close()
+    });
+    let timeouts = "response_timeout = \"500ms\"\nbody_timeout = \"500ms\"\n";
+    let file = one_origin(origin.address, "", &format!("{FINISH}{timeouts}"));
+    let gateway = Gateway::start(&format!(
+        "{file}[log]\nformat = \"json\"\naccess = \"access.log\"\n"
+    ));
+    for target in ["/head", "/body"] {
+        let client = Client::ask(gateway.address(), target);
+        eventually("it is at the origin", || !origin.moments(target).is_empty());
+        thread::sleep(100 * MS);
+        drop(client);
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        let (left, next) = (origin.moments(target)[0], origin.arrivals());
+        let gap = next.last().expect("an arrival").at - left;
+        assert!(gap >= 490 * MS && gap < 10_000 * MS, "{target}: {gap:?}");
+    }
+    // The log has the time until the client left.
+    let log = gateway.site.folder().join("access.log");
+    eventually("all lines", || whole_lines(&log).lines().count() == 4);
+    let lines = whole_lines(&log);
+    let of = |target: &str| {
+        let line = lines.lines().find(|line| line.contains(target));
+        serde_json::from_str::<serde_json::Value>(line.expect("a line")).expect("JSON")
+    };
+    assert_eq!(of("/head")["status"], 499);
+    assert_eq!(of("/body")["status"], 200);
+}
