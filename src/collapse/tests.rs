@@ -101,6 +101,14 @@ impl Clients {
         leader.complete(gathered, at(now))
     }
 
+    /// Keeps an answer of a kind, if there is room for it.
+    fn try_keep(&self, key: &[u8], body: &[u8], now: u64) -> Option<Arc<SharedAnswer>> {
+        let leader = self.lead_of(key, now);
+        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        let fits = leader.add(&mut gathered, body);
+        fits.then(|| leader.complete(gathered, at(now)))
+    }
+
     /// Keeps an answer of a kind.
     fn keep(&self, key: &[u8], body: &[u8], now: u64) -> Arc<SharedAnswer> {
         self.complete(self.lead_of(key, now), body, now)

@@ -1,5 +1,7 @@
 //! `[routes.cors]`: what browsers ask, and what they need to show a script the response.
 
+use std::fmt::Write;
+
 use crate::support::{Answer, Client, Gateway, Origin};
 
 const SITE: &str = "https://app.example";
@@ -31,7 +33,7 @@ fn ask(gateway: &Gateway, method: &str, fields: &[(&str, &str)]) -> Answer {
     let mut client = Client::connect(gateway.address());
     let mut head = format!("{method} /a HTTP/1.1\r\nHost: a.test\r\n");
     for (name, value) in fields {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n").expect("a text");
     }
     client.send(format!("{head}\r\n").as_bytes());
     client.answer()

@@ -369,9 +369,12 @@ fn it_is_not_ready_while_requests_keep_every_server_out() {
     assert!(began.elapsed() < SOON);
 }
 
+/// The path and the body of each check.
+type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// A server of gRPC that answers each call with the `ServingStatus`, or with 12 that it has no such method. Returns
 /// its address and what it was asked.
-fn grpc_server(status: &Arc<AtomicU16>) -> (SocketAddr, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+fn grpc_server(status: &Arc<AtomicU16>) -> (SocketAddr, Asked) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a socket");
     let address = listener.local_addr().expect("an address");

@@ -123,15 +123,18 @@ fn readers_are_cut_off_on_other_threads_without_harm() {
             scope.spawn(move || {
                 let mut slow = Vec::new();
                 for nth in 0..200_u8 {
-                    slow.push(clients.keep(&[thread, nth], &[nth; 9000], 0));
+                    // While another thread cuts readers off, there may be no room for a moment.
+                    slow.push(clients.try_keep(&[thread, nth], &[nth; 9000], 0));
                     let read = &slow[usize::from(nth) / 2];
-                    if let Some(bytes) = bytes_of(read.body()) {
+                    if let Some(bytes) = read.as_ref().and_then(|read| bytes_of(read.body())) {
                         assert!(bytes == [nth / 2; 9000], "{nth}");
                     }
                     if nth % 3 == 0 && nth > 0 {
-                        slow[usize::from(nth) / 3] = clients.keep(&[thread, 255], b"", 0);
+                        slow[usize::from(nth) / 3] = Some(clients.keep(&[thread, 255], b"", 0));
                     }
                 }
+                let kept = slow.iter().flatten().count();
+                assert!(kept > 150, "{kept} of 200 fit");
             });
         }
     });

@@ -81,7 +81,7 @@ pub(super) fn edit(
     }
     let is_in = |edits: &[&FieldEdits], name: &[u8]| edits.iter().any(|edits| edits.has(name));
     each(&mut |name, value| {
-        if !is_in(edits, name) && !(cors.is_some() && cors::is_replaced(name)) {
+        if !(is_in(edits, name) || cors.is_some() && cors::is_replaced(name)) {
             put(name, value);
         }
     });

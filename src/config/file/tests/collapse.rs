@@ -27,7 +27,7 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "[routes.cors]\ncredentials = true\n",
      r#"11:1: [routes.cors] has no origins; add one such as origins = ["https://app.example"]"#),
     (LIMITS, "[routes.cors]\norigins = []\n",
-     r#"12:11: origins: expected a list such as ["https://app.example"]; found []"#),
+     r#"12:11: origins: the list is empty; write one such as ["https://app.example"]"#),
     (LIMITS, "[routes.cors]\norigins = [\"https://app.example/\", \"app.example\"]\n",
      r#"12:12: origins: expected a site as browsers write it, such as "https://app.example", or "*"; found "https://app.example/"
 12:36: origins: expected a site as browsers write it, such as "https://app.example", or "*"; found "app.example""#),
