@@ -83,7 +83,10 @@ fn json_tells_what_the_limits_said() {
 #[test]
 fn a_client_that_leaves_while_it_waits_is_a_499() {
     let origin = Origin::start();
-    let gateway = start(&origin, "$arg_a", "json");
+    // So slow that it waits until it leaves, on a busy machine, too.
+    let settings =
+        zone("z", "$arg_a", "1r/m") + "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    let gateway = start_drip(&origin, &settings, &[("/", LIMITS)]);
     fetch(gateway.address(), "/?a=1");
     let waiting = Client::ask(gateway.address(), "/?a=1");
     gateway.wait_for_depth(1);
