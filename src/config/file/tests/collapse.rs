@@ -36,7 +36,7 @@ pub(super) const CASES: &[Case] = &[
     (LIMITS, "[routes.cors]\norigins = [\"*\"]\ncredentials = true\n",
      r#"12:11: origins: browsers show no response with credentials where "*" is allowed; name the sites, or remove credentials"#),
     (LIMITS, "[routes.cors]\norigins = [\"https://a.example\"]\nmax_age = \"25h\"\n",
-     r#"13:11: max_age: expected a duration up to 1d; found "25h""#),
+     r#"13:11: max_age: expected a duration from 0 to 1d; found "25h""#),
     (LIMITS, collapse!("kept = \"1s\""),
      r#"13:1: "kept" is not a field of [routes.collapse], whose fields are key, vary, keep, stale, follow_timeout, max_size, cookies"#),
     // Each field.
