@@ -10,7 +10,7 @@ table! {
     pub struct Cors {
         /// As browsers write them in `Origin`, without duplicates; [`ANY`](Self::ANY) alone: all sites. Not empty.
         origins: Vec<String> = ORIGINS.required("[\"https://app.example\"]"), NextRequest,
-            "Sites whose scripts may read the responses, such as \"https://app.example\"; [\"*\"]: all sites.";
+            "Sites whose scripts may read the responses, as browsers write them in Origin; [\"*\"]: all sites.";
         credentials: bool = BOOLEAN.or("false"), NextRequest,
             "Whether browsers may send cookies and logins, and show scripts the responses to such requests.";
         /// Zero: it asks before each request. At most a day.

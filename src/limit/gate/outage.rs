@@ -151,7 +151,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// The origin can be reached again: those who wait leave from `now` on.
     ///
     /// With a pace, they leave at that pace. Without one, the origin gets one more request than it
-    /// has, then two for each one that it is done with, and one more each [`RAMP_STEP`], until none waits.
+    /// has, then two for each one that it is done with, and one more each 100 ms, until none waits.
     pub fn end_outage(&mut self, now: Moment) {
         if !std::mem::take(&mut self.outage.is_out) {
             return;
