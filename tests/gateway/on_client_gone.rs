@@ -196,3 +196,25 @@ fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts
     assert_eq!(of("/head")["status"], 499);
     assert_eq!(of("/body")["status"], 200);
 }
+
+#[test]
+fn the_response_timeout_of_the_route_holds_without_the_client_too() {
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/" {
+            return exchange.reply(b"ok");
+        }
+        thread::sleep(20_000 * MS);
+        Exchange::close()
+    });
+    let file = one_origin(origin.address, "", FINISH);
+    let gateway = Gateway::start(&format!("{file}response_timeout = \"500ms\"\n"));
+    let client = Client::ask(gateway.address(), "/silent");
+    eventually("it is at the origin", || {
+        !origin.moments("/silent").is_empty()
+    });
+    drop(client);
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    let (left, next) = (origin.moments("/silent")[0], origin.arrivals());
+    let gap = next.last().expect("an arrival").at - left;
+    assert!(gap >= 490 * MS && gap < 10_000 * MS, "{gap:?}");
+}

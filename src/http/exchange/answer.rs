@@ -43,7 +43,7 @@ fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLimits {
     /// Once the request is sent.
-    answer: Duration,
+    pub(super) answer: Duration,
     /// While it accepts nothing of the body: no longer than one that sends nothing.
     stalled: Duration,
     /// While the client has to send more of the body; `None`: its own timeouts end that.

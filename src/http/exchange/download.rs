@@ -15,6 +15,9 @@ use crate::http::message::{Buffer, Trailers};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
 
+/// Most pieces that are read before the worker's other tasks have their turn, where the client does not slow it down.
+pub(super) const MAX_AT_ONCE: usize = 32;
+
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Forwards the body of the response.
     ///

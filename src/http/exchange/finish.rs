@@ -5,15 +5,13 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
+use super::download::MAX_AT_ONCE;
 use super::failure::{Attempt, Failure};
 use super::forward::{AtOrigin, Forward, ResponseKind};
 use crate::config::OnClientGone;
 use crate::http::downstream::{ClientError, ClientStream};
 use crate::origin::{Connection, OriginError};
 use crate::time::deadline::Deadline;
-
-/// Most pieces that are read before the worker's other tasks have their turn.
-const MAX_AT_ONCE: usize = 32;
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Returns whether the request goes on without its client.
@@ -75,7 +73,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Receives more of the head, at most for `response_timeout` since the request was sent.
     async fn receive_for_nobody(&mut self, connection: &mut Connection) -> io::Result<usize> {
-        let limit = self.settings().response_timeout;
+        let limit = self.response_limits().answer;
         let since = self.sent.max(self.upload.last_piece());
         poll_fn(|cx| match connection.poll_receive(cx) {
             Poll::Ready(received) => Poll::Ready(received),
@@ -89,7 +87,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Receives the rest of the response's body and drops it, at most for `body_timeout`.
     pub(super) async fn finish_body(&mut self, at_origin: &mut AtOrigin<'r>, keeps: bool) {
-        let limit = self.settings().body_timeout;
+        let limit = self.body_limit();
         let Some((connection, _)) = at_origin else {
             return;
         };

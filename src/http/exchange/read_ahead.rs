@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
 
+use super::download::MAX_AT_ONCE;
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
 use crate::http::downstream::{ClientError, ClientStream};
@@ -11,9 +12,6 @@ use crate::http::message::sender::Then;
 use crate::http::message::{BodyQueue, Buffer};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
-
-/// Most pieces that are read before the worker's other tasks have their turn.
-const MAX_AT_ONCE: usize = 32;
 
 /// The part of a body that the client has not taken.
 struct Ahead {
