@@ -164,13 +164,7 @@ impl Check {
             let status = status.ok_or("its answer has no grpc-status")?;
             grpc_health::judged(status, &message)
         };
-        tokio::select! {
-            found = exchange => found,
-            ended = connection => Err(match ended {
-                Ok(()) => "it closed the connection".to_owned(),
-                Err(error) => text(&error),
-            }),
-        }
+        before_end(connection, exchange).await
     }
 
     /// Asks over HTTP/2, and returns the status.
@@ -186,15 +180,25 @@ impl Check {
         let (answer, _) = send
             .send_request(request, true)
             .map_err(|error| text(&error))?;
-        tokio::select! {
-            answer = answer => {
-                answer.map(|answer| answer.status().as_u16()).map_err(|error| text(&error))
-            }
-            ended = connection => match ended {
-                Ok(()) => Err("it closed the connection".to_owned()),
-                Err(error) => Err(text(&error)),
-            },
-        }
+        let status = async {
+            let answer = answer.await.map_err(|error| text(&error))?;
+            Ok(answer.status().as_u16())
+        };
+        before_end(connection, status).await
+    }
+}
+
+/// Returns what comes of `exchange` on this connection, or that the connection ended before.
+async fn before_end<T>(
+    connection: impl Future<Output = Result<(), h2::Error>>,
+    exchange: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    tokio::select! {
+        found = exchange => found,
+        ended = connection => Err(match ended {
+            Ok(()) => "it closed the connection".to_owned(),
+            Err(error) => error.to_string(),
+        }),
     }
 }
 

@@ -12,9 +12,7 @@ use tokio::time::sleep;
 use super::dial::within;
 use super::error::OriginError;
 use crate::config::ServerUrl;
-use crate::observe::metrics::{
-    DescriptorWait, LocalPortWait, count_descriptor_wait, count_local_port_wait,
-};
+use crate::observe::metrics::{ShortageWait, count_shortage};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -41,9 +39,9 @@ impl Waiting {
         match shortage {
             Shortage::Descriptor => {
                 WAITING.fetch_add(1, Ordering::Relaxed);
-                count_descriptor_wait(DescriptorWait::Origin);
+                count_shortage(ShortageWait::Descriptor);
             }
-            Shortage::LocalPort => count_local_port_wait(LocalPortWait::Origin),
+            Shortage::LocalPort => count_shortage(ShortageWait::LocalPort),
         }
         Self(shortage)
     }
@@ -80,11 +78,11 @@ pub(super) async fn open_within<T>(
         match missing.get() {
             None => error,
             Some(Shortage::Descriptor) => {
-                count_descriptor_wait(DescriptorWait::InVain);
+                count_shortage(ShortageWait::DescriptorInVain);
                 OriginError::NoDescriptor { server, limit }
             }
             Some(Shortage::LocalPort) => {
-                count_local_port_wait(LocalPortWait::InVain);
+                count_shortage(ShortageWait::LocalPortInVain);
                 OriginError::NoLocalPort { server, limit }
             }
         }

@@ -5,6 +5,7 @@ mod rooms;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
 
 use toml::{Table, Value};
 
@@ -281,16 +282,18 @@ fn compare_peer_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
         ),
         ("proxy_protocol", &old.proxy_protocol, &new.proxy_protocol),
     ] {
-        if after.file().is_none() || before.file() != after.file() {
-            continue;
-        }
-        let [old, new] = [before, after].map(|it| it.patterns().iter().collect::<HashSet<_>>());
-        let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
-        if (more, less) != (0, 0) {
+        if after.file().is_some() && before.file() == after.file() {
             let path = format!("server.{name}.file");
-            tell_counts(&path, "network", more, less, found);
+            compare_networks(&path, before.patterns(), after.patterns(), found);
         }
     }
+}
+
+/// Compares two lists of networks, which a file had and has.
+fn compare_networks<T: Hash + Eq>(path: &str, old: &[T], new: &[T], found: &mut Vec<String>) {
+    let [old, new] = [old, new].map(|list| list.iter().collect::<HashSet<_>>());
+    let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
+    tell_counts(path, "network", more, less, found);
 }
 
 /// Compares the files of networks of routes that are in both.
@@ -308,13 +311,10 @@ fn compare_network_files(old: &Settings, new: &Settings, found: &mut Vec<String>
             let (Some(before), Some(after)) = (before, after) else {
                 continue;
             };
-            if after.file.is_none() || before == after {
-                continue;
+            if after.file.is_some() && before != after {
+                let path = format!("routes[{}].{name}.file", route.name());
+                compare_networks(&path, &before.list, &after.list, found);
             }
-            let [old, new] = [before, after].map(|it| it.list.iter().collect::<HashSet<_>>());
-            let path = format!("routes[{}].{name}.file", route.name());
-            let (more, less) = (new.difference(&old).count(), old.difference(&new).count());
-            tell_counts(&path, "network", more, less, found);
         }
     }
 }

@@ -48,12 +48,11 @@ impl ByteRegex {
         if text.len() > Self::MAX_REGEX_SIZE {
             return Err(ByteRegexError::TooLong);
         }
-        let compiled = RegexBuilder::new(text)
-            .unicode(false)
-            .size_limit(Self::LARGEST)
-            .build();
-        match compiled {
-            Ok(compiled) if compiled.captures_len() > 1 && is_large_with_groups(text) => {
+        match compile(text, Self::LARGEST) {
+            Ok(compiled)
+                if compiled.captures_len() > 1
+                    && compile(text, Self::LARGEST_WITH_GROUPS).is_err() =>
+            {
                 Err(ByteRegexError::TooLargeWithGroups)
             }
             Ok(compiled) => Ok(Self {
@@ -119,13 +118,12 @@ impl ByteRegex {
     }
 }
 
-/// Returns whether an expression takes more than [`ByteRegex::LARGEST_WITH_GROUPS`].
-fn is_large_with_groups(text: &str) -> bool {
+/// Compiles an expression to at most `largest` bytes.
+fn compile(text: &str, largest: usize) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text)
         .unicode(false)
-        .size_limit(ByteRegex::LARGEST_WITH_GROUPS)
+        .size_limit(largest)
         .build()
-        .is_err()
 }
 
 /// Builds the automaton of an expression that is known to have no syntax error.

@@ -74,8 +74,10 @@ pub(super) fn edit(
     put: &mut dyn FnMut(&[u8], &[u8]),
     each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
 ) {
-    let route = record.route();
-    let cors = route.and_then(|route| Some((route.cors.as_deref()?, route.headers)));
+    let Some((route, info)) = record.route().zip(record.info()) else {
+        return each(put);
+    };
+    let cors = route.cors.as_deref();
     if edits.iter().all(|edits| edits.is_empty()) && cors.is_none() {
         return each(put);
     }
@@ -85,8 +87,8 @@ pub(super) fn edit(
             put(name, value);
         }
     });
-    if let Some(((cors, headers), info)) = cors.zip(record.info()) {
-        cors::put(cors, headers, info, &mut |name, value| {
+    if let Some(cors) = cors {
+        cors::put(cors, route.headers, info, &mut |name, value| {
             if !is_in(edits, name) {
                 put(name, value);
             }
@@ -95,9 +97,7 @@ pub(super) fn edit(
     for (at, of) in edits.iter().enumerate() {
         let later = edits.get(at + 1..).unwrap_or_default();
         for (name, value) in of.set() {
-            if !is_in(later, name.as_bytes())
-                && let Some((info, route)) = record.info().zip(record.route())
-            {
+            if !is_in(later, name.as_bytes()) {
                 put_value(name, value, info, route, put);
             }
         }

@@ -324,8 +324,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return None;
         }
         self.lapse(self.opens);
-        let ramp = self.outage.has_permit_at(self.in_flight);
-        let opens = ramp.map_or(self.opens, |ramp| ramp.max(self.opens));
+        let opens = self.opens.max(self.outage.opens(self.in_flight));
         let (number, Next { key, cost, waiter }) = self.next()?;
         let due = self.depart(number, waiter.since.max(opens), cost.into());
         self.outage.left(self.waiting.is_empty());
@@ -353,9 +352,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
         let is_ready = self.depth() > 0 && self.has_permit() && !self.is_out();
-        let ramp = self.outage.has_permit_at(self.in_flight);
-        let departs = is_ready.then(|| self.departs(self.opens)).flatten();
-        departs.map(|at| ramp.map_or(at, |ramp| at.max(ramp)))
+        let opens = || self.opens.max(self.outage.opens(self.in_flight));
+        is_ready.then(|| self.departs(opens())).flatten()
     }
 
     /// A request that waits leaves. Those behind it move up.

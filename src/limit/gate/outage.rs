@@ -91,9 +91,10 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         self.ramp.is_none_or(|ramp| in_flight < ramp.permits)
     }
 
-    /// The moment from which the origin may get one more request; `None`: it always may.
-    pub(super) fn has_permit_at(&self, in_flight: usize) -> Option<Moment> {
-        self.ramp.map(|ramp| ramp.has_permit_at(in_flight))
+    /// The moment from which the origin may get one more request: the first of all if it always may.
+    pub(super) fn opens(&self, in_flight: usize) -> Moment {
+        let opens = self.ramp.map(|ramp| ramp.has_permit_at(in_flight));
+        opens.unwrap_or_default()
     }
 
     /// Takes the unsent request that leaves first.

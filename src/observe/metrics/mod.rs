@@ -12,12 +12,10 @@ mod class;
 mod code_class;
 mod collapse;
 mod config;
-mod descriptors;
 mod gate;
 mod held;
 mod histograms;
 mod limit_status;
-mod local_ports;
 mod log;
 mod plan;
 mod registry;
@@ -26,6 +24,7 @@ mod route;
 mod server;
 mod server_series;
 mod sharded;
+mod shortages;
 #[cfg(feature = "otlp")]
 mod spans;
 mod store;
@@ -43,11 +42,9 @@ pub use class::ClassMetrics;
 pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait};
 pub use config::ConfigMetrics;
-pub use descriptors::{DescriptorWait, count_descriptor_wait, descriptor_waits};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
 pub use histograms::Histograms;
 pub use limit_status::LimitStatus;
-pub use local_ports::{LocalPortWait, count_local_port_wait, local_port_waits};
 pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use plan::PlanMetrics;
 pub use registry::Registry;
@@ -56,6 +53,7 @@ pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use server_series::ServerSeries;
 pub use sharded::Count;
+pub use shortages::{ShortageWait, count_shortage, shortages};
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;
 pub use store::{ClaimMetrics, StoreMetrics, StoreResult};
@@ -209,12 +207,11 @@ pub fn describe() {
         DESCRIPTOR_WAITS,
         "Times that no file descriptor was free: for a connection to an origin, for a client, or in vain."
     );
-    descriptors::show();
     describe_counter!(
         LOCAL_PORT_WAITS,
         "Times that no local port was free for a connection to an origin, or none for all of connect_timeout: in vain."
     );
-    local_ports::show();
+    shortages::show();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

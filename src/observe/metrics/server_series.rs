@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::metrics::{Counter, Gauge, Key};
 use indexmap::IndexMap;
@@ -35,20 +35,20 @@ impl ServerSeries {
 
     /// The counter of this name and these labels; `None` if it is not one of a server.
     pub fn counter(&self, key: &Key) -> Option<Counter> {
-        is_of_server(key).then(|| {
-            let mut families = self.families();
-            let family = families.entry(key.name().to_owned()).or_default();
-            Counter::from_arc(family.series.get(key, clock::now()))
-        })
+        self.series(key, false).map(Counter::from_arc)
     }
 
     /// The gauge of this name and these labels; `None` if it is not one of a server.
     pub fn gauge(&self, key: &Key) -> Option<Gauge> {
+        self.series(key, true).map(Gauge::from_arc)
+    }
+
+    fn series(&self, key: &Key, is_gauge: bool) -> Option<Arc<AtomicU64>> {
         is_of_server(key).then(|| {
             let mut families = self.families();
             let family = families.entry(key.name().to_owned()).or_default();
-            family.is_gauge = true;
-            Gauge::from_arc(family.series.get(key, clock::now()))
+            family.is_gauge = is_gauge;
+            family.series.get(key, clock::now())
         })
     }
 

@@ -1,52 +1,71 @@
+//! Waits for a resource of this host: a file descriptor, or a local port.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::metrics::counter;
 
-use super::DESCRIPTOR_WAITS;
+use super::{DESCRIPTOR_WAITS, LOCAL_PORT_WAITS};
 
-/// What waited for a file descriptor.
+/// Who waited, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DescriptorWait {
-    /// A request, for its connection to an origin.
-    Origin,
+pub enum ShortageWait {
+    /// A request, for a file descriptor for its connection to an origin.
+    Descriptor,
     /// The same for all of `connect_timeout`: it gets 503.
-    InVain,
+    DescriptorInVain,
     /// A new client: a try to accept it failed.
-    Client,
+    ClientDescriptor,
+    /// A request, for a local port for its connection to an origin.
+    LocalPort,
+    /// The same for all of `connect_timeout`: it gets 503.
+    LocalPortInVain,
 }
 
 /// The counts so far, which the admin port reads each second.
-static COUNTS: [AtomicU64; DescriptorWait::ALL.len()] =
-    [const { AtomicU64::new(0) }; DescriptorWait::ALL.len()];
+static COUNTS: [AtomicU64; ShortageWait::ALL.len()] =
+    [const { AtomicU64::new(0) }; ShortageWait::ALL.len()];
 
-impl DescriptorWait {
-    const ALL: [Self; 3] = [Self::Origin, Self::InVain, Self::Client];
+impl ShortageWait {
+    const ALL: [Self; 5] = [
+        Self::Descriptor,
+        Self::DescriptorInVain,
+        Self::ClientDescriptor,
+        Self::LocalPort,
+        Self::LocalPortInVain,
+    ];
 
-    /// The value of the label `for`.
-    fn label(self) -> &'static str {
+    /// The name of the metric, and the value of its label `for`.
+    fn series(self) -> (&'static str, &'static str) {
         match self {
-            Self::Origin => "origin",
-            Self::InVain => "in_vain",
-            Self::Client => "client",
+            Self::Descriptor => (DESCRIPTOR_WAITS, "origin"),
+            Self::DescriptorInVain => (DESCRIPTOR_WAITS, "in_vain"),
+            Self::ClientDescriptor => (DESCRIPTOR_WAITS, "client"),
+            Self::LocalPort => (LOCAL_PORT_WAITS, "origin"),
+            Self::LocalPortInVain => (LOCAL_PORT_WAITS, "in_vain"),
         }
+    }
+
+    fn increment(self, count: u64) {
+        let (name, label) = self.series();
+        counter!(name, "for" => label).increment(count);
     }
 }
 
-/// Counts something that waits for a descriptor.
-pub fn count_descriptor_wait(wait: DescriptorWait) {
+/// Counts one wait.
+pub fn count_shortage(wait: ShortageWait) {
     COUNTS[wait as usize].fetch_add(1, Ordering::Relaxed);
-    counter!(DESCRIPTOR_WAITS, "for" => wait.label()).increment(1);
+    wait.increment(1);
 }
 
-/// How often that happened so far.
+/// Number of such waits so far.
 #[must_use]
-pub fn descriptor_waits(wait: DescriptorWait) -> u64 {
+pub fn shortages(wait: ShortageWait) -> u64 {
     COUNTS[wait as usize].load(Ordering::Relaxed)
 }
 
 /// Shows the series, also while they are zero.
 pub(super) fn show() {
-    for wait in DescriptorWait::ALL {
-        counter!(DESCRIPTOR_WAITS, "for" => wait.label()).increment(0);
+    for wait in ShortageWait::ALL {
+        wait.increment(0);
     }
 }

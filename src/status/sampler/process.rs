@@ -1,32 +1,32 @@
 use crate::observe::access;
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
-use crate::observe::metrics::{DescriptorWait, LocalPortWait, descriptor_waits, local_port_waits};
+use crate::observe::metrics::{ShortageWait, shortages};
 use crate::status::views::{DescriptorSample, LocalPortSample, LogSample, Plain};
 
 /// What the process had one second ago.
 pub(super) struct Process {
     connections: ClientConnections,
     /// Waits for descriptors, of each kind.
-    waits: [u64; WAITS.len()],
+    descriptors: [u64; DESCRIPTORS.len()],
     /// Waits for local ports, of each kind.
-    port_waits: [u64; PORT_WAITS.len()],
+    local_ports: [u64; LOCAL_PORTS.len()],
     lost: u64,
 }
 
-const PORT_WAITS: [LocalPortWait; 2] = [LocalPortWait::Origin, LocalPortWait::InVain];
-
-const WAITS: [DescriptorWait; 3] = [
-    DescriptorWait::Origin,
-    DescriptorWait::InVain,
-    DescriptorWait::Client,
+const DESCRIPTORS: [ShortageWait; 3] = [
+    ShortageWait::Descriptor,
+    ShortageWait::DescriptorInVain,
+    ShortageWait::ClientDescriptor,
 ];
+
+const LOCAL_PORTS: [ShortageWait; 2] = [ShortageWait::LocalPort, ShortageWait::LocalPortInVain];
 
 impl Process {
     pub(super) fn new(connections: ClientConnections) -> Self {
         Self {
             connections,
-            waits: WAITS.map(descriptor_waits),
-            port_waits: PORT_WAITS.map(local_port_waits),
+            descriptors: DESCRIPTORS.map(shortages),
+            local_ports: LOCAL_PORTS.map(shortages),
             lost: access::lost_lines().count,
         }
     }
@@ -37,10 +37,7 @@ impl Process {
 
     /// What waited for file descriptors in the last second.
     pub(super) fn descriptors(&mut self) -> DescriptorSample {
-        let now = WAITS.map(descriptor_waits);
-        let before = std::mem::replace(&mut self.waits, now);
-        let [waited, in_vain, clients] =
-            std::array::from_fn(|nth| now[nth].saturating_sub(before[nth]));
+        let [waited, in_vain, clients] = since(DESCRIPTORS, &mut self.descriptors);
         DescriptorSample {
             waited,
             in_vain,
@@ -50,9 +47,7 @@ impl Process {
 
     /// What waited for local ports in the last second.
     pub(super) fn local_ports(&mut self) -> LocalPortSample {
-        let now = PORT_WAITS.map(local_port_waits);
-        let before = std::mem::replace(&mut self.port_waits, now);
-        let [waited, in_vain] = std::array::from_fn(|nth| now[nth].saturating_sub(before[nth]));
+        let [waited, in_vain] = since(LOCAL_PORTS, &mut self.local_ports);
         LocalPortSample { waited, in_vain }
     }
 
@@ -65,4 +60,11 @@ impl Process {
             error: now.error.as_deref().map(Plain::new),
         }
     }
+}
+
+/// Returns how many waits were counted since the last call, which left its counts in `before`.
+fn since<const N: usize>(waits: [ShortageWait; N], before: &mut [u64; N]) -> [u64; N] {
+    let now = waits.map(shortages);
+    let before = std::mem::replace(before, now);
+    std::array::from_fn(|nth| now[nth].saturating_sub(before[nth]))
 }
