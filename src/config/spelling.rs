@@ -10,7 +10,7 @@ pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
         byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
         _ => b'-',
     };
-    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+    known.len() == name.len() && is_alike(known, name, plain)
 }
 
 /// Whether a field called `name` is written as `known`, whatever its case.
@@ -25,7 +25,14 @@ pub(crate) fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
         b'_' => b'-',
         byte => byte.to_ascii_lowercase(),
     };
-    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+    known.len() == name.len() && is_alike(known, name, plain)
+}
+
+/// Whether two names of the same length are the same once each byte is `plain`.
+fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
+    // Most bytes are the same as they are.
+    let mut pairs = known.bytes().zip(name);
+    pairs.all(|(one, other)| one == *other || plain(one) == plain(*other))
 }
 
 /// Whether a cookie or an argument called `name`, which is decoded, is `known` to some programs.

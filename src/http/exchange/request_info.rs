@@ -91,11 +91,8 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns the values of the fields that limits and conditions read as `name`, in order.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        let fields = self.fields().iter();
-        let is_named = move |found| is_field(name, found, self.underscores);
-        fields
-            .filter(move |(_, found, _)| is_named(found))
-            .map(|(.., value)| value)
+        let is_named = move |found: &[u8]| is_field(name, found, self.underscores);
+        self.fields().named_by(name.len(), is_named)
     }
 
     /// Returns the values of all fields of a name as keys have them, joined as nginx joins them;
@@ -244,19 +241,7 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
 ///
 /// The syntax is that of RFC 3986, section 3.2.2. The text may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
-    // Usually it is a name or an address of plain letters, perhaps with a port.
-    let port = text
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let name = match text.split_at(text.len() - port) {
-        (name @ [.., b':'], _) => &name[..name.len() - 1],
-        _ => text,
-    };
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-    let has_empty_label = || name.windows(2).any(|two| two == b"..");
-    if name.iter().all(is_plain) && !has_empty_label() {
+    if is_plain_authority(text) {
         return true;
     }
     let Ok(text) = str::from_utf8(text) else {
@@ -272,6 +257,30 @@ fn is_authority(text: &[u8]) -> bool {
     let port = rest.strip_prefix(':').unwrap_or(rest);
     let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+}
+
+/// Returns whether `text` is a name or an IPv4 address without escapes, perhaps with a port: most are.
+fn is_plain_authority(text: &[u8]) -> bool {
+    /// Whether a byte may stand in such a name.
+    const IS_PLAIN: [bool; 256] = {
+        let (mut table, mut byte) = ([false; 256], 0_u8);
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            byte += 1;
+        }
+        table
+    };
+    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
+    let name = text.iter().position(|byte| !is_plain(byte));
+    let (name, rest) = text.split_at(name.unwrap_or(text.len()));
+    if name.windows(2).any(|two| two == b"..") {
+        return false;
+    }
+    match rest {
+        [] => true,
+        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// Returns whether `name` is a valid host name, percent-encoded or not.
@@ -315,7 +324,8 @@ fn host(head: &RequestHead) -> Cow<'_, str> {
 
 fn without_port(named: &str) -> &str {
     let port = named
-        .rfind(':')
+        .bytes()
+        .rposition(|byte| byte == b':')
         .filter(|colon| !named[*colon..].contains(']'));
     let name = &named[..port.unwrap_or(named.len())];
     name.strip_suffix('.').unwrap_or(name)

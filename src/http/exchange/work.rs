@@ -2,7 +2,7 @@
 
 use super::forward::Forward;
 use crate::http::downstream::ClientStream;
-use crate::http::message::ResponseHead;
+use crate::http::message::{FieldName, ResponseHead};
 use crate::origin::InFlight;
 
 /// Types of bodies that have no end, or one that no work leads to.
@@ -16,7 +16,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let media = media.trim_ascii();
             STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it))
         };
-        head.status == 101 || self.is_call || head.fields().named("content-type").any(is_stream)
+        let mut types = head.fields().all(FieldName::ContentType);
+        head.status == 101 || self.is_call || types.any(is_stream)
     }
 
     /// The origin has done what it had to do for the request: it is charged that, and the next ones

@@ -167,11 +167,10 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         let table = if self.has(known) { self.table } else { &[] };
-        let fields = Self { table, ..self };
-        fields
+        table
             .iter()
-            .filter(move |(found, ..)| *found == known)
-            .map(|(.., value)| value)
+            .filter(move |field| field.known == known)
+            .map(move |field| field.value.in_bytes(self.head))
     }
 
     /// Returns the first value of a well-known field.
@@ -182,9 +181,24 @@ impl<'a> Fields<'a> {
 
     /// Returns the values of the fields called `name`, in order, as they are written.
     pub fn named(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.iter()
-            .filter(move |(_, found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|(.., value)| value)
+        self.named_by(name.len(), move |found| {
+            found.eq_ignore_ascii_case(name.as_bytes())
+        })
+    }
+
+    /// Returns the values of the fields whose names have this length and `are_meant`, in order.
+    ///
+    /// Most names differ in their length, so they are not read.
+    pub fn named_by(
+        self,
+        length: usize,
+        are_meant: impl Fn(&[u8]) -> bool,
+    ) -> impl Iterator<Item = &'a [u8]> {
+        self.table
+            .iter()
+            .filter(move |field| usize::from(field.name_length) == length)
+            .filter(move |field| are_meant(field.name().in_bytes(self.head)))
+            .map(move |field| field.value.in_bytes(self.head))
     }
 
     /// Returns the elements of a well-known list field, without the blanks around them.

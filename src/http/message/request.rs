@@ -304,6 +304,9 @@ impl RequestHead {
 
 /// Returns whether the sender of these fields keeps its connection open (RFC 9112, section 9.3).
 pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
+    if !fields.has(FieldName::Connection) {
+        return version != Version::Http10;
+    }
     let says = |wanted: &[u8]| {
         let mut options = fields.elements(FieldName::Connection);
         options.any(|option| option.eq_ignore_ascii_case(wanted))
