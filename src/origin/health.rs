@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use metrics::Gauge;
-
 use super::good_answers::{Client, GoodAnswers};
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
@@ -48,10 +46,6 @@ pub(super) struct ServerHealth {
     against: AtomicU32,
     /// Whether the health checks have found the server unhealthy; `false` before the first check.
     ill: AtomicBool,
-    /// 1 while requests may be sent to the server, and it answers.
-    ///
-    /// One thread at a time sets it, so the last one has seen all changes.
-    healthy: Mutex<Gauge>,
     /// Limits the log events: a server may come and go many times a second.
     log: Summary<Change>,
 }
@@ -112,8 +106,7 @@ impl Change {
 }
 
 impl ServerHealth {
-    pub(super) fn new(origin: &str, healthy: Gauge) -> Self {
-        healthy.set(1.0);
+    pub(super) fn new(origin: &str) -> Self {
         Self {
             origin: origin.into(),
             failures: AtomicU32::new(0),
@@ -126,7 +119,6 @@ impl ServerHealth {
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
-            healthy: Mutex::new(healthy),
             log: Summary::new(Change::log),
         }
     }
@@ -153,13 +145,11 @@ impl ServerHealth {
         }
         if self.dead_until.load(Ordering::Relaxed) > 0 {
             self.dead_until.store(0, Ordering::Relaxed);
-            self.show(true, Moment::default());
         }
         let until = self.out_until();
         if until > Moment::default() {
             self.note_return(until.min(clock::now()));
             self.out_until.store(0, Ordering::Relaxed);
-            self.show(false, Moment::default());
             self.note(url, 1, What::Answered);
         }
     }
@@ -243,11 +233,9 @@ impl ServerHealth {
         let until = (now + fail_timeout).as_nanos();
         if max_fails.alone {
             self.dead_until.store(until, Ordering::Relaxed);
-            self.show(true, now);
             return false;
         }
         let before = self.out_until.swap(until, Ordering::Relaxed);
-        self.show(false, now);
         // The failures of requests that were under way say nothing new.
         if before <= now.as_nanos() {
             self.note(
@@ -296,7 +284,6 @@ impl ServerHealth {
             self.dead_until.store(0, Ordering::Relaxed);
             self.note_return(now);
         }
-        self.show(false, now);
         let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
         self.note(url, in_a_row, what);
     }
@@ -307,22 +294,18 @@ impl ServerHealth {
         if self.ill.swap(false, Ordering::Relaxed) {
             self.note_return(now);
         }
-        self.show(false, now);
     }
 
-    /// Updates the metric: the end of `fail_timeout` is seen by nobody else.
+    /// Returns whether requests may be sent to the server, and it answers.
     ///
     /// `alone`: the origin has no other server, so what failures with others did does not count.
-    pub(super) fn show(&self, alone: bool, now: Moment) {
-        let healthy = self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
         let until = if alone {
             &self.dead_until
         } else {
             &self.out_until
         };
-        let answers = until.load(Ordering::Relaxed) <= now.as_nanos();
-        let is_healthy = self.passes_checks() && answers;
-        healthy.set(if is_healthy { 1.0 } else { 0.0 });
+        self.passes_checks() && until.load(Ordering::Relaxed) <= now.as_nanos()
     }
 }
 
@@ -341,7 +324,7 @@ mod tests {
             port: NonZeroU16::MIN,
             address: None,
         };
-        (ServerHealth::new("app", Gauge::noop()), url)
+        (ServerHealth::new("app"), url)
     }
 
     fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {

@@ -9,7 +9,6 @@ use super::server::Server;
 use crate::config::ServerUrl;
 use crate::gate::{InvalidRetryAfter, Load, Place};
 use crate::limit::{Cost, Moment, OriginTime};
-use crate::time::clock;
 
 /// A request at one of the servers, counted until this is dropped.
 #[derive(Debug)]
@@ -146,6 +145,6 @@ impl<'o> InFlight<'o> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.leave(clock::now);
+        self.0.leave();
     }
 }

@@ -27,13 +27,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
-        let metrics = ServerMetrics::of(origin, &url.to_string());
         Self {
             url: url.clone(),
             in_flight: Count::default(),
-            health: ServerHealth::new(origin, metrics.healthy.clone()),
+            health: ServerHealth::new(origin),
             incidents: Incidents::default(),
-            metrics,
+            metrics: ServerMetrics::default(),
             is_retired: AtomicBool::new(false),
             retirement: watch::Sender::new(()),
         }
@@ -47,10 +46,9 @@ impl Server {
         &self.metrics
     }
 
-    /// Updates the metrics for Prometheus.
-    pub(super) fn show_metrics(&self, alone: bool, now: Moment) {
-        self.metrics.show(self.in_flight());
-        self.health.show(alone, now);
+    /// Returns whether it gets requests and answers. `alone`: the origin has no other server.
+    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
+        self.health.is_healthy(alone, now)
     }
 
     /// Whether it gets requests. `alone`: the origin has no other server.
@@ -92,12 +90,8 @@ impl Server {
     }
 
     /// Counts one request less at it.
-    pub(super) fn leave(&self, now: impl FnOnce() -> Moment) {
+    pub(super) fn leave(&self) {
         self.in_flight.subtract(1);
-        if self.is_retired() {
-            // No other code updates its metrics any more.
-            self.show_metrics(false, now());
-        }
     }
 
     pub(super) fn in_flight(&self) -> usize {

@@ -47,6 +47,8 @@ pub struct ServerState<'o> {
     pub url: &'o ServerUrl,
     /// Whether it gets requests.
     pub availability: Availability,
+    /// Whether it gets requests and answers. The only server of an origin gets them all the same.
+    pub is_healthy: bool,
     /// Number of requests at it.
     pub in_flight: usize,
     /// The last request that it did not answer.
@@ -183,6 +185,7 @@ impl Origin {
         self.servers.iter().map(move |server| ServerState {
             url: server.url(),
             availability: server.availability(alone, now),
+            is_healthy: server.is_healthy(alone, now),
             in_flight: server.in_flight(),
             last_failure: server.last_failure(),
             last_check: server.last_check(),
@@ -207,12 +210,8 @@ impl Origin {
         self.lefts.counts()
     }
 
-    /// Updates the metrics for Prometheus.
+    /// Updates the metrics of its gate for Prometheus.
     pub fn show_metrics(&self) {
-        let (alone, now) = (self.is_alone(), clock::now());
-        for server in &self.servers {
-            server.show_metrics(alone, now);
-        }
         if let Some(gate) = &self.gate {
             gate.metrics().show();
         }

@@ -6,6 +6,7 @@ mod body_buffers;
 mod learned_costs;
 mod places;
 mod rooms;
+mod servers;
 mod shared;
 
 use std::collections::HashSet;
@@ -39,6 +40,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     info.add(&[("name", &gateway.settings().server.name)], 1);
     text.push_str(&info.text);
     write_zones(&mut text, gateway).await;
+    servers::write(&mut text, gateway);
     write_gates(&mut text, gateway);
     learned_costs::write(&mut text, gateway);
     rooms::write(&mut text, gateway);
@@ -262,8 +264,8 @@ impl Family {
 ///
 /// Those of waiting rooms begin with `room:`, those of routes that collapse with `shared:`.
 ///
-/// The recorder forgets no series but those of servers. The series of something that left the file are left out
-/// here. If it comes back, they continue from their last values.
+/// The recorder forgets no series. Those of something that left the file are left out here. If it comes
+/// back, they continue from their last values.
 struct CurrentNames(HashSet<String>);
 
 impl CurrentNames {
@@ -289,10 +291,6 @@ impl CurrentNames {
             }
             if gateway.collapse_metrics(index).is_some() {
                 labels.insert(format!("shared:origin=\"{name}\""));
-            }
-            for server in &origin.settings().servers {
-                let server = sanitize_label_value(&server.to_string());
-                labels.insert(format!("origin=\"{name}\",server=\"{server}\""));
             }
         }
         let routes = gateway.counted_routes().map(|(name, _)| name);
@@ -329,7 +327,7 @@ impl CurrentNames {
         }
         let first = labels_end(labels, 1).unwrap_or_default();
         let second = labels.get(first + 1..).unwrap_or_default();
-        let mut parts = ["plan=", "server=", "class="].into_iter();
+        let mut parts = ["plan=", "class="].into_iter();
         let parts = parts.any(|label| second.starts_with(label));
         labels_end(labels, 1 + usize::from(parts)).is_none_or(|end| self.0.contains(&labels[..end]))
     }
@@ -371,7 +369,6 @@ mod tests {
     fn what_left_the_file_is_left_out() {
         let labels = [
             "zone=\"a\"",
-            "origin=\"o\",server=\"unix:/\\\"}\"",
             "route=\"/\"",
             "zone=\"a\",plan=\"p\"",
             "origin=\"o\",class=\"c\"",
@@ -380,7 +377,7 @@ mod tests {
         ];
         let in_force = CurrentNames(labels.map(str::to_owned).into());
         let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
-                    drip_origin_healthy{origin=\"o\",server=\"unix:/\\\"}\"} 1\ndrip_requests_total{route=\"/\",code=\"200\"} 1\n\
+                    drip_requests_total{route=\"/\",code=\"200\"} 1\n\
                     drip_plan_requests_total{zone=\"a\",plan=\"p\",status=\"passed\"} 1\n\
                     drip_origin_class_requests_total{origin=\"o\",class=\"c\"} 1\n\
                     drip_room_requests_total{origin=\"r\",request=\"poll\"} 1\n\
@@ -395,7 +392,7 @@ mod tests {
                     drip_shared_requests_total{origin=\"o\",outcome=\"kept\"} 1\n\
                     drip_shared_wait_seconds_sum{origin=\"r\"} 1\n\
                     drip_origin_queue_depth{origin=\"s\"} 1\n\
-                    drip_origin_healthy{origin=\"o\",server=\"x\"} 1\ndrip_requests_total{route=\"/b\",code=\"200\"} 1\n";
+                    drip_requests_total{route=\"/b\",code=\"200\"} 1\n";
         assert_eq!(in_force.select(&format!("{kept}{gone}")), kept);
     }
 }

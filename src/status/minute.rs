@@ -12,7 +12,7 @@ use crate::observe::metrics::Counts;
 
 /// How many steps are kept. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
-/// Of how many servers and routes they are kept, 13 KB for each.
+/// Of how many servers and routes they are kept, at most 13 KB for each.
 ///
 /// More have no latencies.
 pub(crate) const MAX_KEPT: usize = 500;

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use ::metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::observe::metrics::{self, Histograms, ServerSeries};
+use crate::observe::metrics::{self, Histograms};
 
 /// Collects all metrics of this process.
 #[derive(Clone)]
 pub struct Recorder {
     handle: PrometheusHandle,
     histograms: Arc<Histograms>,
-    servers: Arc<ServerSeries>,
     process: metrics_process::Collector,
 }
 
@@ -25,10 +24,8 @@ impl Recorder {
         let exporter = PrometheusBuilder::new().build_recorder();
         let handle = exporter.handle();
         let histograms = Arc::<Histograms>::default();
-        let servers = Arc::<ServerSeries>::default();
         let recorder = Installed {
             exporter,
-            servers: Arc::clone(&servers),
             histograms: Arc::clone(&histograms),
         };
         ::metrics::set_global_recorder(recorder)
@@ -39,7 +36,6 @@ impl Recorder {
         Ok(Self {
             handle,
             histograms,
-            servers,
             process,
         })
     }
@@ -49,27 +45,23 @@ impl Recorder {
     pub fn render(&self) -> String {
         self.process.collect();
         let mut text = self.handle.render();
-        self.servers.render(&mut text);
         self.histograms.render(&mut text);
         text
     }
 }
 
-/// The exporter, with histograms replaced by [`Histograms`], and counters and gauges of servers by [`ServerSeries`].
+/// The exporter, with histograms replaced by [`Histograms`].
 struct Installed {
     exporter: PrometheusRecorder,
     histograms: Arc<Histograms>,
-    servers: Arc<ServerSeries>,
 }
 
 impl ::metrics::Recorder for Installed {
     fn describe_counter(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
-        self.servers.describe(key.as_str(), &description);
         self.exporter.describe_counter(key, unit, description);
     }
 
     fn describe_gauge(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
-        self.servers.describe(key.as_str(), &description);
         self.exporter.describe_gauge(key, unit, description);
     }
 
@@ -78,13 +70,11 @@ impl ::metrics::Recorder for Installed {
     }
 
     fn register_counter(&self, key: &Key, metadata: &Metadata<'_>) -> Counter {
-        let own = self.servers.counter(key);
-        own.unwrap_or_else(|| self.exporter.register_counter(key, metadata))
+        self.exporter.register_counter(key, metadata)
     }
 
     fn register_gauge(&self, key: &Key, metadata: &Metadata<'_>) -> Gauge {
-        let own = self.servers.gauge(key);
-        own.unwrap_or_else(|| self.exporter.register_gauge(key, metadata))
+        self.exporter.register_gauge(key, metadata)
     }
 
     fn register_histogram(&self, key: &Key, _metadata: &Metadata<'_>) -> Histogram {

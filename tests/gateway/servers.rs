@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use crate::support::process::Process;
 use crate::support::{Client, Exchange, Gateway, Origin, eventually, fetch, free_address, now};
 
 fn several(servers: &[SocketAddr], more: &str) -> String {
@@ -275,4 +276,30 @@ fn the_origin_is_called_by_the_name_that_the_file_says() {
         client.send(b"GET / HTTP/1.1\r\nHost: asked.example\r\n\r\n");
         assert_eq!(client.answer().text(), expected, "host = {rule}");
     }
+}
+
+/// Memory of a gateway with so many servers, each of which has answered twice.
+fn memory_with(servers: usize, origin: &Origin) -> u64 {
+    let port = origin.address.port();
+    let url = |nth| format!("\"http://127.1.{}.{}:{port}\"", nth / 200, nth % 200 + 1);
+    let urls: Vec<_> = (0..servers).map(url).collect();
+    let gateway = Gateway::start(&format!(
+        "workers = 1\n[origins.app]\nservers = [{}]\nkeep_alive = 0\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        urls.join(", ")
+    ));
+    let mut client = Client::connect(gateway.address());
+    for _ in 0..2 * servers {
+        client.get("/");
+        assert_eq!(client.answer().status, 200);
+    }
+    Process::of(gateway.id()).memory()
+}
+
+/// The addresses of a name may be hundreds of servers.
+#[test]
+fn a_server_that_has_answered_takes_a_few_kilobytes() {
+    let origin = Origin::at("0.0.0.0:0", |exchange| exchange.reply(b"ok"));
+    let (few, many) = (memory_with(50, &origin), memory_with(850, &origin));
+    let each = many.saturating_sub(few) / 800;
+    assert!(each < 15_000, "{each} bytes for each server");
 }

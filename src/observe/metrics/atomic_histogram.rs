@@ -1,3 +1,4 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,73 +13,93 @@ const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 /// A histogram of durations that is cheap to record: one atomic addition.
 ///
 /// Each bucket is an eighth of its power of two wide, so that a quantile read from it is off by at
-/// most 6.25 % (or a microsecond).
-#[derive(Debug)]
-pub struct AtomicHistogram(Box<[AtomicU64; BUCKETS]>);
+/// most 6.25 % (or a microsecond). It takes no memory before the first duration.
+#[derive(Debug, Default)]
+pub struct AtomicHistogram(OnceLock<Box<[AtomicU64; BUCKETS]>>);
 
 /// The counts of a [`AtomicHistogram`] at one moment.
-#[derive(Clone, Debug)]
-pub struct Counts(Box<[u64; BUCKETS]>);
-
-impl Default for AtomicHistogram {
-    fn default() -> Self {
-        Self(Box::new([const { AtomicU64::new(0) }; BUCKETS]))
-    }
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self(Box::new([0; BUCKETS]))
-    }
+///
+/// Kept many times over for each server: the empty buckets below and above the others take no
+/// memory.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// The bucket of the first element of `counts`.
+    first: usize,
+    counts: Box<[u64]>,
 }
 
 impl AtomicHistogram {
     /// Counts one duration.
     pub fn record(&self, span: Duration) {
-        self.0[bucket(span)].fetch_add(1, Ordering::Relaxed);
+        let counts = self
+            .0
+            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; BUCKETS]));
+        counts[bucket(span)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for (count, so_far) in counts.0.iter_mut().zip(self.0.iter()) {
-            *count = so_far.load(Ordering::Relaxed);
-        }
-        counts
+        let counts = self.0.get();
+        counts.map_or_else(Counts::default, |counts| {
+            Counts::of(|bucket| counts[bucket].load(Ordering::Relaxed))
+        })
     }
 }
 
 impl Counts {
+    /// The counts of all buckets.
+    fn of(count: impl Fn(usize) -> u64) -> Self {
+        let mut filled = (0..BUCKETS).filter(|bucket| count(*bucket) > 0);
+        let Some(first) = filled.next() else {
+            return Self::default();
+        };
+        let last = filled.next_back().unwrap_or(first);
+        Self {
+            first,
+            counts: (first..=last).map(count).collect(),
+        }
+    }
+
+    /// The count of one bucket.
+    fn at(&self, bucket: usize) -> u64 {
+        let index = bucket.checked_sub(self.first);
+        let count = index.and_then(|index| self.counts.get(index));
+        count.copied().unwrap_or_default()
+    }
+
     /// Adds other counts to these.
     pub fn add(&mut self, other: &Self) {
-        for (count, more) in self.0.iter_mut().zip(other.0.iter()) {
-            *count = count.saturating_add(*more);
+        if !other.counts.is_empty() {
+            *self = Self::of(|bucket| self.at(bucket).saturating_add(other.at(bucket)));
         }
     }
 
     /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let mut counts = self.clone();
-        for (count, before) in counts.0.iter_mut().zip(earlier.0.iter()) {
-            *count = count.saturating_sub(*before);
+        if self.counts.is_empty() {
+            return Self::default();
         }
-        counts
+        Self::of(|bucket| self.at(bucket).saturating_sub(earlier.at(bucket)))
     }
 
     /// The counts of those of these durations that are not below `least`, which is rounded to a
     /// bucket.
     #[must_use]
     pub fn at_least(mut self, least: Duration) -> Self {
-        self.0[..bucket(least)].fill(0);
+        let below = bucket(least).saturating_sub(self.first);
+        self.counts
+            .iter_mut()
+            .take(below)
+            .for_each(|count| *count = 0);
         self
     }
 
     /// How many durations were counted.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.counts.iter().sum()
     }
 
     /// The duration that a share `q` of the counted durations does not exceed.
@@ -93,11 +114,11 @@ impl Counts {
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let wanted = ((self.total() as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;
-        let found = self.0.iter().position(|count| {
+        let found = self.counts.iter().position(|count| {
             seen += count;
             seen >= wanted
         });
-        found.map(middle)
+        found.map(|index| middle(self.first + index))
     }
 }
 

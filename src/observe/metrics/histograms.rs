@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::metrics::{Histogram, HistogramFn, Key};
 use indexmap::IndexMap;
@@ -10,11 +10,9 @@ use metrics_exporter_prometheus::formatting::{
 };
 
 use super::SECONDS;
-use super::held::HeldSeries;
 use super::sharded::Sharded;
-use crate::time::clock;
 
-/// All histograms of this process. Each has the edges of [`SECONDS`].
+/// The histograms of this process but for those of servers. Each has the edges of [`SECONDS`].
 ///
 /// The exporter's own histograms keep every value until they are rendered or a timer folds them.
 /// Under load that takes megabytes, and time for each value twice. Here a value costs two
@@ -28,11 +26,12 @@ pub struct Histograms {
 #[derive(Debug, Default)]
 struct Family {
     help: String,
-    series: HeldSeries<Series>,
+    series: HashMap<Key, Arc<DurationHistogram>>,
 }
 
+/// A histogram for Prometheus. It takes no memory before the first duration.
 #[derive(Debug, Default)]
-struct Series(Sharded<Values>);
+pub struct DurationHistogram(Sharded<Values>);
 
 #[derive(Debug, Default)]
 struct Values {
@@ -43,7 +42,7 @@ struct Values {
     nanos: AtomicU64,
 }
 
-impl HistogramFn for Series {
+impl HistogramFn for DurationHistogram {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -73,33 +72,36 @@ impl Histograms {
     pub fn register(&self, key: &Key) -> Histogram {
         let mut families = self.families();
         let family = families.entry(key.name().to_owned()).or_default();
-        Histogram::from_arc(family.series.get(key, clock::now()))
+        let series = family.series.entry(key.clone()).or_default();
+        Histogram::from_arc(Arc::clone(series))
     }
 
     /// Appends all histograms to `out`, in the text format of Prometheus.
     pub fn render(&self, out: &mut String) {
-        let now = clock::now();
-        for (name, family) in self.families().iter_mut() {
-            let series = family.series.iter(now);
-            if series.len() == 0 {
+        for (name, family) in self.families().iter() {
+            if family.series.is_empty() {
                 continue;
             }
             write_help_line(out, name, None, None, &family.help);
             write_type_line(out, name, None, None, "histogram");
-            for (key, series) in series {
-                let labels = LabelSet::from_key_and_global(key, &IndexMap::new());
-                series.render(name, &labels, out);
+            for (key, series) in &family.series {
+                series.render(key, out);
             }
         }
     }
 }
 
-impl Series {
+impl DurationHistogram {
+    /// Appends its lines to `out`, with the name and the labels of `key`.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a sum of seconds needs no 64 bits"
     )]
-    fn render(&self, name: &str, labels: &LabelSet, out: &mut String) {
+    pub fn render(&self, key: &Key, out: &mut String) {
+        let (name, labels) = (
+            key.name(),
+            &LabelSet::from_key_and_global(key, &IndexMap::new()),
+        );
         let sum = |part: &dyn Fn(&Values) -> &AtomicU64| -> u64 {
             let parts = self.0.iter().map(part);
             parts.map(|part| part.load(Ordering::Relaxed)).sum()

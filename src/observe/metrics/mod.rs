@@ -13,7 +13,6 @@ mod code_class;
 mod collapse;
 mod config;
 mod gate;
-mod held;
 mod histograms;
 mod limit_status;
 mod log;
@@ -22,7 +21,6 @@ mod registry;
 mod room;
 mod route;
 mod server;
-mod server_series;
 mod sharded;
 mod shortages;
 #[cfg(feature = "otlp")]
@@ -43,7 +41,7 @@ pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait};
 pub use config::ConfigMetrics;
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
-pub use histograms::Histograms;
+pub use histograms::{DurationHistogram, Histograms};
 pub use limit_status::LimitStatus;
 pub use log::{count_dropped_line, count_dropped_stderr_line};
 pub use plan::PlanMetrics;
@@ -51,7 +49,6 @@ pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
-pub use server_series::ServerSeries;
 pub use sharded::Count;
 pub use shortages::{ShortageWait, count_shortage, shortages};
 #[cfg(feature = "otlp")]
@@ -99,11 +96,6 @@ const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
 const ZONE_MAX_KEYS: &str = "drip_zone_max_keys";
 const ZONE_NEW_KEYS: &str = "drip_zone_new_keys_total";
 const ZONE_FLOODED: &str = "drip_zone_flooded_total";
-const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
-const ORIGIN_RESPONSES: &str = "drip_origin_responses_total";
-const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
-const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
-const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
 const STORE_OPERATIONS: &str = "drip_store_operations_total";
 const STORE_SECONDS: &str = "drip_store_duration_seconds";
 const STORE_UP: &str = "drip_store_up";
@@ -138,27 +130,6 @@ pub fn describe() {
         "Most client connections at once: max_connections, or as many as the file descriptors allow."
     );
     describe_zones();
-    describe_counter!(
-        ORIGIN_REQUESTS,
-        "Requests sent to a server of an origin, by outcome."
-    );
-    describe_counter!(
-        ORIGIN_RESPONSES,
-        "Responses of a server of an origin, by class of their status."
-    );
-    describe_histogram!(
-        ORIGIN_SECONDS,
-        Unit::Seconds,
-        "From the last byte of a request to the response head, or to giving up."
-    );
-    describe_gauge!(
-        ORIGIN_IN_FLIGHT,
-        "Requests at the server: sent, and not yet answered to the last byte."
-    );
-    describe_gauge!(
-        ORIGIN_HEALTHY,
-        "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
-    );
     gate::describe();
     collapse::describe();
     room::describe();

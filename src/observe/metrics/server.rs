@@ -1,11 +1,11 @@
 use std::time::Duration;
 
-use ::metrics::{Gauge, Histogram, Label, counter, gauge, histogram};
+use ::metrics::HistogramFn;
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::code_class::CodeClass;
-use super::tally::Tally;
-use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_RESPONSES, ORIGIN_SECONDS};
+use super::histograms::DurationHistogram;
+use super::sharded::Count;
 
 /// Result of a request at a server of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,47 +41,19 @@ impl Outcome {
     }
 }
 
-/// Metrics of one server of an origin.
-#[derive(Debug)]
+/// Metrics of one server of an origin, counted from zero. They end with the server.
+///
+/// Where the addresses of a name are servers, hundreds may come and go in an hour. What a server never
+/// had takes a few bytes.
+#[derive(Debug, Default)]
 pub struct ServerMetrics {
-    outcomes: [(Tally, Histogram); Outcome::ALL.len()],
-    codes: [Tally; CodeClass::ALL.len()],
+    outcomes: [(Count, DurationHistogram); Outcome::ALL.len()],
+    codes: [Count; CodeClass::ALL.len()],
     /// Times to the head of a response, for readers that need their quantiles each second.
     heads: AtomicHistogram,
-    in_flight: Gauge,
-    /// 1 while the server gets requests.
-    pub healthy: Gauge,
 }
 
 impl ServerMetrics {
-    /// The metrics of a server; each call returns the same series.
-    #[must_use]
-    pub fn of(origin: &str, server: &str) -> Self {
-        let labels = [
-            Label::new("origin", origin.to_owned()),
-            Label::new("server", server.to_owned()),
-        ];
-        let outcomes = Outcome::ALL.map(|outcome| {
-            let labels = [&labels[..], &[Label::new("outcome", outcome.label())]].concat();
-            (
-                Tally::into_series(counter!(ORIGIN_REQUESTS, labels.clone())),
-                histogram!(ORIGIN_SECONDS, labels),
-            )
-        });
-        let codes = CodeClass::ALL.map(|code| {
-            let labels = [&labels[..], &[Label::new("code", code.label())]].concat();
-            Tally::into_series(counter!(ORIGIN_RESPONSES, labels))
-        });
-        let in_flight = gauge!(ORIGIN_IN_FLIGHT, labels.to_vec());
-        Self {
-            outcomes,
-            codes,
-            heads: AtomicHistogram::default(),
-            in_flight,
-            healthy: gauge!(ORIGIN_HEALTHY, labels.to_vec()),
-        }
-    }
-
     /// Counts a request whose response had this status, and its head arrived after `took`.
     pub fn count_response(&self, status: u16, took: Duration) {
         self.count(Outcome::Answered, took);
@@ -107,11 +79,17 @@ impl ServerMetrics {
         self.outcomes[outcome as usize].0.get()
     }
 
+    /// How long requests with this outcome took.
+    #[must_use]
+    pub fn durations(&self, outcome: Outcome) -> &DurationHistogram {
+        &self.outcomes[outcome as usize].1
+    }
+
     /// Counts a request that ended with `outcome` after `took`.
     pub fn count(&self, outcome: Outcome, took: Duration) {
-        let (tally, seconds) = &self.outcomes[outcome as usize];
-        tally.add(1);
-        seconds.record(took);
+        let (count, durations) = &self.outcomes[outcome as usize];
+        count.add(1);
+        durations.record(took.as_secs_f64());
     }
 
     /// How many requests got the head of a response.
@@ -123,27 +101,7 @@ impl ServerMetrics {
     /// How many requests got no response head.
     #[must_use]
     pub fn failed(&self) -> u64 {
-        let all: u64 = self.outcomes.iter().map(|(tally, _)| tally.get()).sum();
+        let all: u64 = self.outcomes.iter().map(|(count, _)| count.get()).sum();
         all.saturating_sub(self.answered())
-    }
-
-    /// Reports the counts to Prometheus, and how many requests are at the server now.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn show(&self, in_flight: usize) {
-        self.show_outcomes();
-        // The count is far below the largest whole number that a float holds exactly.
-        self.in_flight.set(in_flight as f64);
-    }
-
-    fn show_outcomes(&self) {
-        self.outcomes.iter().for_each(|(tally, _)| tally.show());
-        self.codes.iter().for_each(Tally::show);
-    }
-}
-
-/// Reports the last counts, so that they are not lost.
-impl Drop for ServerMetrics {
-    fn drop(&mut self) {
-        self.show_outcomes();
     }
 }

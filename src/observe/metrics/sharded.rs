@@ -1,3 +1,4 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Number of shards. With more workers than this, some share a shard.
@@ -6,34 +7,33 @@ const SHARDS: usize = 8;
 /// One value for each of a few groups of threads, each in cache lines of its own.
 ///
 /// Workers that write to the same cache line for each request wait for each other. With two
-/// workers this is hardly measurable; it grows with their number.
-#[derive(Debug)]
-pub struct Sharded<T>(Box<[Shard<T>; SHARDS]>);
+/// workers this is hardly measurable; it grows with their number. A value takes no memory before
+/// its threads use it: a server whose requests all succeed has many counts that stay zero.
+#[derive(Debug, Default)]
+pub struct Sharded<T>([OnceLock<Box<Shard<T>>>; SHARDS]);
 
 /// Aligned to two cache lines, since processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard<T>(T);
 
-impl<T: Default> Default for Sharded<T> {
-    fn default() -> Self {
-        Self(Box::new(std::array::from_fn(|_| Shard::default())))
-    }
-}
-
-impl<T> Sharded<T> {
+impl<T: Default> Sharded<T> {
     /// The value of this thread.
     pub fn here(&self) -> &T {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             static HERE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
         }
-        &self.0[HERE.with(|here| *here)].0
+        let shard = &self.0[HERE.with(|here| *here)];
+        &shard.get_or_init(Box::default).0
     }
 
-    /// The values of all threads.
+    /// The values of all threads that have used it.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|shard| &shard.0)
+        self.0
+            .iter()
+            .filter_map(OnceLock::get)
+            .map(|shard| &shard.0)
     }
 }
 

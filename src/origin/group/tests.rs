@@ -99,7 +99,7 @@ fn requests_at_servers_that_are_out_take_no_room_from_others() {
     fail(&servers[1], at(0));
     // Three are still there, and two more may be at the first server.
     assert_eq!(group.room(at(1)), Some(5));
-    servers[1].leave(|| at(1));
+    servers[1].leave();
     assert_eq!(group.room(at(1)), Some(4));
     fail(&servers[0], at(1));
     assert_eq!(group.room(at(2)), None, "those that wait are told");
