@@ -5,7 +5,8 @@ use std::thread;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::{
-    Client, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_origin, one_zone, quarter_alone,
+    Client, Exchange, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_origin, one_zone,
+    quarter_alone,
 };
 
 const KB: usize = 1 << 10;
@@ -274,4 +275,39 @@ fn a_body_that_is_too_large_too_slow_or_malformed_never_reaches_the_origin() {
     client.close();
     eventually("nothing is held", || held(&gateway) == 0);
     assert_eq!(origin.arrivals().len(), 0);
+}
+
+#[test]
+fn an_idempotent_request_is_sent_again_if_all_of_its_body_is_buffered() {
+    // Breaks its second request after the body.
+    let origin = Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        if exchange.nth > 1 {
+            Exchange::close()
+        } else {
+            exchange.reply(&body)
+        }
+    });
+    let file = one_origin(origin.address, "workers = 1", "request_buffer = \"64KB\"\n");
+    let gateway = Gateway::start(&file);
+    for (method, length, status) in [
+        ("PUT", 2, 200),
+        ("DELETE", 60 * KB, 200),
+        ("POST", 2, 502),
+        ("PUT", 200 * KB, 502),
+    ] {
+        // Leaves an idle connection.
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        let before = origin.arrivals().len();
+        let body = noise(length);
+        let head = format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+        let mut client = Client::connect(gateway.address());
+        client.send(&[head.as_bytes(), &body].concat());
+        let answer = client.answer();
+        assert_eq!(answer.status, status, "{method} of {length} bytes");
+        let times = 1 + usize::from(status == 200);
+        assert_eq!(origin.arrivals().len(), before + times, "{method}");
+        assert!(status != 200 || answer.body == body, "{method}");
+        eventually("nothing is held", || held(&gateway) == 0);
+    }
 }

@@ -140,6 +140,13 @@ pub trait ClientStream {
     /// Returns whether the whole body of the request was read.
     fn body_is_over(&self) -> bool;
 
+    /// Goes back to the beginning of the body, so that the request can be sent again.
+    ///
+    /// Returns whether it can, because all of the body is kept.
+    fn rewind(&mut self) -> bool {
+        false
+    }
+
     /// Returns the trailer fields of the request.
     fn trailers(&self) -> Option<&Trailers>;
 

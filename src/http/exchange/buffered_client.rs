@@ -30,6 +30,9 @@ pub(super) fn size_for(
 pub(super) struct BufferedClient<'c> {
     client: &'c mut dyn AnyClient,
     body: BodyQueue,
+    /// Number of blocks that were read, if all are kept so that the request can be sent again: the
+    /// body is complete, and its method idempotent.
+    read: Option<usize>,
     /// Whether the gateway has sent the interim response that the client waits for.
     is_invited: bool,
 }
@@ -43,6 +46,7 @@ impl<'c> BufferedClient<'c> {
         Self {
             client,
             body: BodyQueue::new(memory, size.get()),
+            read: None,
             is_invited: false,
         }
     }
@@ -74,7 +78,21 @@ impl<'c> BufferedClient<'c> {
             self.body.shrink();
             Poll::Ready(Ok(()))
         })
-        .await
+        .await?;
+        if head.is_idempotent() && self.client.body_is_over() {
+            self.read = Some(0);
+        }
+        Ok(())
+    }
+
+    /// Takes the next block that was received ahead.
+    fn next_block(&mut self) -> Option<Buffer> {
+        let Some(read) = &mut self.read else {
+            return self.body.pop();
+        };
+        let block = self.body.copy(*read)?;
+        *read += 1;
+        Some(block)
     }
 }
 
@@ -92,7 +110,7 @@ impl ClientStream for BufferedClient<'_> {
         cx: &mut Context<'_>,
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>> {
-        if let Some(received) = self.body.pop() {
+        if let Some(received) = self.next_block() {
             *piece = received;
             return Poll::Ready(Ok(()));
         }
@@ -104,7 +122,11 @@ impl ClientStream for BufferedClient<'_> {
     }
 
     fn body_is_over(&self) -> bool {
-        self.body.is_empty() && self.client.body_is_over()
+        self.body.pieces() <= self.read.unwrap_or(0) && self.client.body_is_over()
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.read.as_mut().map(|read| *read = 0).is_some()
     }
 
     fn trailers(&self) -> Option<&Trailers> {
@@ -121,7 +143,11 @@ impl ClientStream for BufferedClient<'_> {
         }
     }
 
+    /// From here on, the request is not sent again: the blocks that were read are dropped.
     fn begin(&mut self, response: &Response<'_>) {
+        for _ in 0..self.read.take().unwrap_or(0) {
+            self.body.pop();
+        }
         self.client.begin(response);
     }
 

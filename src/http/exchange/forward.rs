@@ -130,7 +130,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             info,
             context,
             client,
-            upload: Upload::new(record.gateway.settings().server.max_body_size),
+            upload: upload(record.gateway),
             record,
             place,
             used,
@@ -153,12 +153,12 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ///
     /// If an idle connection breaks, perhaps because the server was just closing it, the request
     /// is sent again on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body. It is also done if the server
-    /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
-    /// other connection is to another server.
+    /// written, or if the method is idempotent and there is no body, or all of it in `request_buffer`.
+    /// It is also done if the server told over HTTP/2 that it did nothing with the request. If a server
+    /// cannot be reached, the other connection is to another server.
     ///
-    /// With `hold`, an idempotent request without a body is also sent again, once, if a new
-    /// connection ends before any byte of a response.
+    /// With `hold`, such an idempotent request is also sent again, once, if a new connection ends
+    /// before any byte of a response.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"
@@ -213,7 +213,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.info.head;
-        let again = head.is_idempotent() && head.length().is_empty();
+        let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
         // A request that cannot be sent twice does not use a connection that the server has
         // closed.
         let mut at_origin = None;
@@ -360,8 +360,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let before = in_flight.server();
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
-        if !self.upload.has_begun() {
-            self.upload.restart();
+        if !self.upload.has_begun() || self.client.rewind() {
+            self.upload = upload(self.gateway);
             self.write_head(connection, in_flight)?;
         } else if connection.take_over_body(&mut broken) {
             self.write_head(connection, in_flight)?;
@@ -486,4 +486,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
         failure
     }
+}
+
+/// The upload of a request of which nothing was sent.
+fn upload(gateway: &Gateway) -> Upload {
+    Upload::new(gateway.settings().server.max_body_size)
 }

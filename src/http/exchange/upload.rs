@@ -72,7 +72,7 @@ impl Upload {
 
     /// Returns whether any of the body was read.
     ///
-    /// If so, the request cannot be started again.
+    /// If so, the request can be started again only if its client keeps the body.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -80,11 +80,6 @@ impl Upload {
     /// Returns when the last piece from the client arrived; the epoch if none did.
     pub(super) fn last_piece(&self) -> Moment {
         self.last_piece
-    }
-
-    /// Prepares to send the request once more: nothing of its body was read yet.
-    pub(super) fn restart(&mut self) {
-        self.phase = Phase::Reading;
     }
 
     /// Prepares to continue on a new connection, which has taken over what was sent on the old one.

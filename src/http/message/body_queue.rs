@@ -130,6 +130,22 @@ impl BodyQueue {
         }
     }
 
+    /// Returns the number of blocks that have bytes.
+    #[must_use]
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Returns a copy of a block; `None` if there are no more than `nth`.
+    #[must_use]
+    pub fn copy(&self, nth: usize) -> Option<Buffer> {
+        let piece = self.pieces.get(nth)?;
+        let mut copy = Buffer::take();
+        copy.clear_for_body();
+        copy.put(piece.filled());
+        Some(copy)
+    }
+
     /// Removes the first block. Its memory counts no more, nor does what the other blocks do not
     /// need.
     pub fn pop(&mut self) -> Option<Buffer> {

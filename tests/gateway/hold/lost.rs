@@ -91,6 +91,25 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
 }
 
 #[test]
+fn a_put_whose_body_is_buffered_waits_for_the_server_and_is_sent_once_more() {
+    let (listener, address) = listener();
+    let fields = "hold = \"30s\"\nrequest_buffer = \"64KB\"";
+    let gateway = Gateway::start(&held(&[address], fields, ""));
+    let losing = thread::spawn(move || lose(&listener, 1));
+    let mut client = Client::connect(gateway.address());
+    client.send(b"PUT /1 HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(losing.join().expect("no panic"), ["PUT /1 HTTP/1.1"]);
+    wait_for_depth(&gateway, 1);
+    let origin = Origin::at(&address.to_string(), |exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    });
+    let answer = client.answer();
+    assert_eq!((answer.status, &*answer.body), (200, &b"hi"[..]));
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[test]
 fn without_hold_a_get_that_was_lost_on_a_new_connection_is_a_502() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "rate = \"100r/s\"", ""));
