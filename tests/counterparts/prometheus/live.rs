@@ -73,6 +73,7 @@ secret = "0123456789abcdef"
 [origins.news]
 servers = ["http://{app}"]
 rate = "20r/s"
+response_buffer = "64KB"
 
 [origins.together]
 servers = ["http://{app}"]
