@@ -487,6 +487,7 @@ fn each_part_of_a_file_passes_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("gateway.toml");
     fs::write(folder.path().join("gold.txt"), "carol\n").expect("a file of keys");
+    fs::write(folder.path().join("proxies.txt"), "10.0.0.0/8\n").expect("a file of networks");
     let secret =
         r#"{"keys": [{"kty": "oct", "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}]}"#;
     fs::write(folder.path().join("keys.json"), secret).expect("a key set");
