@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
+//! | `tls` | pinned certificates, and words for why a certificate is refused |
 //! | [`store`] | the same decisions made in Redis, for zones and gates that many gateways share |
 //! | [`jwt`] | tokens of clients: the keys that sign them, and what a verified one says |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
@@ -49,5 +50,6 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod time;
+mod tls;
 pub mod tools;
 pub mod zone;

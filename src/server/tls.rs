@@ -63,7 +63,7 @@ pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
                 );
             }
         }
-        HandshakeError::Tls(error) if speaks_tls(error) => {
+        error if speaks_tls(error) => {
             if let Some(hidden) = REFUSALS.show(now) {
                 tracing::info!(client, %error, hidden, "a TLS handshake failed");
             }
@@ -77,7 +77,10 @@ pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
 }
 
 /// Whether an error is one of a client that speaks TLS.
-fn speaks_tls(error: &Error) -> bool {
+fn speaks_tls(error: &HandshakeError) -> bool {
+    let HandshakeError::Tls(error) = error else {
+        return matches!(error, HandshakeError::Certificate(_));
+    };
     matches!(
         error,
         Error::AlertReceived(_)

@@ -4,6 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    date_time_ymd,
+};
 use ring::digest::{SHA256, digest};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -109,6 +113,108 @@ fn each_address_has_its_own_rule_for_certificates() {
         let told = ask(to, &folder, name);
         assert_eq!(told.split('|').next(), Some(expected), "{to} {name}");
     }
+}
+
+/// Writes a self-signed certificate to `NAME.pem` and its key to `NAME.key`, and returns the first.
+fn self_signed(folder: &Path, name: &str, key: &KeyPair, params: &CertificateParams) -> String {
+    let pem = params.self_signed(key).expect("a certificate").pem();
+    fs::write(folder.join(format!("{name}.pem")), &pem).expect("a file");
+    fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).expect("a file");
+    pem
+}
+
+fn named(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+const PINNED: &str =
+    "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"clients.pem\"\n";
+
+#[test]
+fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_key() {
+    let (site, ca) = site();
+    let origin = telling();
+    let folder = site.folder().to_owned();
+    let mut clients = ca.pem();
+    let kinds = [
+        ("authority", IsCa::Ca(BasicConstraints::Unconstrained)),
+        ("plain", IsCa::NoCa),
+        ("explicit", IsCa::ExplicitNoCa),
+    ];
+    let mut names = Vec::new();
+    for (name, is_ca) in kinds {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = named(name);
+        params.is_ca = is_ca;
+        clients += &self_signed(&folder, name, &key, &params);
+        // Of the same key and the same name, but not in the file.
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+        let other = format!("{name}-again");
+        self_signed(&folder, &other, &key, &params);
+        names.push((name, other));
+    }
+    fs::write(folder.join("clients.pem"), clients).expect("a file");
+    fs::write(folder.join("revoked.pem"), revoked(&ca, &[&[2]])).expect("a file");
+    let tls = format!("{PINNED}client_crl = \"revoked.pem\"\n");
+    site.write(&format!("{tls}{}", routes(&origin)));
+    let gateway = started(site);
+    let at = gateway.address();
+    for (name, other) in &names {
+        let print = fingerprint(&folder, name);
+        let answer = ask(at, &folder, name);
+        assert!(answer.starts_with(&format!("SUCCESS|{print}|")), "{answer}");
+        assert_eq!(ask(at, &folder, other), "none", "{other}");
+    }
+    // Chains are verified as ever.
+    assert!(ask(at, &folder, "alice").starts_with("SUCCESS|"));
+    assert_eq!(ask(at, &folder, "bob"), "none");
+    assert_eq!(ask(at, &folder, "mallory"), "none");
+}
+
+#[test]
+fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
+    let (site, ca) = site();
+    let origin = telling();
+    let folder = site.folder().to_owned();
+    let key = KeyPair::generate().expect("a key");
+    let mut expired = named("expired");
+    expired.not_after = date_time_ymd(2020, 1, 2);
+    let mut early = named("early");
+    early.not_before = date_time_ymd(2999, 1, 2);
+    let mut listed = ca.pem();
+    listed += &self_signed(&folder, "expired", &key, &expired);
+    listed += &self_signed(&folder, "early", &key, &early);
+    fs::write(folder.join("clients.pem"), listed).expect("a file");
+    let mut for_servers = named("for-servers");
+    for_servers.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let for_servers = for_servers.signed_by(&key, &ca).expect("a certificate");
+    fs::write(folder.join("for-servers.pem"), for_servers.pem()).expect("a file");
+    fs::write(folder.join("for-servers.key"), key.serialize_pem()).expect("a file");
+    let mut authority = named("authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    self_signed(&folder, "authority", &key, &authority);
+    site.write(&format!("{PINNED}{}", routes(&origin)));
+    let gateway = started(site);
+    for (name, words) in [
+        ("expired", "of the client expired at 2020-01-02T00:00:00Z"),
+        ("early", "not valid before 2999-01-02T00:00:00Z"),
+        ("for-servers", "has no clientAuth"),
+        (
+            "authority",
+            "Add this very certificate if it is self-signed",
+        ),
+        ("mallory", "signed by none of the authorities in "),
+        ("", "the client shows no certificate"),
+    ] {
+        // Reasons are logged once a second.
+        eventually(words, || {
+            assert_eq!(ask(gateway.address(), &folder, name), "none", "{name}");
+            gateway.log().contains(words)
+        });
+    }
+    assert!(origin.arrivals().is_empty(), "nobody is served");
 }
 
 /// Whether the file of a place passes the check, and what is told of it.

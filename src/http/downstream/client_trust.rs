@@ -11,6 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, CertificateRevocationListD
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
+use super::pinned_clients::PinnedClients;
 use crate::config::{ClientAuth, read_regular};
 
 /// Largest file of authorities or revocation lists.
@@ -63,11 +64,12 @@ impl TrustFiles {
         &self,
         auth: &ClientAuth,
     ) -> Result<Arc<dyn ClientCertVerifier>, ClientTrustError> {
-        let mut roots = RootCertStore::empty();
+        let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
         for certificate in CertificateDer::pem_slice_iter(&self.ca) {
             let certificate = certificate.map_err(|error| wrong_ca(auth, &error))?;
-            let added = roots.add(certificate);
+            let added = roots.add(certificate.clone());
             added.map_err(|error| wrong_ca(auth, &error))?;
+            listed.push(certificate);
         }
         if roots.is_empty() {
             return Err(wrong_ca(auth, &"no certificate in PEM"));
@@ -86,10 +88,11 @@ impl TrustFiles {
         if !auth.is_required {
             builder = builder.allow_unauthenticated();
         }
-        builder.build().map_err(|error| match (&error, &auth.crl) {
+        let chains = builder.build().map_err(|error| match (&error, &auth.crl) {
             (VerifierBuilderError::InvalidCrl(_), Some(file)) => wrong_crl(file, &error),
             _ => wrong_ca(auth, &error),
-        })
+        })?;
+        Ok(Arc::new(PinnedClients::new(chains, listed)))
     }
 }
 

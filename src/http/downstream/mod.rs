@@ -5,7 +5,7 @@
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `client_hello` | encrypted connections |
-//! | `client_trust`, `certificate_facts` | certificates of clients, and what certificates say |
+//! | `client_trust`, `pinned_clients`, `certificate_facts` | certificates of clients, and what certificates say |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `rewound` | a connection whose first bytes were read already |
 //! | `proxy_protocol` | the header with which a proxy names its client |
@@ -21,6 +21,7 @@ mod http1;
 mod http2;
 mod peek;
 mod peer;
+mod pinned_clients;
 mod proxy_protocol;
 mod rewound;
 mod socket;

@@ -24,6 +24,7 @@ use super::stream::RequestService;
 use super::timeouts::Timeouts;
 use super::{http1, http2};
 use crate::config::ClientAuth;
+use crate::tls::Refused;
 
 /// TLS for connections from clients.
 #[derive(Clone)]
@@ -47,6 +48,9 @@ pub enum HandshakeError {
     /// The client asked for this server name, which TLS does not allow (RFC 6066, section 3).
     #[error("the server name is no DNS name")]
     InvalidName(Vec<u8>),
+    /// The client shows no certificate that is accepted: why, and what to do.
+    #[error("{0}")]
+    Certificate(String),
     /// The client and the gateway did not agree, or the client does not speak TLS.
     #[error(transparent)]
     Tls(rustls::Error),
@@ -147,6 +151,26 @@ impl TlsServer {
         Ok(Some(files))
     }
 
+    /// Why a handshake failed, if the certificate of the client is the reason.
+    fn refusal(&self, error: &rustls::Error) -> Option<String> {
+        let (auth, _) = self.0.clients.as_ref()?;
+        let refused = Refused {
+            of: "client",
+            field: "client_ca",
+            ca: Some(&auth.ca),
+            itself: "this very certificate if it is self-signed",
+            purpose: "clientAuth",
+            rename: "",
+        };
+        match error {
+            rustls::Error::InvalidCertificate(why) => refused.why(why),
+            rustls::Error::NoCertificatesPresented => Some(
+                "the client shows no certificate. Give it one of an authority in client_ca, or set client_auth = \"optional\"".to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
     fn acceptor(&self) -> TlsAcceptor {
         let config = self.0.config.read().unwrap_or_else(PoisonError::into_inner);
         TlsAcceptor::from(Arc::clone(&config))
@@ -211,7 +235,10 @@ impl TlsServer {
         };
         Err(match invalid {
             Some(name) => HandshakeError::InvalidName(name),
-            None => HandshakeError::Tls(error),
+            None => match self.refusal(&error) {
+                Some(words) => HandshakeError::Certificate(words),
+                None => HandshakeError::Tls(error),
+            },
         })
     }
 }

@@ -11,12 +11,9 @@ use tokio_rustls::rustls::client::{
 use tokio_rustls::rustls::crypto::CryptoProvider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
-use tokio_rustls::rustls::{
-    CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
-use x509_cert::certificate::{CertificateInner, Raw};
-use x509_cert::der::Decode;
-use x509_cert::time::Time;
+use tokio_rustls::rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use crate::tls::verify_validity;
 
 /// Verifies chains as rustls does, and accepts pinned certificates without a chain.
 ///
@@ -81,21 +78,4 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.chains.supported_verify_schemes()
     }
-}
-
-/// Fails unless the certificate is valid `now`.
-fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
-    let read = CertificateInner::<Raw>::from_der(certificate);
-    let read = read.map_err(|_| CertificateError::BadEncoding)?;
-    let at = |time: Time| UnixTime::since_unix_epoch(time.to_unix_duration());
-    let validity = read.tbs_certificate().validity();
-    let (not_before, not_after) = (at(validity.not_before), at(validity.not_after));
-    let time = now;
-    if now < not_before {
-        return Err(CertificateError::NotValidYetContext { time, not_before }.into());
-    }
-    if now > not_after {
-        return Err(CertificateError::ExpiredContext { time, not_after }.into());
-    }
-    Ok(())
 }
