@@ -5,6 +5,7 @@ mod client_certs;
 mod connections;
 mod grpc;
 mod ingress;
+mod keep_alive;
 mod networks;
 mod openings;
 mod plans;

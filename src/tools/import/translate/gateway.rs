@@ -22,12 +22,24 @@ impl Translation<'_> {
         self.trusted(http, &mut section);
         for (theirs, ours, zero) in [
             ("keepalive_timeout", "keep_alive", true),
+            ("keepalive_time", "keep_alive_time", false),
             ("client_header_timeout", "header_timeout", false),
             ("client_body_timeout", "body_timeout", false),
         ] {
             let read = |text: &str| values::time(text).filter(|span| zero || !span.is_zero());
             if let Some(span) = self.one_for_all(http, theirs, read) {
                 section.span(ours, span);
+            }
+        }
+        if let Some(count) = self.one_for_all(http, "keepalive_requests", values::requests) {
+            section.count("keep_alive_requests", count);
+        }
+        for directive in everywhere(http, "keepalive_timeout") {
+            if directive.args.len() > 1 {
+                self.notes.add(
+                    directive.place,
+                    "keepalive_timeout: drip sends no Keep-Alive field; the second time is left out",
+                );
             }
         }
         let read = |text: &str| match text {

@@ -8,10 +8,9 @@ use super::page::{Names, Section};
 use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
-use super::upstreams::{Member, Upstream, url};
+use super::upstreams::{Member, Upstream, time, url};
 use crate::tools::import::Files;
 use crate::tools::import::notes::Notes;
-use crate::tools::import::values;
 
 /// The origins of the locations: one for each combination of upstream and settings.
 #[derive(Default)]
@@ -183,19 +182,9 @@ fn timeouts(section: &mut Section, pass: Pass, scope: &Scope, notes: &mut Notes)
         ("connect_timeout", "connect_timeout"),
         ("read_timeout", "response_timeout"),
     ] {
-        let theirs = pass.directive(theirs);
-        let Some(directive) = scope.get(&theirs) else {
-            continue;
-        };
-        let text = directive.arg(0);
-        match values::time(text).filter(|span| !span.is_zero()) {
-            Some(span) => section.span(ours, span),
-            None => notes.add(
-                directive.place,
-                format!(
-                    "{theirs}: \"{text}\" is not a time that drip accepts; the default is used"
-                ),
-            ),
+        let directive = scope.get(&pass.directive(theirs));
+        if let Some(span) = directive.and_then(|it| time(it, notes)) {
+            section.span(ours, span);
         }
     }
 }

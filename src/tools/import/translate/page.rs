@@ -38,6 +38,10 @@ impl Section {
         self.fields.push((name, toml_string(&show_duration(span))));
     }
 
+    pub(in crate::tools::import) fn count(&mut self, name: &'static str, count: u32) {
+        self.fields.push((name, count.to_string()));
+    }
+
     pub(in crate::tools::import) fn write(&self, page: &mut String) {
         let gap = if page.is_empty() { "" } else { "\n" };
         page.push_str(gap);

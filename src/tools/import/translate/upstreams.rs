@@ -169,18 +169,58 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
             .fields
             .push(("fail_timeout", toml_string(&show_duration(span))));
     }
-    if let Some(keepalive) = named(block, "keepalive").next() {
-        match keepalive.args.first().and_then(|text| values::whole(text)) {
-            Some(count) => upstream.fields.push(("keep_alive", count.to_string())),
-            None => notes.add(
-                keepalive.place,
-                "keepalive is a whole number; the default is used",
-            ),
-        }
-    }
+    keep_alive(&mut upstream, block, notes);
     hints::unhandled(block, notes);
     upstream.comments = notes.since(before);
     upstream
+}
+
+/// Translates how many connections are kept, for how long, and for how many requests.
+fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
+    let counts: [(_, _, fn(&str) -> Option<u32>); 2] = [
+        ("keepalive", "keep_alive", values::whole),
+        (
+            "keepalive_requests",
+            "keep_alive_requests",
+            values::requests,
+        ),
+    ];
+    for (theirs, ours, read) in counts {
+        let Some(directive) = named(block, theirs).next() else {
+            continue;
+        };
+        match read(directive.arg(0)) {
+            Some(count) => upstream.fields.push((ours, count.to_string())),
+            None => notes.add(
+                directive.place,
+                format!("{theirs} is a whole number; the default is used"),
+            ),
+        }
+    }
+    for (theirs, ours) in [
+        ("keepalive_timeout", "keep_alive_timeout"),
+        ("keepalive_time", "keep_alive_time"),
+    ] {
+        let directive = named(block, theirs).next();
+        if let Some(span) = directive.and_then(|it| time(it, notes)) {
+            let span = toml_string(&show_duration(span));
+            upstream.fields.push((ours, span));
+        }
+    }
+}
+
+/// The time of a directive. Notes one that drip does not accept, such as 0.
+pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration> {
+    let text = directive.arg(0);
+    let span = values::time(text).filter(|span| !span.is_zero());
+    if span.is_none() {
+        let what = format!(
+            "{}: \"{text}\" is not a time that drip accepts; the default is used",
+            directive.name
+        );
+        notes.add(directive.place, what);
+    }
+    span
 }
 
 /// Takes the first server's value for all servers.
