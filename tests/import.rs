@@ -10,6 +10,7 @@ mod networks;
 mod openings;
 mod plans;
 mod protection;
+mod response_fields;
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Translates `proxy_set_header` and `grpc_set_header` to `request_headers` of a route.
+//! Translates `proxy_set_header` and `grpc_set_header` to `request_headers` of a route, and
+//! `add_header` to its `response_headers`.
 
 use super::pass::Pass;
 use super::probe;
@@ -8,13 +9,20 @@ use crate::config::{KeyTemplate, toml_string, toml_text};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
-/// Fields that the origin gets instead of the client's: names, and their values in TOML.
+/// Fields that take the place of a message's own: names, and their entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<(String, String)>);
 
+/// The messages that fields are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Requests,
+    Responses,
+}
+
 impl Fields {
     /// Those of the requests that `pass` forwards.
-    pub(super) fn read(pass: Pass, scope: &Scope, notes: &mut Notes) -> Self {
+    pub(super) fn of_requests(pass: Pass, scope: &Scope, notes: &mut Notes) -> Self {
         let mut fields = Self::default();
         for directive in scope.all(&pass.directive("set_header")) {
             let set = &directive.name;
@@ -23,29 +31,80 @@ impl Fields {
                 notes.add(directive.place, what);
                 continue;
             };
-            let name = name.to_ascii_lowercase();
-            if is_of_drip(&name, value) {
-                continue;
-            }
-            let Some(value) = text(directive, value, notes) else {
-                continue;
-            };
-            let entry = format!("{} = {value}", toml_string(&name));
-            let all = fields.0.iter().map(|(_, known)| known.clone());
-            let all: Vec<String> = all.chain([entry.clone()]).collect();
-            if probe::request_headers(&all.join(", ")) {
-                fields.0.push((name, entry));
-            } else {
-                left_out(directive, "request_headers cannot have it", notes);
+            if value.is_empty() {
+                fields.add(Of::Requests, directive, "false", notes);
+            } else if !is_of_drip(&name.to_ascii_lowercase(), value)
+                && let Some(value) = text(Of::Requests, directive, value, notes)
+            {
+                fields.add(Of::Requests, directive, &value, notes);
             }
         }
         fields
     }
 
-    /// The value of `request_headers` in TOML; `None` if there is no field.
+    /// Those of the responses of a location: `add_header ... always`.
+    pub(super) fn of_responses(scope: &Scope, notes: &mut Notes) -> Self {
+        let mut fields = Self::default();
+        for directive in scope.all("add_header") {
+            let (name, value) = match &directive.args[..] {
+                // nginx adds no field without a value.
+                [_, value, ..] if value.is_empty() => continue,
+                [name, value, always] if always == "always" => (name, value),
+                _ => {
+                    let why = "without always, nginx adds it to responses with some statuses only";
+                    left_out(Of::Responses, directive, why, notes);
+                    continue;
+                }
+            };
+            if name.eq_ignore_ascii_case("set-cookie") {
+                let why = "drip would replace the cookies of the origin";
+                left_out(Of::Responses, directive, why, notes);
+                continue;
+            }
+            let Some(value) = text(Of::Responses, directive, value, notes) else {
+                continue;
+            };
+            if fields.add(Of::Responses, directive, &value, notes) {
+                notes.add(directive.place, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
+            }
+        }
+        fields
+    }
+
+    /// Adds a field with a value in TOML. Returns whether drip can have it.
+    fn add(&mut self, of: Of, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
+        let name = directive.arg(0).to_ascii_lowercase();
+        let entry = format!("{} = {value}", toml_string(&name));
+        let all = self.0.iter().map(|(_, known)| known.as_str());
+        let all: Vec<&str> = all.chain([entry.as_str()]).collect();
+        let is_right = probe::fields(of.field(), &all.join(", "));
+        if is_right {
+            self.0.push((name, entry));
+        } else {
+            left_out(
+                of,
+                directive,
+                &format!("{} cannot have it", of.field()),
+                notes,
+            );
+        }
+        is_right
+    }
+
+    /// The value of `request_headers` or `response_headers` in TOML; `None` if there is no field.
     pub(super) fn toml(&self) -> Option<String> {
         let entries: Vec<&str> = self.0.iter().map(|(_, entry)| &**entry).collect();
         (!entries.is_empty()).then(|| format!("{{ {} }}", entries.join(", ")))
+    }
+}
+
+impl Of {
+    /// The field of a route that changes these messages.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Requests => "request_headers",
+            Self::Responses => "response_headers",
+        }
     }
 }
 
@@ -61,10 +120,7 @@ fn is_of_drip(name: &str, value: &str) -> bool {
 }
 
 /// The value of a field in TOML; `None` if drip cannot have it.
-fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Option<String> {
-    if value.is_empty() {
-        return Some("false".to_owned());
-    }
+fn text(of: Of, directive: &Directive, value: &str, notes: &mut Notes) -> Option<String> {
     let known = value
         .replace("$ssl_client_s_dn", "$ssl_client_subject")
         .replace("${ssl_client_s_dn}", "${ssl_client_subject}");
@@ -76,21 +132,18 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Option<String>
     let template = KeyTemplate::parse_value(&known).ok();
     let template = template.filter(|it| !is_other && of_drip_alone(it).is_none());
     let Some(template) = template else {
-        left_out(directive, "drip does not know its variables", notes);
+        left_out(of, directive, "drip does not know its variables", notes);
         return None;
     };
     let template = template.to_string();
     if template.contains("${") {
-        left_out(
-            directive,
-            "a variable cannot end right before a letter there",
-            notes,
-        );
+        let why = "a variable cannot end right before a letter there";
+        left_out(of, directive, why, notes);
         return None;
     }
     let shown = format!("{} {}", directive.name, directive.arg(0));
     if has(value, "ssl_client_fingerprint") {
-        notes.add(directive.place, format!("{shown}: $ssl_client_fingerprint is SHA-256 in drip, and SHA-1 in nginx; change what the origin compares it with"));
+        notes.add(directive.place, format!("{shown}: $ssl_client_fingerprint is SHA-256 in drip, and SHA-1 in nginx; change what compares it"));
     }
     if has(value, "arg_") || has(value, "cookie_") {
         notes.add(directive.place, format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
@@ -98,7 +151,18 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Option<String>
     Some(toml_text(&template))
 }
 
-fn left_out(directive: &Directive, why: &str, notes: &mut Notes) {
+fn left_out(of: Of, directive: &Directive, why: &str, notes: &mut Notes) {
+    let instead = match of {
+        Of::Requests => {
+            "drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"
+        }
+        Of::Responses => {
+            "response_headers of a route sets fields of all responses, and answer_headers those of drip's own"
+        }
+    };
     let shown = format!("{} {}", directive.name, directive.arg(0));
-    notes.add(directive.place, format!("{shown} is not translated: {why}; drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"));
+    notes.add(
+        directive.place,
+        format!("{shown} is not translated: {why}; {instead}"),
+    );
 }

@@ -18,7 +18,7 @@ const HANDLED: [&str; 8] = [
      proxy_ssl_certificate_key proxy_ssl_name proxy_ssl_server_name \
      grpc_ssl_verify grpc_ssl_trusted_certificate grpc_ssl_certificate \
      grpc_ssl_certificate_key grpc_ssl_name grpc_ssl_server_name \
-     error_page proxy_intercept_errors grpc_intercept_errors recursive_error_pages",
+     add_header error_page proxy_intercept_errors grpc_intercept_errors recursive_error_pages",
     "ssl_certificate ssl_certificate_key set_real_ip_from real_ip_header real_ip_recursive",
     "client_max_body_size client_header_timeout client_body_timeout underscores_in_headers \
      keepalive_timeout keepalive least_conn hash ip_hash keepalive_requests keepalive_time",
@@ -42,7 +42,7 @@ const IMMATERIAL: [&str; 7] = [
 ];
 
 /// Directives, and what drip has instead.
-const HINTS: [(&str, &str); 14] = [
+const HINTS: [(&str, &str); 13] = [
     (
         "geo",
         "drip does not know its variables; exempt = [...] of a zone exempts networks",
@@ -54,10 +54,6 @@ const HINTS: [(&str, &str); 14] = [
     ),
     ("return", "drip sends no fixed responses"),
     ("rewrite", "drip has strip_prefix and add_prefix on a route"),
-    (
-        "add_header",
-        "drip has response_headers and answer_headers on a route",
-    ),
     ("gzip", "drip does not compress"),
     (
         "proxy_cache",

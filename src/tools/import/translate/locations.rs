@@ -311,7 +311,8 @@ impl Translation<'_> {
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.shown_with_host());
         }
-        let fields = Fields::read(pass, scope, notes);
+        let fields = Fields::of_requests(pass, scope, notes);
+        let responses = Fields::of_responses(scope, notes);
         let methods = one.methods(&networks, &self.clients, notes);
         Some(Action::Forward(Box::new(Forward {
             origin,
@@ -319,6 +320,7 @@ impl Translation<'_> {
             choices,
             rewrite: path.map(str::to_owned).zip(prefix),
             fields,
+            responses,
             networks,
             methods,
         })))

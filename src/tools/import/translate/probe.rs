@@ -49,9 +49,9 @@ pub(super) fn matches(entry: &str) -> bool {
     takes("", SERVERS, &format!("{PATH}\nmatch = {{ {entry} }}"))
 }
 
-/// Whether a route can set these fields for the origin: the entries of a table in TOML.
-pub(super) fn request_headers(entries: &str) -> bool {
-    let route = format!("{PATH}\nrequest_headers = {{ {entries} }}");
+/// Whether `request_headers` or `response_headers` of a route can have these entries in TOML.
+pub(super) fn fields(field: &str, entries: &str) -> bool {
+    let route = format!("{PATH}\n{field} = {{ {entries} }}");
     takes("", SERVERS, &route)
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Forward {
     pub(super) rewrite: Option<(String, String)>,
     /// What the origin gets instead of the client's fields.
     pub(super) fields: Fields,
+    /// What clients get instead of the origin's fields.
+    pub(super) responses: Fields,
     /// The clients that may come.
     pub(super) networks: Networks,
     /// The only methods for which all this holds, and what becomes of the others.
@@ -93,6 +95,9 @@ impl Forward {
         }
         if let Some(fields) = self.fields.toml() {
             section.fields.push(("request_headers", fields));
+        }
+        if let Some(fields) = self.responses.toml() {
+            section.fields.push(("response_headers", fields));
         }
         let limits = &self.limits;
         if limits.list.is_empty() {
