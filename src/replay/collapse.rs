@@ -24,13 +24,15 @@ pub enum Sharing {
 /// Decides for one request after the other whether it goes to the origin, for several `keep`.
 ///
 /// An answer serves others from the departure of its request until it is complete, and for `keep`
-/// after that. Memory is bounded by the number of targets.
+/// after that. A request that would have to wait for it for too long goes to the origin by itself,
+/// and its answer serves nobody. Memory is bounded by the number of targets.
 pub struct Collapse<const N: usize> {
     keeps: [Duration; N],
     max_targets: usize,
     /// Until when the last answer for a target serves others under each `keep`.
     served: LruCache<u64, [Moment; N], RandomState>,
     forgotten: u64,
+    gave_up: u64,
 }
 
 impl<const N: usize> Collapse<N> {
@@ -46,19 +48,22 @@ impl<const N: usize> Collapse<N> {
             max_targets,
             served: LruCache::unbounded_with_hasher(RandomState::default()),
             forgotten: 0,
+            gave_up: 0,
         }
     }
 
     /// Whether a request goes to the origin under each `keep`.
     ///
     /// Requests come in order of their times. `target` is a hash of what is requested; `took` is
-    /// the time from the departure until the answer is complete.
+    /// the time from the departure until the answer is complete. `follow_limit`: how long it waits
+    /// for the answer of another request.
     pub fn departs(
         &mut self,
         now: Moment,
         target: u64,
         sharing: Sharing,
         took: Duration,
+        follow_limit: Duration,
     ) -> [bool; N] {
         if sharing == Sharing::Alone {
             return [true; N];
@@ -71,7 +76,7 @@ impl<const N: usize> Collapse<N> {
             }
             return [true; N];
         };
-        let departs = served.map(|until| until <= now);
+        let mut departs = served.map(|until| until <= now);
         if sharing == Sharing::Leads {
             for ((until, end), departs) in served.iter_mut().zip(ends).zip(departs) {
                 if departs {
@@ -79,7 +84,20 @@ impl<const N: usize> Collapse<N> {
                 }
             }
         }
+        let mut gives_up = false;
+        for ((departs, until), keep) in departs.iter_mut().zip(*served).zip(self.keeps) {
+            let is_late = !*departs && until.since(now).saturating_sub(keep) > follow_limit;
+            *departs |= is_late;
+            gives_up |= is_late;
+        }
+        self.gave_up += u64::from(gives_up);
         departs
+    }
+
+    /// How many requests would have waited for the answer of another one for too long.
+    #[must_use]
+    pub fn gave_up(&self) -> u64 {
+        self.gave_up
     }
 
     /// How often a target was forgotten whose answer would have served others on.
@@ -114,6 +132,8 @@ mod tests {
     /// A request: the time in milliseconds, the target, how it takes part, and milliseconds.
     type Request = (u64, u64, Sharing, u64);
 
+    const FOLLOW_LIMIT: Duration = Duration::from_millis(20);
+
     fn moment(millis: u64) -> Moment {
         Moment::from_nanos(millis * 1_000_000)
     }
@@ -121,24 +141,32 @@ mod tests {
     fn judged(collapse: &mut Collapse<3>, requests: &[Request]) -> Vec<[bool; 3]> {
         let judge = |(time, target, sharing, took): &Request| {
             let took = Duration::from_millis(*took);
-            collapse.departs(moment(*time), *target, *sharing, took)
+            collapse.departs(moment(*time), *target, *sharing, took, FOLLOW_LIMIT)
         };
         requests.iter().map(judge).collect()
     }
 
     /// The same, by looking at all requests before each one.
     fn naive(requests: &[Request], keep: Duration) -> Vec<bool> {
-        let keep = u64::try_from(keep.as_millis()).unwrap();
-        let mut departed = Vec::new();
+        let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap();
+        let (keep, limit) = (millis(keep), millis(FOLLOW_LIMIT));
+        // Whether each departs, and whether it leads.
+        let mut departed: Vec<(bool, bool)> = Vec::new();
         for (nth, (time, target, sharing, _)) in requests.iter().enumerate() {
-            let serves = |(before, departed): (&Request, &bool)| {
-                let (begin, of, how, took) = *before;
-                *departed && how == Sharing::Leads && of == *target && *time < begin + took + keep
+            let serves = |(before, (_, led)): &(&Request, &(bool, bool))| {
+                let (begin, of, _, took) = **before;
+                *led && of == *target && *time < begin + took + keep
             };
             let mut before = requests[..nth].iter().zip(&departed);
-            departed.push(*sharing == Sharing::Alone || !before.any(serves));
+            departed.push(match before.find(serves) {
+                _ if *sharing == Sharing::Alone => (true, false),
+                None => (true, *sharing == Sharing::Leads),
+                Some(((begin, _, _, took), _)) => {
+                    ((begin + took).saturating_sub(*time) > limit, false)
+                }
+            });
         }
-        departed
+        departed.into_iter().map(|(departs, _)| departs).collect()
     }
 
     #[test]
@@ -173,6 +201,30 @@ mod tests {
     }
 
     #[test]
+    fn who_would_wait_for_longer_than_the_limit_departs_and_leads_nobody() {
+        use Sharing::{Follows, Leads};
+        let requests = [
+            (0, 1, Leads, 50),
+            // 21 ms and 20 ms before the answer is complete.
+            (29, 1, Leads, 10),
+            (29, 1, Follows, 10),
+            (30, 1, Leads, 10),
+            // A kept answer is waited for by nobody.
+            (50, 1, Leads, 10),
+        ];
+        let mut collapse = Collapse::new(KEEPS);
+        let expected = [
+            [true, true, true],
+            [true, true, true],
+            [true, true, true],
+            [false, false, false],
+            [true, false, false],
+        ];
+        assert_eq!(judged(&mut collapse, &requests), expected);
+        assert_eq!(collapse.gave_up(), 2);
+    }
+
+    #[test]
     fn the_least_recent_target_is_forgotten_and_counted_if_its_answer_still_serves() {
         let lead = |time, target| (time, target, Sharing::Leads, 10);
         let mut collapse = Collapse::with_targets(KEEPS, 2);
@@ -193,7 +245,7 @@ mod tests {
         let mut collapse = Collapse::new([Duration::MAX]);
         let last = Moment::from_nanos(u64::MAX);
         for now in [Moment::default(), last] {
-            collapse.departs(now, 1, Sharing::Leads, Duration::MAX);
+            collapse.departs(now, 1, Sharing::Leads, Duration::MAX, FOLLOW_LIMIT);
         }
     }
 
@@ -203,7 +255,7 @@ mod tests {
             1 => Just(Sharing::Follows),
             1 => Just(Sharing::Alone),
         ];
-        (0..200u64, 0..4u64, sharing, 0..30u64)
+        (0..200u64, 0..4u64, sharing, 0..60u64)
     }
 
     proptest! {

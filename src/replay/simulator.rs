@@ -40,9 +40,15 @@ impl<'a> Simulator<'a> {
         self.requests.untold()
     }
 
+    /// The route that takes a request.
+    #[must_use]
+    pub fn route(&self, line: &Line) -> Option<&'a Route> {
+        self.requests.route(line)
+    }
+
     /// Decides on the next request; `None` if no route takes it.
     pub fn judge(&mut self, line: &Line) -> Option<Outcome> {
-        let route = self.requests.route(line)?;
+        let route = self.route(line)?;
         Some(self.judge_on(route, line))
     }
 

@@ -62,6 +62,47 @@ fn each_path_has_its_requests_and_those_that_are_sent_at_each_keep() {
 }
 
 #[test]
+fn who_would_follow_for_longer_than_follow_timeout_is_sent() {
+    // An answer that takes 8 s, and requests for it each second.
+    let mut log = String::new();
+    for second in 0..8 {
+        let took = 8 - second;
+        writeln!(
+            log,
+            "{{\"msec\":20.0,\"uri\":\"/slow\",\"request_time\":{took}}}"
+        )
+        .unwrap();
+    }
+    for (route, sent, told) in [
+        // With the default of 5 s, those of the first three seconds would wait for too long.
+        ("", 3, "2 requests would wait"),
+        (
+            "[routes.collapse]\nfollow_timeout = \"2s\"\n",
+            6,
+            "5 requests would wait",
+        ),
+        ("[routes.collapse]\nfollow_timeout = \"10s\"\n", 1, ""),
+        (
+            "max_wait = \"3s\"\n[routes.collapse]\n",
+            5,
+            "4 requests would wait",
+        ),
+    ] {
+        let bench = Bench::new(&format!(
+            "[[routes]]\npath = \"/\"\norigin = \"app\"\n{route}"
+        ));
+        let folder = bench.folder.path();
+        fs::write(folder.join("log"), &log).unwrap();
+        let rows = said(folder, &["--collapse", "--rows", "log"]);
+        let row = format!("/slow,8,{sent},{sent},{sent}");
+        assert_eq!(rows.lines().nth(1), Some(&*row), "{route}");
+        let table = said(folder, &["--collapse", "--summary", "log"]);
+        assert!(table.contains(told), "{route}: {table}");
+        assert_eq!(table.contains("would wait"), !told.is_empty(), "{table}");
+    }
+}
+
+#[test]
 fn only_what_the_zones_let_through_is_shared_when_it_departs() {
     // One a second: of three at once two wait, so that they come for another answer each.
     let bench = one_zone("1r/s", "burst = 2");

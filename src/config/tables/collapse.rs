@@ -146,6 +146,12 @@ fn cookie(node: Node) -> Option<String> {
     name.or_else(|| node.expected("the name of a cookie such as \"session\""))
 }
 
+impl Default for Collapse {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
 impl Collapse {
     /// Most names of `vary`, and of `cookies`. A request is compared with each.
     pub const MAX_NAMES: usize = 16;

@@ -230,7 +230,20 @@ impl Default for RouteAction {
     }
 }
 
+/// Shortest wait for an answer of another request that is at the origin.
+const MIN_FOLLOW: Duration = Duration::from_millis(10);
+
 impl Route {
+    /// How long a request that has waited for `waited` follows another one that is at the origin:
+    /// for `follow_timeout`, and no longer than the rest of `max_wait`.
+    #[must_use]
+    pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {
+        let most = self.max_wait.filter(|_| !self.dry_run);
+        let left = most.map(|most| most.saturating_sub(waited));
+        left.map_or(follow_timeout, |left| left.min(follow_timeout))
+            .max(MIN_FOLLOW)
+    }
+
     /// The index of its origin; `None` if it refuses its requests.
     #[must_use]
     pub fn origin(&self) -> Option<usize> {

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 
 use super::group::{Counted, Group, Resolution};
 use super::hours::{Class, Hours};
@@ -37,6 +38,8 @@ pub struct Survey {
     order: Order<KeyedItem>,
     /// All requests, with a key or without.
     collapse: CollapseSurvey,
+    /// `follow_timeout` of a route that does not say it.
+    follow_timeout: Duration,
     failure: Option<io::Error>,
     /// How many more requests may be counted.
     left: u64,
@@ -134,6 +137,7 @@ impl Survey {
             plans: Vec::new(),
             order: Order::new(),
             collapse: CollapseSurvey::new(),
+            follow_timeout: config::Collapse::default().follow_timeout,
             failure: None,
             left: MAX_REQUESTS,
             ahead: None,
@@ -197,7 +201,7 @@ impl Survey {
     pub(super) fn item(&mut self, line: &Line) -> Option<(u64, Item)> {
         let item = Item {
             keyed: self.key(line),
-            request: self.collapse.read(line),
+            request: self.collapse.read(line, self.follow_timeout),
         };
         let is_any = item.is_keyed() || item.request.is_some();
         is_any.then(|| (line.time.as_nanos(), item))

@@ -56,6 +56,8 @@ pub(crate) struct Collapsed {
     is_fine: bool,
     has_paths: bool,
     forgotten: u64,
+    /// Requests that would have waited for the answer of another one for too long.
+    gave_up: u64,
 }
 
 impl CollapseSurvey {
@@ -74,12 +76,14 @@ impl CollapseSurvey {
     }
 
     /// What to count of a line; `None` if the log does not say what was requested.
-    pub(crate) fn read(&mut self, line: &Line) -> Option<Request> {
+    ///
+    /// `follow_limit`: how long the request waits for the answer of another one.
+    pub(crate) fn read(&mut self, line: &Line, follow_limit: Duration) -> Option<Request> {
         let (name, is_known) = request::name(line)?;
         let counted = &mut self.counted;
         counted.has_paths |= is_known;
         let path = counted.paths.number(&name);
-        let request = Request::of(line, path);
+        let request = Request::of(line, path, follow_limit);
         counted.untimed += u64::from(request.leads() && request.took().is_none());
         Some(request)
     }
@@ -105,6 +109,7 @@ impl CollapseSurvey {
             is_fine: counted.is_fine,
             has_paths: counted.has_paths,
             forgotten: counted.collapse.forgotten(),
+            gave_up: counted.collapse.gave_up(),
         }
     }
 }
@@ -134,7 +139,7 @@ mod tests {
         let mut survey = CollapseSurvey::new();
         for line in lines {
             let line = form.read(line).unwrap();
-            if let Some(request) = survey.read(&line) {
+            if let Some(request) = survey.read(&line, Duration::from_secs(5)) {
                 survey.count(line.time, request);
             }
         }

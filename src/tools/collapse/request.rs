@@ -22,11 +22,13 @@ pub(crate) struct Request {
     took: Option<u64>,
     /// The number of its path.
     path: Option<u32>,
+    /// How long it waits for the answer of another one, in milliseconds.
+    follow_limit: u32,
     sharing: Sharing,
 }
 
 impl Request {
-    pub(super) fn of(line: &Line, path: Option<u32>) -> Self {
+    pub(super) fn of(line: &Line, path: Option<u32>, follow_limit: Duration) -> Self {
         // This hasher gives the same result in each run.
         let mut hasher = DefaultHasher::new();
         host(line).hash(&mut hasher);
@@ -37,6 +39,7 @@ impl Request {
             target: hasher.finish(),
             took: took.map(|took| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),
             path,
+            follow_limit: u32::try_from(follow_limit.as_millis()).unwrap_or(u32::MAX),
             sharing: recorded.map_or(Sharing::Leads, sharing),
         }
     }
@@ -59,7 +62,8 @@ impl Request {
         now: Moment,
     ) -> [bool; N] {
         let took = self.took().unwrap_or(ASSUMED);
-        collapse.departs(now, self.target, self.sharing, took)
+        let follow_limit = Duration::from_millis(self.follow_limit.into());
+        collapse.departs(now, self.target, self.sharing, took, follow_limit)
     }
 }
 

@@ -58,6 +58,12 @@ pub(crate) fn notes(collapsed: &Collapsed) -> String {
             ),
         ),
         (
+            collapsed.gave_up,
+            "requests would wait for another one for longer than follow_timeout or max_wait, and go\n\
+             to the origin by themselves: a longer follow_timeout saves them"
+                .to_owned(),
+        ),
+        (
             collapsed.forgotten,
             "times a target was forgotten to make room for another, as there are too many to\n\
              remember at once: more would be saved"

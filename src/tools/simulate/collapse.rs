@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::SimulateArguments;
 use super::rows::field;
-use crate::config::Settings;
+use crate::config::{Collapse, Settings};
 use crate::observe::escape::escape;
 use crate::replay::{Simulator, Trace};
 use crate::tools::collapse::{CollapseSurvey, Collapsed, KEEPS, notes, table};
@@ -72,6 +72,8 @@ pub(super) fn simulate(settings: &Settings, trace: &Path, wanted: &SimulateArgum
 fn read(settings: &Settings, name: &str, mut trace: Trace, lines: &mut Lines) -> Collapsed {
     let mut zones = Simulator::new(settings);
     let mut survey = CollapseSurvey::new();
+    // For routes that do not collapse yet.
+    let usual = Collapse::default();
     loop {
         let (number, line) = match trace.take() {
             Ok(Some(taken)) => taken,
@@ -92,14 +94,20 @@ fn read(settings: &Settings, name: &str, mut trace: Trace, lines: &mut Lines) ->
             }
         };
         lines.read += 1;
-        match zones.judge(&line).map(|outcome| outcome.delay()) {
-            None => lines.unrouted += 1,
-            Some(None) => lines.rejected += 1,
-            // A line may stand behind later ones, so it counts from its own time.
-            Some(Some(delay)) => match survey.read(&line) {
-                Some(request) => survey.count(line.time + delay, request),
-                None => lines.untold += 1,
-            },
+        let Some(route) = zones.route(&line) else {
+            lines.unrouted += 1;
+            continue;
+        };
+        let Some(delay) = zones.judge_on(route, &line).delay() else {
+            lines.rejected += 1;
+            continue;
+        };
+        let collapse = route.collapse.as_deref().unwrap_or(&usual);
+        let follow_limit = route.follow_limit(collapse.follow_timeout, delay);
+        // A line may stand behind later ones, so it counts from its own time.
+        match survey.read(&line, follow_limit) {
+            Some(request) => survey.count(line.time + delay, request),
+            None => lines.untold += 1,
         }
     }
     for variable in zones.untold() {

@@ -16,7 +16,6 @@ use super::super::worker::Worker;
 use super::kind::{kind, preconditions};
 use super::refresh;
 use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
-use crate::config::Route;
 use crate::limit::Moment;
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
@@ -143,7 +142,9 @@ fn follow<'w, 'a: 'w>(
     async move {
         let metrics = record.gateway.collapse_metrics(before.origin);
         let waiting = metrics.map(CollapseMetrics::wait);
-        let limit = follow_limit(before.route, record);
+        let timeout = before.route.collapse.as_ref().map(|it| it.follow_timeout);
+        let waited = record.waited();
+        let limit = (before.route).follow_limit(timeout.unwrap_or_default(), waited);
         let told = told_in_time(worker, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
@@ -219,19 +220,6 @@ enum GaveUp {
     AtGate,
     /// The leader had no complete answer in time.
     AtOrigin,
-}
-
-/// Shortest wait for a leader that is at the origin.
-const MIN_FOLLOW: Duration = Duration::from_millis(10);
-
-/// How long a request waits for a leader that is at the origin: `follow_timeout`, and no longer than
-/// `max_wait` of the route.
-fn follow_limit(route: &Route, record: &RequestRecord<'_>) -> Duration {
-    let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
-    let most = route.max_wait.filter(|_| !route.dry_run);
-    let left = most.map(|most| most.saturating_sub(record.waited()));
-    let limit = timeout.into_iter().chain(left).min();
-    limit.unwrap_or_default().max(MIN_FOLLOW)
 }
 
 /// Waits until the leader has an answer, or has none, since `began`.
