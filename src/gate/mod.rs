@@ -34,7 +34,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::limit::{self, Cost, Full, GatePosition, Moment, Onward, Release, Sent, Share};
+use crate::limit::{
+    self, Cost, Full, GatePosition, Moment, Onward, Release, Sent, Share, WaitLimits,
+};
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
@@ -173,11 +175,11 @@ impl OriginGate {
 
     /// Returns why a request of this share would be rejected now, without charging anything.
     ///
-    /// `most` is the longest time that it may wait.
+    /// `limits` are the longest times that it may wait.
     pub fn foresee(
         &self,
         share: impl FnOnce() -> Share<KeyAtGate>,
-        most: Option<Duration>,
+        limits: impl FnOnce() -> WaitLimits,
     ) -> Option<GateRejection> {
         let mut state = self.lock();
         if let Err(too_late) = state.check_takes(false) {
@@ -192,12 +194,12 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         state.note_waiter(&share.key, now);
-        state.predict(&share, most, now).err()
+        state.predict(&share, &limits(), now).err()
     }
 
     /// Lets a request through if it need not wait, or lets it wait for its turn.
     ///
-    /// `most` is the longest time that it may wait. `is_charged`: whether its share is charged also
+    /// `limits` are the longest times that it may wait. `is_charged`: whether its share is charged also
     /// if it need not wait; if not, `share` is only asked for if it has to wait. `has_turn`: whether
     /// the request has a turn in a zone, so that it may go on after the
     /// [handover](Self::hand_over). `waited`: how long it has waited for its origin elsewhere, which
@@ -211,7 +213,7 @@ impl OriginGate {
         is_charged: bool,
         share: impl FnOnce() -> Share<KeyAtGate>,
         cost: Cost,
-        most: Option<Duration>,
+        limits: &WaitLimits,
         has_turn: bool,
         waited: Duration,
     ) -> Result<Admission, GateRejection> {
@@ -232,7 +234,7 @@ impl OriginGate {
         state.note_waiter(&share.key, now);
         let released = state.release(&self.metrics, now);
         let times = (now.before(waited), now);
-        let joined = state.join(&share, cost, most, has_turn, times);
+        let joined = state.join(&share, cost, limits, has_turn, times);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
             None => Ok(state.left_last(now)),

@@ -12,7 +12,9 @@ use super::place::{Left, Load, Unreported};
 use super::places::SharedPlaces;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
-use crate::limit::{self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share};
+use crate::limit::{
+    self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share, WaitLimits,
+};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// How far ahead of time slots are given out.
@@ -187,12 +189,12 @@ impl State {
         &mut self,
         share: &Share<KeyAtGate>,
         cost: Cost,
-        most: Option<Duration>,
+        limits: &WaitLimits,
         has_turn: bool,
         (since, now): (Moment, Moment),
     ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
         self.check_takes(has_turn)?;
-        self.predict(share, most, now)?;
+        self.predict(share, limits, now)?;
         let (sender, turn) = oneshot::channel();
         let admission = self.gate.join_since(share, cost, since, now, || sender);
         self.note_blocked(now);
@@ -234,21 +236,30 @@ impl State {
         Ok(())
     }
 
+    /// Returns an error if a request of this share would wait in vain.
+    ///
+    /// For `queue_timeout` only the pace counts, which is known. When places come free, and when an outage or
+    /// a pause ends, is not.
     pub(super) fn predict(
         &self,
         share: &Share<KeyAtGate>,
-        most: Option<Duration>,
+        limits: &WaitLimits,
         now: Moment,
     ) -> Result<(), GateRejection> {
         self.check_open()?;
         let wait = self.gate.predict(share, now);
         let wait = wait.map_err(|full| GateRejection::full(full, now))?;
-        match most {
-            Some(most) if wait > most => Err(GateRejection {
-                reason: GateRejected::MaxWait,
-                retry_after: wait.saturating_sub(most),
-            }),
-            _ => Ok(()),
-        }
+        let by_pace = self.gate.predict_by_pace(share, now);
+        let (reason, wait, most) = match limits.most {
+            Some(most) if wait > most => (GateRejected::MaxWait, wait, most),
+            _ if by_pace > limits.queue_timeout => {
+                (GateRejected::Timeout, by_pace, limits.queue_timeout)
+            }
+            _ => return Ok(()),
+        };
+        Err(GateRejection {
+            reason,
+            retry_after: wait.saturating_sub(most),
+        })
     }
 }

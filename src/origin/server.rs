@@ -7,16 +7,17 @@ use tokio::sync::watch;
 use super::error::OriginError;
 use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
+use super::in_flight_table::InFlightTable;
 use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
-use crate::observe::metrics::{Count, Outcome, ServerMetrics};
+use crate::observe::metrics::{Outcome, ServerMetrics};
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
 pub(crate) struct Server {
     url: ServerUrl,
-    in_flight: Count,
+    in_flight: InFlightTable,
     health: ServerHealth,
     incidents: Incidents,
     metrics: ServerMetrics,
@@ -29,7 +30,7 @@ impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         Self {
             url: url.clone(),
-            in_flight: Count::default(),
+            in_flight: InFlightTable::default(),
             health: ServerHealth::new(origin),
             incidents: Incidents::default(),
             metrics: ServerMetrics::default(),
@@ -84,18 +85,13 @@ impl Server {
         self.incidents.lock().last_check.clone()
     }
 
-    /// Counts one request more at it.
-    pub(super) fn enter(&self) {
-        self.in_flight.add(1);
-    }
-
-    /// Counts one request less at it.
-    pub(super) fn leave(&self) {
-        self.in_flight.subtract(1);
+    /// The requests at it.
+    pub(super) fn in_flight_table(&self) -> &InFlightTable {
+        &self.in_flight
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        usize::try_from(self.in_flight.get()).unwrap_or(usize::MAX)
+        self.in_flight.count()
     }
 
     /// Returns whether requests may be sent to it. `alone`: the origin has no other server.

@@ -8,6 +8,7 @@ use super::dial::Dialer;
 use super::error::OriginError;
 use super::failures::Failures;
 use super::group::Group;
+use super::in_flight_table::InFlightTable;
 use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
@@ -51,6 +52,8 @@ pub struct ServerState<'o> {
     pub is_healthy: bool,
     /// Number of requests at it.
     pub in_flight: usize,
+    /// What these requests wait for.
+    pub requests: &'o InFlightTable,
     /// The last request that it did not answer.
     pub last_failure: Option<Failure>,
     /// Its last health check; `None` without checks.
@@ -187,6 +190,7 @@ impl Origin {
             availability: server.availability(alone, now),
             is_healthy: server.is_healthy(alone, now),
             in_flight: server.in_flight(),
+            requests: server.in_flight_table(),
             last_failure: server.last_failure(),
             last_check: server.last_check(),
             metrics: server.metrics(),

@@ -146,7 +146,7 @@ pub(super) fn go(
             plan.is_fair,
             share,
             passage.cost,
-            passage.most,
+            &limits,
             true,
             Duration::ZERO,
         ) {

@@ -11,6 +11,7 @@ mod routes;
 mod shared;
 pub(crate) mod shared_key;
 mod store;
+mod unanswered;
 mod withheld;
 
 use std::cmp::Reverse;

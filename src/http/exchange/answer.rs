@@ -330,7 +330,6 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let took = self.origin_took(now);
         let waited = || self.time.since(self.sent, now);
         in_flight.answered(
-            self.info.client.address,
             took,
             head.status,
             || retry_after(head.fields(), now),

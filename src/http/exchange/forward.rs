@@ -22,7 +22,7 @@ use crate::http::downstream::{Aborted, ClientError, ClientStream, ConnectionCont
 use crate::http::gateway::Gateway;
 use crate::http::message::logs_in_connection;
 use crate::limit::{Moment, OriginTime};
-use crate::origin::{Connection, InFlight, Needs, Origin, OriginError};
+use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
 
 /// How often a request is sent again on another connection.
 const MAX_REPEATS: u8 = 2;
@@ -293,6 +293,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
+    /// Whose request this is, for those who look at what is in flight.
+    pub(super) fn sender(&self) -> Sender {
+        Sender {
+            client: self.info.client.address,
+            route: self.record.route,
+        }
+    }
+
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
     /// Returns `Err` with the picked server if it has no idle connection, or without one if no
@@ -308,7 +316,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             .origin()
             .pick(None, self.began, || self.hash())
             .map_err(Err)?;
-        let in_flight = in_flight.with(self.place.take());
+        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
         let kept = pool.take(self.settings(), self.needs(), self.began, verified);
@@ -324,7 +332,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let found = self.origin().pick_tied(tied, self.began, verified);
         let (connection, in_flight) = found?;
         self.record.server = Some(in_flight.server());
-        Some((connection, in_flight.with(self.place.take())))
+        let in_flight = in_flight.with(self.place.take(), self.sender(), self.began);
+        Some((connection, in_flight))
     }
 
     /// Returns the connection of a complete exchange to its pool, or to its client.
@@ -392,6 +401,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
         self.is_call = matches!(connection, Connection::Http2(_)) && self.info.head.is_grpc();
         self.client.let_body_pause(self.is_call);
+        if self.is_call {
+            in_flight.note_call();
+        }
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,
@@ -481,8 +493,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            let client = self.info.client.address;
-            in_flight.failed(client, error, self.origin_took(now), now);
+            in_flight.failed(error, self.origin_took(now), now);
         }
         failure
     }

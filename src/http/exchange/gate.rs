@@ -143,9 +143,8 @@ impl<'a> GateRequest<'a> {
     ///
     /// This is asked before any zone is joined, so a hopeless request is charged nowhere.
     pub(super) fn foresee(&self) -> Option<GateRejection> {
-        let rejection = self
-            .gate
-            .foresee(|| self.share(), self.most(Duration::ZERO))?;
+        let limits = || self.wait_limits(self.most(Duration::ZERO));
+        let rejection = self.gate.foresee(|| self.share(), limits)?;
         self.tell_rejection(rejection.reason);
         Some(rejection)
     }
@@ -210,7 +209,7 @@ impl<'a> GateRequest<'a> {
             self.settings().charges_departures(),
             || self.share(),
             self.cost,
-            self.most(waited),
+            &self.wait_limits(self.most(waited)),
             self.has_turn,
             self.followed(),
         )

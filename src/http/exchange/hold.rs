@@ -96,7 +96,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             let again = self.wait_again(place, error, held_since).await?;
             self.began = self.worker.pacer.now();
             let mut in_flight = match self.origin().pick(None, self.began, || self.hash()) {
-                Ok(picked) => picked.with(Some(again)),
+                Ok(picked) => picked.with(Some(again), self.sender(), self.began),
                 Err(all_out) => {
                     (place, error) = (Some(again), all_out);
                     continue;

@@ -69,6 +69,19 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Ok(wait)
     }
 
+    /// How long one more request of this share would wait for the pace alone, if nobody else comes. It
+    /// waits longer than that if no place is free or the gate is paused. Zero in an outage.
+    ///
+    /// As [`Self::predict`], it is at most one round of the keys too long.
+    #[must_use]
+    pub fn predict_by_pace(&self, share: &Share<K>, now: Moment) -> Duration {
+        if self.is_out() || self.is_free(now) {
+            return Duration::ZERO;
+        }
+        let ahead = self.waiting.ahead_of_new(share);
+        self.leaves_behind(ahead, now).since(now)
+    }
+
     pub(super) fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
         let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
         if self.has_place() {

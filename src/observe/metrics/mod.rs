@@ -49,7 +49,7 @@ pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
-pub use sharded::Count;
+pub use sharded::{Count, Sharded};
 pub use shortages::{ShortageWait, count_shortage, shortages};
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;

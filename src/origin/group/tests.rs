@@ -93,13 +93,11 @@ fn requests_at_servers_that_are_out_take_no_room_from_others() {
         "{ url = \"http://a\", max_in_flight = 2 }, { url = \"http://b\", max_in_flight = 3 }";
     let (group, servers) = group(servers, "");
     assert_eq!(group.room(at(0)), Some(5));
-    for _ in 0..3 {
-        servers[1].enter();
-    }
+    let requests = [0; 3].map(|_| servers[1].in_flight_table().enter());
     fail(&servers[1], at(0));
     // Three are still there, and two more may be at the first server.
     assert_eq!(group.room(at(1)), Some(5));
-    servers[1].leave();
+    requests[0].leave();
     assert_eq!(group.room(at(1)), Some(4));
     fail(&servers[0], at(1));
     assert_eq!(group.room(at(2)), None, "those that wait are told");

@@ -42,7 +42,7 @@ impl Origin {
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<(), OriginError> {
         let other = self.pick(Some(tried), now, hash)?;
-        *tried = other.with(tried.take_place());
+        *tried = other.in_place_of(tried, now);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Origin {
     ) -> Result<(), OriginError> {
         let untried = |server: &Arc<Server>| !tried.contains(&server.url());
         let other = self.pick_of(untried, now, hash)?;
-        *request = other.with(request.take_place());
+        *request = other.in_place_of(request, now);
         Ok(())
     }
 

@@ -86,13 +86,10 @@ impl<'a> GatedSimulator<'a> {
         let Some(origin) = route.origin().filter(|origin| self.gates.has_gate(*origin)) else {
             return Ok(());
         };
-        let predicted = self.gates.predict(origin, share, self.now)?;
         // A dry run waits as long as the gate lets it.
         let most = route.max_wait.filter(|_| !route.dry_run);
-        match most.map(|most| most.saturating_sub(waited)) {
-            Some(most) if predicted > most => Err(GateRejected::MaxWait),
-            _ => Ok(()),
-        }
+        let most = most.map(|most| most.saturating_sub(waited));
+        self.gates.predict(origin, share, most, self.now)
     }
 
     /// A request comes to its gate. Returns its outcome unless it waits there.

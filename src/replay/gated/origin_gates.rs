@@ -61,16 +61,25 @@ impl<'a> OriginGates<'a> {
         self.origins[origin].places().is_some()
     }
 
-    /// How long a request would wait at the gate; no time at an origin without one.
+    /// Returns an error if a request that may wait for `most` would wait in vain.
     pub(super) fn predict(
         &self,
         origin: usize,
         share: &Share<Rc<[u8]>>,
+        most: Option<Duration>,
         now: Moment,
-    ) -> Result<Duration, GateRejected> {
-        let gate = self.gates[origin].as_ref();
-        gate.map_or(Ok(Duration::ZERO), |gate| gate.predict(share, now))
-            .map_err(reason)
+    ) -> Result<(), GateRejected> {
+        let Some(gate) = &self.gates[origin] else {
+            return Ok(());
+        };
+        let wait = gate.predict(share, now).map_err(reason)?;
+        if most.is_some_and(|most| wait > most) {
+            return Err(GateRejected::MaxWait);
+        }
+        if gate.predict_by_pace(share, now) > self.origins[origin].queue_timeout {
+            return Err(GateRejected::Timeout);
+        }
+        Ok(())
     }
 
     /// A request joins a gate. At an origin without one it passes.

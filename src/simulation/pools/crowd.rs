@@ -53,7 +53,7 @@ impl Pool {
             most: None,
         };
         let share = || Share::of(KeyAtGate::default());
-        let place = match gate.join(false, share, Cost::ONE, None, true, Duration::ZERO) {
+        let place = match gate.join(false, share, Cost::ONE, &limits, true, Duration::ZERO) {
             Err(_) => return,
             Ok(Admission::Passed(place)) => place,
             Ok(Admission::Waiting(waiting)) => {

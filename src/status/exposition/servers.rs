@@ -25,6 +25,10 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         "drip_origin_in_flight",
         "Requests at the server: sent, and not yet answered to the last byte.",
     );
+    let mut oldest = Family::gauge(
+        "drip_origin_oldest_request_seconds",
+        "How long ago the oldest request left that the server has whole and has not begun to answer; 0: there is none.",
+    );
     let mut healthy = Family::gauge(
         "drip_origin_healthy",
         "1 while the server gets requests, 0 while it is out, after failures or by its health checks.",
@@ -47,10 +51,13 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
                 responses.add(&labels, server.metrics.responses(code));
             }
             in_flight.add(&[origin, of], server.in_flight);
+            let since = server.requests.oldest_unanswered();
+            let age = since.map_or(0.0, |since| now.since(since).as_secs_f64());
+            oldest.add(&[origin, of], age);
             healthy.add(&[origin, of], u8::from(server.is_healthy));
         }
     }
-    for family in [requests, responses, durations, in_flight, healthy] {
+    for family in [requests, responses, durations, in_flight, oldest, healthy] {
         out.push_str(&family.text);
     }
 }

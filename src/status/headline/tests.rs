@@ -4,6 +4,7 @@ mod advice;
 mod blind_spots;
 mod calm;
 mod gates;
+mod hanging;
 mod leaving;
 mod maintenance;
 mod origins;

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::gate::Gates;
@@ -5,6 +6,7 @@ use super::growth::Before;
 use super::lefts::Lefts;
 use super::rooms::Rooms;
 use super::shared::Shared;
+use super::unanswered::Past;
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::metrics::Counts;
@@ -28,6 +30,8 @@ pub(super) struct Origins {
     shared: Shared,
     /// Clients that left before each origin answered.
     lefts: Before<String, Counts>,
+    /// What the last ten minutes were like at each origin.
+    past: HashMap<String, Past>,
 }
 
 impl Origins {
@@ -39,6 +43,10 @@ impl Origins {
         self.shared.begin();
         self.servers.begin();
         self.lefts.begin();
+        let all = &gateway.settings().origins;
+        if self.past.len() > all.len() {
+            (self.past).retain(|name, _| all.iter().any(|it| it.name == *name));
+        }
         let origins = gateway.origins().iter().enumerate();
         let sample = |(index, origin): (usize, &Origin)| OriginSample {
             room: gateway
@@ -105,6 +113,8 @@ impl Origins {
         }
         sample.latency = latency(&latencies);
         sample.last_failure = last_failure.map(|failure| Plain::new(&failure.text));
+        let past = self.past.entry(settings.name.clone()).or_default();
+        past.look(gateway, origin, &mut sample, now);
         sample
     }
 }

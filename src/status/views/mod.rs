@@ -33,7 +33,9 @@ pub use gate::{
 };
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
 pub use now::Now;
-pub use origin::{Check, Event, Origin, OriginSample, Origins, Out, Server};
+pub use origin::{
+    Check, Event, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered, Usual,
+};
 pub use places::Places;
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};

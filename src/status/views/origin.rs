@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::origin::Phase;
+
 use super::{
     Codes, Gate, GateSample, Latency, Places, Plain, Room, RoomSample, Shared, SharedAnswers,
     SharedSample,
@@ -111,6 +113,47 @@ pub struct Check {
     pub text: Plain,
 }
 
+/// The requests at an origin whose answers have not begun, though the origin has all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unanswered {
+    pub requests: u64,
+    /// How long ago the oldest left, in seconds.
+    pub oldest: f64,
+    /// How many left longer ago than three times what is usual, and than 3 s.
+    pub late: u64,
+    /// For how long no answer has begun, in seconds.
+    pub silence: f64,
+}
+
+/// A client with requests in flight on one route, all of which wait for the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Holder {
+    /// Its address, or a mask.
+    pub client: Plain,
+    pub route: Plain,
+    pub phase: Phase,
+    pub requests: u64,
+    /// Of all in flight at the origin.
+    pub of: u64,
+    /// How long ago the oldest of its requests left, in seconds.
+    pub oldest: f64,
+}
+
+/// What was usual at an origin in the ten minutes before the last three seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usual {
+    /// The median of the p95 of each second, to the head of the answer, in seconds.
+    pub p95: f64,
+    /// How many requests were late in a second, as the median.
+    pub late: u64,
+    /// The longest p99 of a second, in seconds.
+    pub longest: f64,
+    /// For how many seconds it is known.
+    pub span: u64,
+}
+
 /// An origin in one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -137,6 +180,15 @@ pub struct OriginSample {
     pub left_after: Option<f64>,
     /// To the head of the answer.
     pub latency: Latency,
+    /// The requests whose answers have not begun. Left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
+    /// What was usual in the ten minutes before. Left out before it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual: Option<Usual>,
+    /// Who has the most of the requests in flight. Only for the headline.
+    #[serde(skip)]
+    pub holder: Option<Holder>,
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     pub gate: Option<GateSample>,

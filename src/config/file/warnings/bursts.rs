@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config::node::Node;
-use crate::config::{Route, RouteLimit, Settings, Zone};
+use crate::config::{Origin, Route, RouteLimit, Settings, Zone};
 use crate::limit::{Delay, Limit, Rate, show_duration};
 
 /// Shortest lease in which a gateway decides enough requests to matter.
@@ -81,6 +81,34 @@ pub(super) fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) 
             "of burst {burst} at most {usable} can be used: further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate of zone {}",
             zone.name
         ));
+    }
+}
+
+/// Warns of a queue of which a part would wait longer than `queue_timeout`.
+pub(super) fn unused_queue(origin: &Origin, node: Node) {
+    let Some(rate) = origin.rate.filter(|rate| !rate.is_unlimited()) else {
+        return;
+    };
+    // In an outage the time of `queue_timeout` stands still, so more can wait.
+    if !origin.hold.is_zero() || origin.queue_timeout.is_zero() {
+        return;
+    }
+    let usable = rate.count_in(origin.queue_timeout);
+    // The defaults are for all rates, and `drip show` writes them out.
+    let fields = [
+        ("queue", origin.queue, 100),
+        ("max_queue", origin.max_queue, 10_000),
+    ];
+    for (field, written, default) in fields {
+        if written.get() as u64 > usable
+            && written.get() != default
+            && let Some(node) = node.field(field)
+        {
+            node.warn(&format!(
+                "of {field} {written} at most {usable} can be used: further requests would wait longer than queue_timeout, which is {}; lower {field} to {usable}, or raise queue_timeout or rate",
+                show_duration(origin.queue_timeout)
+            ));
+        }
     }
 }
 

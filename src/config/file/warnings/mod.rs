@@ -13,7 +13,7 @@ mod streams;
 
 use self::addresses::exempt;
 use self::buffers::{buffers, unbounded_finish};
-use self::bursts::{lease, never_full, plan_bursts, unused_burst};
+use self::bursts::{lease, never_full, plan_bursts, unused_burst, unused_queue};
 use self::collapse::collapse;
 use self::keys::key;
 use self::places::{short_orphan, too_many_alone, unlent_places};
@@ -42,6 +42,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         too_many_alone(origin, *node);
         buffers(&settings.server, origin, *node);
         unbounded_finish(settings, index, *node);
+        unused_queue(origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);

@@ -5,6 +5,7 @@ use super::super::recent::{Recent, most, of_class, sum};
 use super::super::words::{
     listed, pace, pace_of_units, part, percent, seconds, sentence, waiting, whole,
 };
+use super::holders;
 use super::places::{Lacking, lacking, waits_for_places};
 use crate::limit::Rate;
 use crate::status::views::{BackingOff, GateAsks, GateSample, OriginSample, Plain};
@@ -259,7 +260,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let why = match reason {
         "queue" => "a key has as many requests waiting as `queue` allows",
         "max_queue" => "as many requests wait as `max_queue` allows",
-        "timeout" => "requests waited as long as `queue_timeout` allows",
+        "timeout" => "requests waited, or would wait, longer than `queue_timeout` allows",
         "max_wait" => "requests would wait longer than `max_wait` allows",
         "outage" => "requests waited as long as `hold` allows for an origin that is down",
         _ => "the gateway is stopping",
@@ -277,12 +278,18 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let lacking = lacking(recent, origin, gate).filter(|_| !is_for_origin);
     let (lacks, waited_for) = lacking.map_or((None, None), |it| (Some(it.evidence), it.remedy));
     let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
-    let remedy = match (reason, waited_for) {
+    let held = holders::remedy(origin).filter(|_| !is_for_origin);
+    let holder = held.as_ref().and_then(|_| holders::evidence(origin));
+    let holder = holder.unwrap_or_default();
+    let remedy = match (reason, held.or(waited_for)) {
         _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
         ("outage", _) => "Bring the origin back. More rate would not help.".to_owned(),
         (_, Some(remedy)) => remedy,
         ("queue", _) => format!(
             "A client sends more than its share. If the origin can do more, raise its {more}."
+        ),
+        ("timeout", _) => format!(
+            "If the origin can do more, raise its {more}; if clients may wait longer, raise `queue_timeout`; otherwise lower `queue` or `max_queue`."
         ),
         _ => format!(
             "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
@@ -297,7 +304,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             pace(part(all, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{}: {why}.{deepest}{lacks}",
+            "{}: {why}.{holder}{deepest}{lacks}",
             recent.share_of(all, came, "request")
         ),
         remedy,
@@ -340,13 +347,15 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         }
         None => waited_for(origin, gate),
     };
+    let remedy = holders::remedy(origin).unwrap_or(remedy);
+    let holder = holders::evidence(origin).unwrap_or_default();
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
     });
     Some(Finding {
         weight: part(gate.depth, 1),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
-        evidence: why + &wait,
+        evidence: why + &holder + &wait,
         remedy,
         ..Finding::about(name, Cause::Waiting, Severity::Warn)
     })

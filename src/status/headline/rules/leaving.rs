@@ -3,6 +3,7 @@ use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
 use super::full_key::{full_key, withheld};
 use super::gates::binding;
+use super::holders;
 use super::places::lacking;
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
@@ -80,6 +81,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
     let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);
+    let lacking = holders::remedy(origin).or(lacking);
     let faster = if backs_off || lacking.is_some() {
         String::new()
     } else {

@@ -8,6 +8,8 @@ mod advice;
 mod full_key;
 mod gate_overrides;
 mod gates;
+mod hanging;
+mod holders;
 mod leaving;
 mod maintenance;
 mod no_key;
@@ -21,6 +23,7 @@ mod zones;
 
 use self::gate_overrides::{overridden_gate, paused_gate};
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
+use self::hanging::hangs;
 use self::leaving::{leaving, leaving_gate, leaving_origin};
 use self::maintenance::maintenance;
 use self::no_key::no_key;
@@ -61,6 +64,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             alone,
             holding,
             failing,
+            hangs,
             errors,
             server_out,
             paused_gate,
@@ -97,11 +101,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let mut found = found.into_iter();
     let headline = match found.next() {
         Some(mut first) => {
-            if let Some(slow) = slow(now)
-                && matches!(
-                    first.cause,
-                    Cause::Rejecting | Cause::RoomLongWait | Cause::Waiting
-                )
+            if let Some(slow) = slow(recent, now)
                 && ["`rate`", "`max_in_flight`", "`sessions`", "`admit`"]
                     .iter()
                     .any(|more| first.remedy.contains(more))
@@ -213,16 +213,30 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
 
 /// From this on, an origin is slow enough to look at it before it gets more requests.
 const SLOW: f64 = 1.0;
+/// From so many seconds without an answer on, an origin with requests is silent.
+const SILENT: f64 = 2.0;
 
-/// What to do instead of raising a rate if an origin is slow.
-fn slow(now: &Sample) -> Option<String> {
-    let slow = |origin: &&OriginSample| origin.latency.p95.is_some_and(|p95| p95 >= SLOW);
-    let origin = now.origins.iter().find(slow)?;
-    let p95 = seconds(origin.latency.p95?);
-    let name = &origin.name;
-    Some(format!(
-        "Origin {name} takes {p95} for its slowest answers: find out why before it gets more requests."
-    ))
+/// For how long an origin that has requests has answered nothing, in seconds.
+fn silence(origin: &OriginSample) -> f64 {
+    let unanswered = origin.unanswered.as_ref();
+    unanswered.map_or(0.0, |unanswered| unanswered.silence)
+}
+
+/// What to do instead of raising a rate if an origin is slow, or has answered nothing.
+fn slow(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+    let is_silent =
+        |origin: &OriginSample| silence(origin) >= SILENT && recent.ended_at_origin(origin) == 0;
+    now.origins.iter().find_map(|origin| {
+        let name = &origin.name;
+        let what = match origin.latency.p95 {
+            _ if is_silent(origin) => "has answered nothing for some seconds".to_owned(),
+            Some(p95) if p95 >= SLOW => format!("takes {} for its slowest answers", seconds(p95)),
+            _ => return None,
+        };
+        Some(format!(
+            "Origin {name} {what}: find out why before it gets more requests."
+        ))
+    })
 }
 
 fn file_error(now: &Sample) -> Option<Finding> {
@@ -299,13 +313,18 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
     let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
-    let (cause, severity) = if came == 0 {
+    let silent = now.origins.iter().find(|origin| silence(origin) >= SILENT);
+    let (cause, severity) = if came == 0 || silent.is_some() {
         (Cause::Idle, Severity::None)
     } else {
         (Cause::Fine, Severity::Fine)
     };
+    let title = silent.map_or("No requests are waiting".to_owned(), |origin| {
+        let (name, silence) = (&origin.name, seconds(silence(origin)));
+        format!("Origin {name} has answered nothing for {silence}")
+    });
     Finding {
-        title: "No requests are waiting".to_owned(),
+        title,
         evidence,
         ..Finding::new(cause, severity)
     }

@@ -1,0 +1,146 @@
+//! Origins that answer nothing, or clearly later than usual.
+
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::Recent;
+use super::super::words::{count, part, seconds, waiting};
+use super::holders;
+use crate::status::views::{OriginSample, Unanswered, Usual};
+
+/// For so long nothing has to be answered before an origin hangs, in seconds.
+const SILENT: f64 = 3.0;
+/// Fewer requests than this are no trend.
+const FEW: u64 = 3;
+/// So many requests without an answer are a trend, whatever was usual.
+const MANY: u64 = 10;
+/// So many late requests are a trend where others are answered.
+const LATE: u64 = 5;
+/// Seconds after which it is known well how many requests are late as a rule, such as long polls.
+const KNOWN_LATE: u64 = 60;
+/// Seconds after which it is known well how long answers take.
+const KNOWN: u64 = 10;
+/// Answers below this are not slow, in seconds.
+const SLOW: f64 = 0.5;
+/// Answers that take so many times as long as usual are slow.
+const SLOWER: f64 = 3.0;
+/// So many answers say how long they take.
+const ANSWERS: u64 = 20;
+
+pub(super) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref();
+    let backs_off = gate.and_then(|gate| gate.backing_off.as_ref());
+    // These causes say the same, and more.
+    if backs_off.is_some_and(|why| !why.shadow) || gate.is_some_and(|it| it.outage.is_some()) {
+        return None;
+    }
+    let unanswered = origin.unanswered.as_ref();
+    let silent = unanswered.filter(|it| is_silent(recent, origin, it));
+    if let Some(silent) = silent {
+        return Some(silence(origin, silent));
+    }
+    let late = unanswered.filter(|it| are_late(origin, it));
+    late.map(|it| lateness(origin, it))
+        .or_else(|| slowness(recent, origin))
+}
+
+/// Whether an origin has answered nothing for a while, though it has requests.
+fn is_silent(recent: &Recent<'_>, origin: &OriginSample, it: &Unanswered) -> bool {
+    let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
+    let is_unusual = match &origin.usual {
+        Some(usual) => it.late > 0 && (it.requests >= MANY || it.oldest >= usual.longest),
+        None => it.late > 0 && it.late + depth >= FEW,
+    };
+    it.silence >= SILENT
+        && it.requests + depth >= FEW
+        && is_unusual
+        && recent.ended_at_origin(origin) == 0
+}
+
+/// Whether more requests than usual are late, while others are answered.
+fn are_late(origin: &OriginSample, it: &Unanswered) -> bool {
+    let usual = origin.usual.filter(|usual| usual.span >= KNOWN_LATE);
+    usual.is_some_and(|usual| {
+        it.late >= LATE && it.late * 2 >= it.requests && it.late > 3 * usual.late
+    })
+}
+
+fn silence(origin: &OriginSample, it: &Unanswered) -> Finding {
+    let name = &origin.name;
+    let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
+    let gate = (depth > 0).then(|| format!(" {} at its gate.", waiting(depth)));
+    let holder = holders::evidence(origin);
+    Finding {
+        weight: part(it.requests, 1),
+        title: format!(
+            "Origin {name} has answered nothing for {}: it has {}, the oldest for {}",
+            seconds(it.silence),
+            count(it.requests, "request"),
+            seconds(it.oldest)
+        ),
+        evidence: format!(
+            "{}{}{}",
+            origin
+                .usual
+                .map_or("It has not answered yet.".to_owned(), before),
+            gate.unwrap_or_default(),
+            holder.unwrap_or_default()
+        ),
+        remedy: format!(
+            "Find out what {name} waits for: its own log, its database, its threads. More requests at once would not help."
+        ),
+        ..Finding::about(name, Cause::OriginHangs, Severity::Bad)
+    }
+}
+
+fn lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
+    let name = &origin.name;
+    Finding {
+        weight: part(it.late, it.requests),
+        title: format!(
+            "Origin {name} leaves {} without an answer, the oldest for {}",
+            count(it.late, "request"),
+            seconds(it.oldest)
+        ),
+        evidence: origin.usual.map_or(String::new(), before)
+            + &holders::evidence(origin).unwrap_or_default(),
+        remedy: format!(
+            "Find out what these requests wait for, in the log of {name}. More requests at once would not help."
+        ),
+        ..Finding::about(name, Cause::OriginHangs, Severity::Warn)
+    }
+}
+
+fn slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let usual = origin.usual.filter(|usual| usual.span >= KNOWN)?;
+    let bound = SLOW.max(SLOWER * usual.p95);
+    let takes = recent.latest(origin, |it| it.latency.p95)?;
+    let is_fast = |it: &OriginSample| it.latency.p95.is_some_and(|p95| p95 < bound);
+    let answers = recent.ended_at_origin(origin);
+    if recent.total(origin, |it| is_fast(it).into()) > 0 || answers < ANSWERS {
+        return None;
+    }
+    let name = &origin.name;
+    Some(Finding {
+        weight: takes,
+        title: format!(
+            "Origin {name} is slower than usual: 95 % of its answers begin within {}, before within {}",
+            seconds(takes),
+            seconds(usual.p95)
+        ),
+        evidence: format!(
+            "{} in the last {:.0} s.",
+            count(answers, "answer"),
+            recent.seconds()
+        ),
+        remedy: format!(
+            "Find out what {name} waits for, in its own log, before it gets more requests."
+        ),
+        ..Finding::about(name, Cause::OriginHangs, Severity::Warn)
+    })
+}
+
+fn before(usual: Usual) -> String {
+    format!(
+        "Usually 95 % of its answers begin within {}.",
+        seconds(usual.p95)
+    )
+}

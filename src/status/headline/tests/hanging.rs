@@ -1,0 +1,244 @@
+//! Origins that answer nothing, or later than usual, and clients that hold their permits.
+
+use super::*;
+use crate::origin::Phase;
+use crate::status::views::{FileAndNow, Holder, Latency, Unanswered, Usual};
+
+const USUAL: Usual = Usual {
+    p95: 0.04,
+    late: 0,
+    longest: 0.2,
+    span: 300,
+};
+
+/// Nothing was answered for `silence`, while so many requests are at the origin, of which some are late.
+fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option<Usual>) {
+    it.codes.clear();
+    let origin = &mut it.origins[0];
+    origin.codes.clear();
+    origin.in_flight = requests;
+    origin.unanswered = Some(Unanswered {
+        requests,
+        oldest: silence + 1.0,
+        late,
+        silence,
+    });
+    origin.usual = usual;
+}
+
+/// A gate with 20 permits at which so many wait and are rejected.
+fn gated(it: &mut Sample, depth: u64, rejected: u64) {
+    it.origins[0].gate = Some(GateSample {
+        depth,
+        max_in_flight: FileAndNow {
+            file: Some(20),
+            now: Some(20),
+        },
+        blocked: [(Plain::from("in_flight"), 1.0)].into(),
+        rejected: counts(&[("max_queue", rejected)]),
+        ..GateSample::default()
+    });
+}
+
+/// A client that has two of the two requests in flight.
+fn held(it: &mut Sample, phase: Phase) {
+    it.origins[0].in_flight = 2;
+    it.origins[0].holder = Some(Holder {
+        client: "127.0.0.9".into(),
+        route: "/upload".into(),
+        phase,
+        requests: 2,
+        of: 2,
+        oldest: 12.0,
+    });
+}
+
+/// Advice that harms an origin that does not answer.
+const HARMS: &[&str] = &["max_in_flight", "aise", "fine", "No requests are waiting"];
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| silent(it, 604, 600, 61.0, Some(USUAL)),
+        cause: "origin_hangs",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "api has answered nothing for 61 s",
+            "604 requests",
+            "the oldest for 62 s",
+            "within 40 ms",
+            "what api waits for",
+        ],
+        says_not: HARMS,
+    },
+    Situation {
+        // The same with permits: 20 are at the origin, and others are rejected.
+        change: |it| {
+            silent(it, 20, 20, 4.0, Some(USUAL));
+            gated(it, 100, 30);
+        },
+        cause: "origin_hangs",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "nothing for 4.0 s",
+            "100 requests wait at its gate",
+            "rejects",
+        ],
+        says_not: HARMS,
+    },
+    Situation {
+        // The first seconds of a gateway: what is usual is not known.
+        change: |it| {
+            silent(it, 2, 2, 40.0, None);
+            gated(it, 5, 0);
+        },
+        cause: "origin_hangs",
+        severity: "bad",
+        about: Some("api"),
+        says: &["It has not answered yet."],
+        says_not: HARMS,
+    },
+    Situation {
+        // Too few to be told, but nobody is told to raise anything, nor that all is well.
+        change: |it| {
+            silent(
+                it,
+                1,
+                1,
+                3.0,
+                Some(Usual {
+                    longest: 9.0,
+                    ..USUAL
+                }),
+            );
+            gated(it, 1, 0);
+            let gate = it.origins[0].gate.as_mut().unwrap();
+            gate.max_in_flight.now = Some(1);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &["has answered nothing for some seconds: find out why"],
+        says_not: HARMS,
+    },
+    Situation {
+        // Long polls that take as long as before: none is late before a minute.
+        change: |it| {
+            silent(
+                it,
+                200,
+                0,
+                5.0,
+                Some(Usual {
+                    p95: 20.0,
+                    longest: 21.0,
+                    ..USUAL
+                }),
+            )
+        },
+        cause: "idle",
+        severity: "none",
+        about: None,
+        says: &["api has answered nothing for 5.0 s"],
+        says_not: &["No requests are waiting"],
+    },
+    Situation {
+        // One report that takes as long as such reports take.
+        change: |it| silent(it, 1, 1, 8.0, Some(USUAL)),
+        cause: "idle",
+        severity: "none",
+        about: None,
+        says: &["api has answered nothing for 8.0 s"],
+        says_not: &["No requests are waiting"],
+    },
+    Situation {
+        // Some routes hang, and others answer.
+        change: |it| {
+            silent(it, 12, 11, 0.0, Some(USUAL));
+            it.codes = counts(&[("2xx", 10)]);
+            it.origins[0].codes = counts(&[("2xx", 10)]);
+        },
+        cause: "origin_hangs",
+        severity: "warn",
+        about: Some("api"),
+        says: &["leaves 11 requests without an answer"],
+        says_not: HARMS,
+    },
+    Situation {
+        // Long polls beside others.
+        change: |it| {
+            silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
+            it.codes = counts(&[("2xx", 10)]);
+            it.origins[0].codes = counts(&[("2xx", 10)]);
+        },
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].usual = Some(USUAL);
+            it.origins[0].latency = Latency {
+                p95: Some(1.5),
+                ..Latency::default()
+            };
+        },
+        cause: "origin_hangs",
+        severity: "warn",
+        about: Some("api"),
+        says: &["slower than usual", "within 1.5 s, before within 40 ms"],
+        says_not: HARMS,
+    },
+    Situation {
+        // Three times a few milliseconds is not slow.
+        change: |it| {
+            it.origins[0].usual = Some(Usual {
+                p95: 0.004,
+                ..USUAL
+            });
+            it.origins[0].latency = Latency {
+                p95: Some(0.02),
+                ..Latency::default()
+            };
+        },
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &[],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            gated(it, 0, 10);
+            held(it, Phase::Upload);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "2 of 2 in flight are uploads of 127.0.0.9 on /upload, the oldest for 12 s",
+            "`request_buffer`",
+            "api is not at fault",
+        ],
+        says_not: &["`max_in_flight`"],
+    },
+    Situation {
+        change: |it| {
+            gated(it, 10, 0);
+            held(it, Phase::Reader);
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &["answers that are read slowly", "`response_buffer`"],
+        says_not: &["raise its `max_in_flight`"],
+    },
+];
+
+#[test]
+fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
+    check_all(SITUATIONS);
+}
