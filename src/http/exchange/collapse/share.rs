@@ -142,9 +142,9 @@ fn follow<'w, 'a: 'w>(
     async move {
         let metrics = record.gateway.collapse_metrics(before.origin);
         let waiting = metrics.map(CollapseMetrics::wait);
-        let timeout = before.route.collapse.as_ref().map(|it| it.follow_timeout);
-        let waited = record.waited();
-        let limit = (before.route).follow_limit(timeout.unwrap_or_default(), waited);
+        let route = before.route;
+        let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
+        let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
         let told = told_in_time(worker, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));

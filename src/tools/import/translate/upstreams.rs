@@ -175,17 +175,15 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     upstream
 }
 
+type ReadCount = fn(&str) -> Option<u32>;
+
 /// Translates how many connections are kept, for how long, and for how many requests.
 fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
-    let counts: [(_, _, fn(&str) -> Option<u32>); 2] = [
-        ("keepalive", "keep_alive", values::whole),
-        (
-            "keepalive_requests",
-            "keep_alive_requests",
-            values::requests,
-        ),
-    ];
-    for (theirs, ours, read) in counts {
+    let (count, requests): (ReadCount, ReadCount) = (values::whole, values::requests);
+    for (theirs, ours, read) in [
+        ("keepalive", "keep_alive", count),
+        ("keepalive_requests", "keep_alive_requests", requests),
+    ] {
         let Some(directive) = named(block, theirs).next() else {
             continue;
         };
