@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
-//! | `tls` | pinned certificates, and words for why a certificate is refused |
+//! | `tls` | the servers and certificates that are trusted, and words for why one is refused |
 //! | [`store`] | the same decisions made in Redis, for zones and gates that many gateways share |
 //! | [`jwt`] | tokens of clients: the keys that sign them, and what a verified one says |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |

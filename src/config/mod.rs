@@ -60,9 +60,9 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    Authorities, ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit,
-    FieldEdits, Host, HostPattern, HostRank, LearnedCost, Listen, ListenAddress, ListenService,
-    Matcher, MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
+    ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
+    Host, HostPattern, HostRank, LearnedCost, Listen, ListenAddress, ListenService, Matcher,
+    MatcherInput, MatcherValue, Media, Networks, OpeningTime, OriginTls, Page, PageChoice,
     PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, PeerPattern, Peers, Plans,
     Precedence, RejectBody, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme, ServerUrl,
     Settings, SocketMode, Statuses,

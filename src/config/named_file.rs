@@ -16,18 +16,21 @@ pub enum FileKind {
     KeySet,
     /// Authorities of the servers of an origin, a certificate for them, or its key.
     OriginTls,
+    /// Authorities of Redis.
+    RedisTls,
     /// What clients get in place of a short text of the gateway.
     Page,
 }
 
 impl FileKind {
     /// All kinds. Of files that change at once, the first one is told.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Included,
         Self::PlanKeys,
         Self::Networks,
         Self::KeySet,
         Self::OriginTls,
+        Self::RedisTls,
         Self::Page,
     ];
 
@@ -40,6 +43,7 @@ impl FileKind {
             Self::Networks => "networks file",
             Self::KeySet => "key set file",
             Self::OriginTls => "origin certificate file",
+            Self::RedisTls => "redis certificate file",
             Self::Page => "page file",
         }
     }

@@ -1,22 +1,19 @@
 //! TLS to the servers of an origin.
 
 mod refused;
-mod verifier;
 
 use std::io;
 use std::sync::Arc;
 
-use rustls_native_certs::load_native_certs;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::config::{Host, OriginTls};
-use verifier::Verifier;
+use crate::tls;
 
 /// TLS to the servers.
 ///
@@ -82,45 +79,8 @@ impl Tls {
     }
 }
 
-/// Returns the system's roots, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`.
-fn roots() -> io::Result<RootCertStore> {
-    let found = load_native_certs();
-    let mut roots = RootCertStore::empty();
-    let (_, unfit) = roots.add_parsable_certificates(found.certs);
-    let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
-    let errors = errors.join("; ");
-    if roots.is_empty() {
-        return Err(io::Error::other(format!(
-            "no root certificates to verify servers with (from the system or SSL_CERT_FILE): {}",
-            if errors.is_empty() {
-                "none found"
-            } else {
-                &errors
-            }
-        )));
-    }
-    if unfit > 0 || !errors.is_empty() {
-        tracing::warn!(
-            unfit,
-            errors,
-            "some root certificates are left out; servers are verified with the others"
-        );
-    }
-    Ok(roots)
-}
-
 fn config(settings: &OriginTls) -> io::Result<Configs> {
-    let (roots, pinned) = match &settings.authorities {
-        None => (Arc::new(roots()?), Arc::default()),
-        Some(it) => (Arc::clone(&it.roots), Arc::clone(&it.certificates)),
-    };
-    let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new(roots, pinned, &provider).map_err(io::Error::other)?;
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
+    let builder = tls::client(settings.authorities.as_ref())?;
     let mut config = match &settings.identity {
         None => builder.with_no_client_auth(),
         Some(identity) => builder

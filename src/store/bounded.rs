@@ -1,5 +1,6 @@
 //! Connections to a Redis whose replies are bounded.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ use tokio::task::AbortHandle;
 
 use super::reply_scan::{BadReply, ReplyScan};
 use super::socket::{self, Socket};
+use crate::tls::Authorities;
 
 /// Timeout for connecting to a node of a cluster.
 ///
@@ -28,6 +30,19 @@ pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// What the text of an error begins with if the store sent what no Redis sends.
 pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
+
+thread_local! {
+    /// The authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
+    ///
+    /// The client of a cluster opens connections by itself, later ones too, on the thread that it
+    /// was made on. It passes on only what is in a URL. A thread has one store.
+    static OF_NODES: RefCell<Option<Authorities>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread verifies nodes of clusters by these authorities.
+pub(super) fn trust_nodes(authorities: Option<&Authorities>) {
+    OF_NODES.set(authorities.cloned());
+}
 
 /// A connection to one server. Requests that wait for replies share it.
 #[derive(Clone)]
@@ -51,10 +66,11 @@ impl BoundedConnection {
     pub(super) async fn open(
         info: &ConnectionInfo,
         config: AsyncConnectionConfig,
+        authorities: Option<&Authorities>,
     ) -> RedisResult<Self> {
         let bad = Arc::<OnceLock<BadReply>>::default();
         let stream = Bounded {
-            socket: socket::open(info.addr()).await?,
+            socket: socket::open(info.addr(), authorities).await?,
             scan: ReplyScan::default(),
             bad: Arc::clone(&bad),
         };
@@ -93,7 +109,9 @@ impl Connect for BoundedConnection {
     {
         async move {
             let info = info.into_connection_info()?;
-            let opened = tokio::time::timeout(NODE_CONNECTED, Self::open(&info, config)).await;
+            let authorities = OF_NODES.with_borrow(Clone::clone);
+            let opening = Self::open(&info, config, authorities.as_ref());
+            let opened = tokio::time::timeout(NODE_CONNECTED, opening).await;
             opened.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
         }
         .boxed()

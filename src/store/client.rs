@@ -23,6 +23,7 @@ use super::{
     RoomReply, StoreAnswer, Url, answer, script,
 };
 use crate::limit::{LearnedReply, Moment, PoolReply};
+use crate::tls::Authorities;
 
 /// One thread's connection to the Redis that all gateways share.
 ///
@@ -32,6 +33,8 @@ pub struct Store {
     url: Url,
     prefix: Vec<u8>,
     timeout: Duration,
+    /// `None`: those of the system.
+    authorities: Option<Authorities>,
     connection: RefCell<Option<Opened>>,
     opened: Cell<u64>,
     /// Held by the task that connects.
@@ -83,6 +86,7 @@ impl Store {
             url,
             prefix: prefix.into(),
             timeout,
+            authorities: None,
             connection: RefCell::new(None),
             opened: Cell::new(0),
             opening: Mutex::new(()),
@@ -91,6 +95,13 @@ impl Store {
             is_suspect: Cell::default(),
             foreign: Cell::default(),
         }
+    }
+
+    /// The same Redis, if these authorities sign its certificate; `None`: those of the system.
+    #[must_use]
+    pub fn with_authorities(mut self, authorities: Option<Authorities>) -> Self {
+        self.authorities = authorities;
+        self
     }
 
     pub(super) fn is_cluster(&self) -> bool {
@@ -464,7 +475,7 @@ impl Store {
         if let Some(known) = known() {
             return Ok(known);
         }
-        let connection = RedisConnection::open(&self.url).await?;
+        let connection = RedisConnection::open(&self.url, self.authorities.as_ref()).await?;
         self.opened.set(self.opened.get() + 1);
         let new = Opened {
             number: self.opened.get(),

@@ -3,11 +3,12 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Cmd, IntoConnectionInfo, Pipeline, RedisResult, Value};
 
-use super::bounded::{BoundedConnection, NODE_CONNECTED};
+use super::bounded::{BoundedConnection, NODE_CONNECTED, trust_nodes};
 #[cfg(test)]
 use super::simulated;
 use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
+use crate::tls::Authorities;
 
 /// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
@@ -20,7 +21,7 @@ pub(super) enum RedisConnection {
 
 impl RedisConnection {
     /// Connects. Has no timeout: the caller must set one.
-    pub(super) async fn open(url: &Url) -> RedisResult<Self> {
+    pub(super) async fn open(url: &Url, authorities: Option<&Authorities>) -> RedisResult<Self> {
         #[cfg(test)]
         if let Some(dialed) = simulated::dial(url) {
             return Ok(Self::Simulated(dialed.await?));
@@ -31,9 +32,11 @@ impl RedisConnection {
                     .set_connection_timeout(None)
                     .set_response_timeout(None);
                 let info = url.as_str().into_connection_info()?;
-                Ok(Self::Server(BoundedConnection::open(&info, config).await?))
+                let opening = BoundedConnection::open(&info, config, authorities);
+                Ok(Self::Server(opening.await?))
             }
             Place::Cluster(nodes) => {
+                trust_nodes(authorities);
                 let client = ClusterClient::builder(nodes.iter().map(String::as_str))
                     .connection_timeout(NODE_CONNECTED)
                     .build()?;

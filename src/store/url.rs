@@ -115,6 +115,16 @@ impl Url {
         }
     }
 
+    /// Whether connections there have TLS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        let url = match &self.place {
+            Place::Server(url) => Some(url),
+            Place::Cluster(nodes) => nodes.first(),
+        };
+        url.is_some_and(|url| url.starts_with("rediss:"))
+    }
+
     /// Whether it leads to a cluster, whose keys are on several nodes.
     pub(super) fn is_cluster(&self) -> bool {
         matches!(self.place, Place::Cluster(_))

@@ -1,10 +1,11 @@
 //! Why a certificate is refused, and what to do.
 
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
-use tokio_rustls::rustls::CertificateError;
 use tokio_rustls::rustls::pki_types::UnixTime;
+use tokio_rustls::rustls::{CertificateError, Error};
 
 /// The certificate that is refused, and what the file of the gateway says of such ones.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,19 @@ pub(crate) struct Refused<'a> {
 }
 
 impl Refused<'_> {
+    /// The same error, in words that say what to do, if it is about this certificate.
+    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+        let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
+        let words = match source {
+            Some(Error::InvalidCertificate(why)) => self.why(why),
+            _ => None,
+        };
+        match words {
+            Some(words) => io::Error::new(error.kind(), words),
+            None => error,
+        }
+    }
+
     /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.
     pub(crate) fn why(&self, error: &CertificateError) -> Option<String> {
         use CertificateError as Why;

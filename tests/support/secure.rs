@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -18,8 +18,12 @@ use tokio_rustls::rustls::crypto::{
     CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio_rustls::rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime,
+};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme,
+};
 
 use crate::support::{Answer, Gateway, Site, eventually, http2};
 
@@ -35,6 +39,17 @@ pub fn write_pair(folder: &Path, name: &str, names: &[&str]) -> CertificateDer<'
     )
     .expect("a file");
     cert.der().clone()
+}
+
+/// TLS of a server that shows this certificate.
+pub fn server_config(certificate: CertificateDer<'static>, key: &KeyPair) -> Arc<ServerConfig> {
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let config = ServerConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into());
+    Arc::new(config.expect("a pair"))
 }
 
 /// Starts the program with a certificate for `a.test`; `server` is more of `[server]`, `rest` what comes after it.

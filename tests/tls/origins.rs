@@ -1,16 +1,14 @@
 //! Certificates of origins: which are accepted, and what the log says of others.
 
 use std::fs;
-use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     date_time_ymd,
 };
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
+use crate::support::secure::server_config;
 use crate::support::{Exchange, Gateway, Origin, Site, fetch};
 
 const NAME: &str = "app.internal";
@@ -26,16 +24,9 @@ fn authority() -> IsCa {
 }
 
 fn server(certificate: CertificateDer<'static>, key: &KeyPair) -> Origin {
-    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-    let config = ServerConfig::builder_with_provider(ring::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key.into())
-        .expect("a pair");
     Origin::with_tls(
         "127.0.0.1:0",
-        Arc::new(config),
+        server_config(certificate, key),
         |exchange: &mut Exchange| exchange.reply(b"ok"),
     )
 }

@@ -36,6 +36,12 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
     }
+    if let (Some(before), Some(after)) = (&old.redis.ca, &new.redis.ca)
+        && before.file == after.file
+        && before != after
+    {
+        found.push("redis.ca content changed".to_owned());
+    }
     for zone in &new.zones {
         if let Some(known) = old.zones.iter().find(|known| known.name == zone.name) {
             compare_plan_files(known, zone, &mut found);

@@ -28,7 +28,7 @@ use super::report::{Parsed, Report, Shared, Source};
 use super::settings::ConditionInputs;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
-use super::tables::{jwt, limit, origin, routes, server, zone};
+use super::tables::{jwt, limit, origin, redis, routes, server, zone};
 use super::unclosed::Closed;
 use super::{
     Jwt, LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings,
@@ -192,7 +192,7 @@ fn settings<'r>(
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = Redis::of(file.section("redis", Redis::TABLE));
+    let redis = redis::read(file.section("redis", Redis::TABLE));
     let tables = in_all(&mut file, "routes");
     let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);

@@ -28,7 +28,7 @@ pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks};
 pub use opening_time::OpeningTime;
-pub use origin_tls::{Authorities, ClientIdentity, OriginTls};
+pub use origin_tls::{ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages, RejectBody};
 pub use path_pattern::{PathPattern, Precedence};
 pub use peers::{PeerPattern, Peers};

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+
+use crate::tls::Authorities;
 
 /// What is special about TLS to the servers of an origin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,23 +14,6 @@ pub struct OriginTls {
     pub identity: Option<ClientIdentity>,
     /// The name that is asked for and that their certificates are for; `None`: that of their URL.
     pub server_name: Option<ServerName<'static>>,
-}
-
-/// Authorities from a file, or the servers' own certificates.
-#[derive(Clone, Debug)]
-pub struct Authorities {
-    /// The absolute path.
-    pub file: PathBuf,
-    /// At least one.
-    pub roots: Arc<RootCertStore>,
-    /// The same certificates. A server may show one of them as its own.
-    pub certificates: Arc<[CertificateDer<'static>]>,
-}
-
-impl PartialEq for Authorities {
-    fn eq(&self, other: &Self) -> bool {
-        self.file == other.file && self.certificates == other.certificates
-    }
 }
 
 /// A certificate that the gateway shows, and its key.

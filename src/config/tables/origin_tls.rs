@@ -10,7 +10,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
-use crate::config::{Authorities, ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
+use crate::config::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
+use crate::tls::Authorities;
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 32 << 20;
@@ -29,7 +30,7 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
         return OriginTls::default();
     }
     OriginTls {
-        authorities: ca.and_then(authorities),
+        authorities: ca.and_then(|node| authorities(node, FileKind::OriginTls)),
         identity: match (certificate, key) {
             (Some(certificate), Some(key)) => identity(certificate, key),
             (Some(node), None) => {
@@ -46,8 +47,9 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
     }
 }
 
-fn authorities(node: Node) -> Option<Authorities> {
-    let (file, pem) = read_file(node, "ca.pem")?;
+/// Reads a file of authorities.
+pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
+    let (file, pem) = read_file(node, kind, "ca.pem")?;
     let certificates = certificates(node, &file, &pem)?;
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
@@ -64,8 +66,8 @@ fn authorities(node: Node) -> Option<Authorities> {
 }
 
 fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
-    let chain = read_file(certificate, "client.pem");
-    let key = read_file(key_node, "client.key");
+    let chain = read_file(certificate, FileKind::OriginTls, "client.pem");
+    let key = read_file(key_node, FileKind::OriginTls, "client.key");
     let (certificate_file, chain) = chain?;
     let (key_file, key) = key?;
     let chain = certificates(certificate, &certificate_file, &chain);
@@ -94,9 +96,9 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     })
 }
 
-fn read_file(node: Node, example: &str) -> Option<(PathBuf, Vec<u8>)> {
+fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<u8>)> {
     let what = format!("the name of a PEM file such as \"{example}\"");
-    let path = values::named_file(node, FileKind::OriginTls, &what)?;
+    let path = values::named_file(node, kind, &what)?;
     match read_regular(&path, LARGEST) {
         Ok(pem) => Some((path, pem)),
         Err(error) => {

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use super::origin_tls::authorities;
 use super::prelude::*;
+use crate::config::FileKind;
 use crate::store::Url;
+use crate::tls::Authorities;
 
 table! {
     /// `[redis]`: where the buckets are that several gateways share.
@@ -15,6 +18,8 @@ table! {
             "How long a request waits for Redis; then on_store_failure decides.";
         prefix: String = PREFIX.or("\"drip:\""), Now,
             "Begins each key in Redis; at most 100 bytes.";
+        ca: Option<Authorities> = CA.optional(), Now,
+            "A PEM file of the authorities that sign the certificate of Redis, or of this certificate itself. Default: those of the system.";
     }
 }
 
@@ -43,6 +48,25 @@ const PREFIX: Kind<String> = kind(
     },
     shown,
 );
+
+const CA: Kind<Option<Authorities>> = kind(
+    NOT_EMPTY_FORM,
+    |node| authorities(node, FileKind::RedisTls).map(Some),
+    |it| it.as_ref().and_then(|it| shown(&it.file.display())),
+);
+
+/// Reads `[redis]`.
+pub(in crate::config) fn read(mut fields: Fields) -> Redis {
+    let redis = Redis::read(&mut fields);
+    if let Some(node) = fields.get("ca")
+        && !fields.is_wrong("url")
+        && !redis.url.is_encrypted()
+    {
+        node.tell("this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this");
+    }
+    fields.finish();
+    redis
+}
 
 impl Default for Redis {
     fn default() -> Self {

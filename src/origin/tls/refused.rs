@@ -11,13 +11,12 @@ use crate::tls::Refused;
 pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
     let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
     let words = match source {
-        Some(Error::InvalidCertificate(why)) => of_server(settings).why(why),
         Some(Error::AlertReceived(alert)) => of_gateway(*alert, settings),
         _ => None,
     };
     match words {
         Some(words) => io::Error::new(error.kind(), words),
-        None => error,
+        None => of_server(settings).explain(error),
     }
 }
 

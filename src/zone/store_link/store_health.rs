@@ -155,6 +155,7 @@ impl StoreWatch for StoreHealth {
     fn store(&self) -> Store {
         let redis = &self.settings;
         Store::new(redis.url.clone(), &redis.prefix, redis.timeout)
+            .with_authorities(redis.ca.clone())
     }
 
     fn lost(&self, error: &Error) {

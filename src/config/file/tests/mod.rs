@@ -159,7 +159,11 @@ const CASES: &[Case] = &[
     ("", "redis.timeout = \"0s\"\n",
      r#"1:17: timeout: expected a duration above 0; found "0s""#),
     ("", "redis.host = \"a\"\n",
-     r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix"#),
+     r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix, ca"#),
+    ("", "redis = { url = \"rediss://a\", ca = \"none.pem\" }\n",
+     "1:36: ca: /etc/drip/none.pem cannot be read: No such file or directory (os error 2)"),
+    ("", "redis = { url = \"redis://a\", ca = \"/dev/null\" }\n",
+     "1:35: ca: /dev/null cannot be read: it is not a regular file\n1:35: ca: this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this"),
     ("\"10r/s\"", "\"1r/s\"\nburst = 5",
      r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, lease, orphan, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, mask_keys, plans"#),
     // [[routes]]

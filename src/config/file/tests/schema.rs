@@ -128,6 +128,7 @@ const UNSEEN: &[&str] = &[
     "no server of this origin has",
     "a certificate needs its key",
     "a key needs its certificate",
+    "this Redis has no TLS",
     "which is not there",
     "limits this route already",
     "limits nothing",

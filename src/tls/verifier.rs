@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use crate::tls::verify_validity;
+use super::verify_validity;
 
 /// Verifies chains as rustls does, and accepts pinned certificates without a chain.
 ///

@@ -1,0 +1,165 @@
+//! The certificate of a Redis: which is accepted, and what the log says of others.
+
+use std::fs;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd,
+};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, Stream};
+
+use crate::support::secure::server_config;
+use crate::support::{Gateway, Site, eventually, fetch};
+
+const HOST: &str = "127.0.0.1";
+
+/// A server with TLS that answers nothing, and what its clients have sent.
+struct Listening {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Listening {
+    fn with(certificate: &Certificate, key: &KeyPair) -> Self {
+        let config = server_config(certificate.der().clone(), key);
+        let listener = TcpListener::bind((HOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let received = Arc::<Mutex<Vec<u8>>>::default();
+        let all = Arc::clone(&received);
+        thread::spawn(move || {
+            for socket in listener.incoming().flatten() {
+                let (config, all) = (Arc::clone(&config), Arc::clone(&all));
+                thread::spawn(move || receive(socket, config, &all));
+            }
+        });
+        Self { address, received }
+    }
+
+    /// Whether a client has sent a command of Redis.
+    fn has_command(&self) -> bool {
+        self.received.lock().expect("no panic").starts_with(b"*")
+    }
+}
+
+fn receive(mut socket: TcpStream, config: Arc<ServerConfig>, all: &Mutex<Vec<u8>>) {
+    let mut tls = ServerConnection::new(config).expect("TLS");
+    let mut stream = Stream::new(&mut tls, &mut socket);
+    let mut bytes = [0; 1024];
+    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+        all.lock().expect("no panic").extend(&bytes[..count]);
+    }
+}
+
+/// A gateway with a zone in the Redis at `to`, which has been asked for a response.
+fn asked(to: &Listening, scheme: &str, ca: &str) -> Gateway {
+    let site = Site::new();
+    fs::write(site.folder().join("ca.pem"), ca).expect("a file");
+    let address = to.address;
+    site.write(&format!(
+        "[redis]\nurl = \"{scheme}://{address}\"\nca = \"ca.pem\"\ntimeout = \"2s\"\n\
+         [origins.app]\nservers = [\"http://127.0.0.1:9\"]\n\
+         [zones.z]\nkey = \"$remote_addr\"\nrate = \"100r/s\"\nstore = \"redis\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n"
+    ));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    gateway
+}
+
+fn key() -> KeyPair {
+    KeyPair::generate().expect("a key")
+}
+
+fn params(name: &str, is_ca: IsCa) -> CertificateParams {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+    params.is_ca = is_ca;
+    params
+}
+
+fn authority() -> CertificateParams {
+    let mut params = params("root", IsCa::Ca(BasicConstraints::Unconstrained));
+    let name = &mut params.distinguished_name;
+    name.push(DnType::CommonName, "an authority");
+    params
+}
+
+#[test]
+fn a_certificate_of_redis_in_ca_itself_is_accepted_as_one_of_its_authorities_is() {
+    let root_key = key();
+    let root = authority().self_signed(&root_key).expect("a root");
+    let issuer = Issuer::new(authority(), root_key);
+    let own_key = key();
+    let own = params(HOST, IsCa::Ca(BasicConstraints::Unconstrained));
+    let own = own.self_signed(&own_key).expect("a certificate");
+    let signed = params(HOST, IsCa::NoCa).signed_by(&own_key, &issuer);
+    let signed = signed.expect("a certificate");
+    for (certificate, ca) in [(&own, &own), (&signed, &root)] {
+        for scheme in ["rediss", "rediss+cluster"] {
+            let redis = Listening::with(certificate, &own_key);
+            let _gateway = asked(&redis, scheme, &ca.pem());
+            eventually(scheme, || redis.has_command());
+        }
+    }
+}
+
+#[test]
+fn the_log_says_why_the_certificate_of_redis_is_refused_and_what_to_do() {
+    let own_key = key();
+    let stranger = authority().self_signed(&key()).expect("a root").pem();
+    let mut expired = params(HOST, IsCa::NoCa);
+    expired.not_after = date_time_ymd(2020, 1, 2);
+    let mut early = params(HOST, IsCa::NoCa);
+    early.not_before = date_time_ymd(2999, 1, 2);
+    let other = params("other.internal", IsCa::NoCa);
+    for (params, ca, words) in [
+        (&expired, None, "expired at 2020-01-02T00:00:00Z"),
+        (&early, None, "not valid before 2999-01-02T00:00:00Z"),
+        (
+            &other,
+            None,
+            "not valid for 127.0.0.1, but for other.internal. Write one of its names in url of [redis]",
+        ),
+        (
+            &other,
+            Some(&stranger),
+            "signed by none of the authorities in ",
+        ),
+    ] {
+        let certificate = params.self_signed(&own_key).expect("a certificate");
+        let redis = Listening::with(&certificate, &own_key);
+        let ca = ca.cloned().unwrap_or_else(|| certificate.pem());
+        for scheme in ["rediss", "rediss+cluster"] {
+            let gateway = asked(&redis, scheme, &ca);
+            let line = gateway.wait_for_line(words);
+            assert!(line.contains("the store is out"), "{line}");
+        }
+        assert!(!redis.has_command(), "nothing is sent to it");
+    }
+}
+
+#[test]
+fn a_file_of_authorities_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
+    let own_key = key();
+    let own = params(HOST, IsCa::NoCa).self_signed(&own_key);
+    let own = own.expect("a certificate");
+    let stranger = authority().self_signed(&key()).expect("a root").pem();
+    let redis = Listening::with(&own, &own_key);
+    let gateway = asked(&redis, "rediss", &stranger);
+    let _refused = gateway.wait_for_line("signed by none of the authorities in ");
+    let file = gateway.site.folder().join("ca.pem");
+    fs::write(&file, "nonsense").expect("a file");
+    let _kept = gateway.wait_for_line("it has no certificate in PEM");
+    fs::remove_file(&file).expect("the file");
+    let _missing = gateway.wait_for_line("cannot be read");
+    assert!(!redis.has_command());
+    fs::write(&file, own.pem()).expect("a file");
+    let _changed = gateway.wait_for_line("redis.ca content changed");
+    eventually("a command comes", || {
+        let _status = fetch(gateway.address(), "/").status;
+        redis.has_command()
+    });
+}
