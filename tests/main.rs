@@ -11,6 +11,7 @@
 //! | `oracle` | whether drip reads the same bytes as hyper does |
 //! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts |
 //! | `collapse` | which requests share the answer of one departure, what they get, and what happens when the origin fails |
+//! | `incidents` | what goes wrong in production, and whether the operator is told what it is and what helps |
 //! | `load` | floods, crowds, experiments at real rates, and pace to the millisecond |
 //! | `top` | what operators see in a terminal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
@@ -32,6 +33,7 @@ mod gateway;
 mod goldens;
 mod http2;
 mod import;
+mod incidents;
 mod init;
 mod layers;
 mod load;

@@ -13,7 +13,7 @@
 //! | `package` | the packages, their unit, and the log in the journal |
 //! | `postgres` | a database that refuses connections beyond its maximum |
 //! | `prometheus` | dashboards, alerts and the scrape configuration |
-//! | `redis` | limits, gates, rooms and permits that gateways share; the headline in incidents |
+//! | `redis` | limits, gates, rooms and permits that gateways share; the headline without Redis |
 //! | `system` | a shell, a service manager and other tools of the system that run drip |
 //! | `varnish` | what a cache may keep |
 //!

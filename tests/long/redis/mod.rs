@@ -16,7 +16,7 @@ mod grid_settings;
 mod grid_stream;
 mod grid_table;
 mod in_flight;
-#[path = "../../counterparts/redis/incidents/mod.rs"]
+#[path = "../../counterparts/redis/incidents.rs"]
 mod incidents;
 mod leases;
 mod others;

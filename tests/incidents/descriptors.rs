@@ -1,13 +1,14 @@
 //! A process that may not open as many files as it needs.
 
+use super::driver::{RULE, Rule, Severity, is_calm};
 use super::scene::{
-    Admin, CALM_WITHIN, SEEN_WITHIN, Wanted, begin, calm, is_calm, started_under, told, wait,
+    Admin, CALM_WITHIN, SEEN_WITHIN, begin, calm, follows, reported, wait, with_descriptors,
 };
 use crate::support::frames::{END_STREAM, Frames, head};
 use crate::support::{Client, HoldingOrigin, Origin, eventually, now, one_origin};
 
 const LIMIT: usize = 128;
-const REMEDY: &str = "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`)";
+const REMEDY: &str = r"Raise the limit of the process \(`LimitNOFILE` in systemd, `ulimit -n`\)";
 
 fn file(origin: &Origin) -> String {
     one_origin(
@@ -20,7 +21,7 @@ fn file(origin: &Origin) -> String {
 #[test]
 fn requests_without_a_descriptor_are_told_and_no_server_is_blamed() {
     let holding = HoldingOrigin::start();
-    let gateway = started_under(&format!("ulimit -n {LIMIT}"), &file(&holding.origin));
+    let gateway = with_descriptors(LIMIT, &file(&holding.origin));
     begin(&gateway);
     // Later none is left for it.
     let mut admin = Admin::connect(&gateway);
@@ -43,21 +44,22 @@ fn requests_without_a_descriptor_are_told_and_no_server_is_blamed() {
                 .expect("it is read");
         }
     }
-    let wanted = Wanted {
-        cause: "no_descriptors",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("no_descriptors"),
+        severity: Severity::Bad,
         says: &[
             "no file descriptor for connections to origins",
             "The origin is not at fault",
         ],
-        remedy: REMEDY,
+        helps: &[REMEDY],
+        ..RULE
     };
     let told = wait(
         began,
         SEEN_WITHIN,
         "no_descriptors",
         || admin.headline(),
-        |it| wanted.is_told(it),
+        |it| follows(it, &rule),
     );
     for also in told["also"].as_array().expect("a list") {
         assert!(
@@ -76,21 +78,22 @@ fn requests_without_a_descriptor_are_told_and_no_server_is_blamed() {
 #[test]
 fn clients_that_the_limit_of_descriptors_keeps_out_are_told_to_raise_that_limit() {
     let origin = Origin::start();
-    let gateway = started_under(&format!("ulimit -n {LIMIT}"), &file(&origin));
+    let gateway = with_descriptors(LIMIT, &file(&origin));
     begin(&gateway);
     let clients: Vec<_> = (0..LIMIT)
         .map(|_| Client::connect(gateway.address()))
         .collect();
-    let wanted = Wanted {
-        cause: "connections_full",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("connections_full"),
+        severity: Severity::Bad,
         says: &[
             "The limit of file descriptors allows only ",
             "new clients wait in the kernel",
         ],
-        remedy: "Raise the limit of file descriptors (`LimitNOFILE` in systemd, `ulimit -n`)",
+        helps: &[r"Raise the limit of file descriptors \(`LimitNOFILE` in systemd, `ulimit -n`\)"],
+        ..RULE
     };
-    let headline = told(&gateway, &wanted);
+    let headline = reported(&gateway, &rule);
     let remedy = headline["remedy"].as_str().expect("a text");
     assert!(
         !remedy.contains("max_connections"),

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::traffic::Traffic;
-use crate::programs::redis::Redis;
 use crate::support::{Client, Exchange, Gateway, Origin, Site, drip};
 
-/// Behind the addresses of the servers and of Redis.
+/// Behind the addresses of the servers.
 pub const FILE: &str = r#"
 max_fails = 1
 fail_timeout = "3s"
@@ -19,11 +18,6 @@ rate = "10r/s"
 [zones.hasty]
 key = "$arg_key"
 rate = "10r/s"
-
-[zones.team]
-key = "$arg_team"
-rate = "1000r/s"
-store = "redis"
 
 [[routes]]
 path = "/"
@@ -39,11 +33,6 @@ limits = [{ zone = "per_client", burst = 200 }]
 path = "/hasty"
 origin = "api"
 limits = [{ zone = "hasty", burst = 200 }]
-
-[[routes]]
-path = "/team"
-origin = "api"
-limits = [{ zone = "team", burst = 1000, nodelay = true }]
 "#;
 
 /// How a server of the origin answers.
@@ -54,35 +43,32 @@ pub enum Server {
     Dead,
 }
 
-/// A gateway with an origin of two servers, a store, and traffic.
+/// A gateway with an origin of two servers, and traffic.
 pub struct Bench {
     // Dropped first, so that it ends before what it needs.
     pub traffic: Traffic,
     pub gateway: Gateway,
-    pub redis: Redis,
     servers: [(Origin, Arc<AtomicU8>); 2],
 }
 
 impl Bench {
     pub fn start() -> Self {
         let servers = [server(), server()];
-        let redis = Redis::start();
         let site = Site::new();
-        fs::write(site.file(), text(&site, &servers, &redis, FILE)).expect("a file");
+        fs::write(site.file(), text(&site, &servers, FILE)).expect("a file");
         let gateway = Gateway::run(site);
         gateway.wait_until_ready();
         let traffic = Traffic::start(gateway.address());
         Self {
             traffic,
             gateway,
-            redis,
             servers,
         }
     }
 
     pub fn write(&self, file: &str) {
         let site = &self.gateway.site;
-        let text = text(site, &self.servers, &self.redis, file);
+        let text = text(site, &self.servers, file);
         fs::write(site.file(), text).expect("a file");
     }
 
@@ -117,11 +103,11 @@ impl Bench {
     }
 }
 
-fn text(site: &Site, servers: &[(Origin, Arc<AtomicU8>); 2], redis: &Redis, file: &str) -> String {
+fn text(site: &Site, servers: &[(Origin, Arc<AtomicU8>); 2], file: &str) -> String {
     let [(a, _), (b, _)] = servers;
-    let (a, b, url) = (a.address, b.address, redis.url());
+    let (a, b) = (a.address, b.address);
     site.text(&format!(
-        "\n[redis]\nurl = \"{url}\"\ntimeout = \"1s\"\n\n[origins.api]\nservers = [\"http://{a}\", \"http://{b}\"]{file}"
+        "\n[origins.api]\nservers = [\"http://{a}\", \"http://{b}\"]{file}"
     ))
 }
 

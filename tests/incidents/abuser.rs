@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::scene::{Sender, Wanted, begin, calm, file, headline, text, told};
+use super::driver::{RULE, Rule, text};
+use super::scene::{begin, calm, file, headline, reported, sender};
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, now};
 
@@ -16,20 +17,20 @@ fn a_client_that_no_longer_sends_is_not_blamed_for_the_next_one() {
     let origin = Origin::start();
     let zone = "key = \"$http_x_api_key\"\nrate = \"5r/s\"";
     let gateway = Gateway::start(&file(&origin, zone, "burst = 2, nodelay = true"));
-    let send = |field: &'static str| Sender::start(gateway.address(), move |_| field.to_owned());
+    let send = |field: &'static str| sender(gateway.address(), move |_| field.to_owned());
     begin(&gateway);
-    let sender = send("X-API-Key: first\r\n");
+    let first = send("X-API-Key: first\r\n");
     thread::sleep(first_sends);
-    drop(sender);
+    drop(first);
     calm(&gateway);
-    let _sender = send("X-API-Key: second\r\n");
-    let wanted = Wanted {
-        cause: "rejecting",
-        is_bad: false,
-        says: &["second causes 100 % of the rejections."],
-        remedy: "One client asks for more than its limit",
+    let _second = send("X-API-Key: second\r\n");
+    let rule = Rule {
+        cause: Some("rejecting"),
+        says: &[r"second causes 100 % of the rejections\."],
+        helps: &["One client asks for more than its limit"],
+        ..RULE
     };
-    told(&gateway, &wanted);
+    reported(&gateway, &rule);
     let began = now();
     while began.elapsed() < second_sends {
         let told = headline(&gateway);

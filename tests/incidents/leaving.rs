@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scene::{SEEN_WITHIN, Wanted, begin, calm, file, text, told, wait};
+use super::driver::{RULE, Rule, Severity, text};
+use super::scene::{SEEN_WITHIN, begin, calm, file, reported, wait};
 use super::traffic::{HastyClients, Load, Traffic};
 use crate::support::night::day_or_night;
 use crate::support::operator::{json, post};
@@ -52,13 +53,14 @@ fn an_outage_by_the_timeouts_of_clients_is_told_in_red() {
     let gateway = before(&origin, "");
     begin(&gateway);
     let clients = HastyClients::start(gateway.address());
-    let wanted = Wanted {
-        cause: "leaving",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("leaving"),
+        severity: Severity::Bad,
         says: &["100 % of clients leave before app answers, after about "],
-        remedy: "Origin app is slower than its clients wait: find out what it waits for",
+        helps: &["Origin app is slower than its clients wait: find out what it waits for"],
+        ..RULE
     };
-    let headline = told(&gateway, &wanted);
+    let headline = reported(&gateway, &rule);
     assert_eq!(headline["about"], "app");
     drop(clients);
     calm(&gateway);
@@ -70,17 +72,18 @@ fn clients_that_leave_at_a_gate_are_told_with_what_binds() {
     let gateway = before(&origin, "rate = \"5r/s\"\nqueue_timeout = \"20s\"");
     begin(&gateway);
     let clients = HastyClients::start(gateway.address());
-    let wanted = Wanted {
-        cause: "leaving",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("leaving"),
+        severity: Severity::Bad,
         says: &[
             " % leave the gate of app before their turn, after about ",
             "Set `max_wait` = ",
             " for its routes",
         ],
-        remedy: "raise its `rate`, which is 5.0 a second",
+        helps: &[r"raise its `rate`, which is 5\.0 a second"],
+        ..RULE
     };
-    let headline = told(&gateway, &wanted);
+    let headline = reported(&gateway, &rule);
     assert_eq!(headline["about"], "app");
     check_that_the_origin_is_not_blamed_for_a_while(&gateway);
     drop(clients);
@@ -111,13 +114,14 @@ fn who_is_let_through_just_before_giving_up_has_not_left_because_of_the_origin()
     let gateway = Gateway::start(&file(&origin, zone, "burst = 100"));
     begin(&gateway);
     let clients = HastyClients::start(gateway.address());
-    let wanted = Wanted {
-        cause: "leaving",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("leaving"),
+        severity: Severity::Bad,
         says: &[" % leave per_key before their turn, after about "],
-        remedy: "Set `max_wait` = ",
+        helps: &["Set `max_wait` = "],
+        ..RULE
     };
-    told(&gateway, &wanted);
+    reported(&gateway, &rule);
     check_that_the_origin_is_not_blamed_for_a_while(&gateway);
     drop(clients);
     calm(&gateway);

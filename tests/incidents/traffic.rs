@@ -20,7 +20,7 @@ pub enum Load {
     Hasty,
 }
 
-/// Clients that send until this is dropped: twenty users and a team, all below their rates.
+/// Clients that send until this is dropped: twenty users, all below their rates.
 pub struct Traffic {
     to: SocketAddr,
     load: Arc<AtomicU8>,
@@ -45,9 +45,6 @@ impl Traffic {
                 }
                 if tick % 2 == 0 {
                     send(to, format!("/?key=user{}", tick / 2 % 20));
-                }
-                if tick % 8 == 0 {
-                    send(to, "/team?team=blue".to_owned());
                 }
                 match now.load(Ordering::SeqCst) {
                     load if load == Load::Greedy as u8 => send(to, "/?key=greedy".to_owned()),

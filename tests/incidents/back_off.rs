@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scene::{CALM_WITHIN, SEEN_WITHIN, Wanted, begin, lasts, told, wait};
+use super::driver::{RULE, Rule, Severity, lasts};
+use super::scene::{CALM_WITHIN, SEEN_WITHIN, begin, follows, reported, wait};
 use super::traffic::Traffic;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
@@ -80,17 +81,18 @@ fn tells_damage(headline: &Value) -> bool {
 fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_is_fast_again() {
     let scene = Scene::start(20, SLOW);
     scene.be_slow(true);
-    let wanted = Wanted {
-        cause: "backing_off",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("backing_off"),
+        severity: Severity::Bad,
         says: &[
-            " % of requests get 503: app takes 3.",
-            " before); ",
+            r" % of requests get 503: app takes 3\.",
+            r" before\); ",
             " of 40 places",
         ],
-        remedy: "gets its full rate back",
+        helps: &["gets its full rate back"],
+        ..RULE
     };
-    let told = told(&scene.gateway, &wanted);
+    let told = reported(&scene.gateway, &rule);
     assert_eq!(told["about"], "app");
     for also in told["also"].as_array().expect("a list") {
         assert!(!also.as_str().expect("a title").starts_with("Origin app"));
@@ -131,11 +133,12 @@ fn places_that_make_no_answer_faster_are_given_back_and_the_headline_says_so() {
     let scene = Scene::start(2, slow);
     scene.be_slow(true);
     // They are given back as far as they were measured: all, or those of an earlier cut.
-    let wanted = Wanted {
-        cause: "backing_off",
-        is_bad: true,
+    let rule = Rule {
+        cause: Some("backing_off"),
+        severity: Severity::Bad,
         says: &["fewer at once did not make "],
-        remedy: "Find out what the origin waits for",
+        helps: &["Find out what the origin waits for"],
+        ..RULE
     };
     // It is seen only after answers that take as long with few places as with many.
     let limit = SEEN_WITHIN + 5 * slow;
@@ -144,7 +147,7 @@ fn places_that_make_no_answer_faster_are_given_back_and_the_headline_says_so() {
         limit,
         "places given back",
         || scene.headline(),
-        |it| wanted.is_told(it),
+        |it| follows(it, &rule),
     );
     thread::sleep(lasts());
 }

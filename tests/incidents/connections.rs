@@ -1,0 +1,131 @@
+//! Client connections that are all in use.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::clients::{connect_from, crowd, get};
+use super::driver::{Incident, Line, RULE, Rule, Severity};
+use super::scene::{calm, file, reported};
+use super::servers::{Mode, Server, app};
+use crate::support::{Client, Gateway, Origin, eventually};
+
+const MAX: usize = 50;
+
+fn gateway(server: &Server) -> Gateway {
+    let server_fields = format!("max_connections = {MAX}\nheader_timeout = \"120s\"\n");
+    Gateway::start(&(server_fields + &app(&[server.address()], "", "")))
+}
+
+/// Clients at 127.0.0.`last` that send nothing.
+fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
+    let client = |_| connect_from([127, 0, 0, last].into(), gateway.address());
+    (0..count)
+        .map(client)
+        .map(|it| it.expect("a connection"))
+        .collect()
+}
+
+fn wait_for(gateway: &Gateway, count: i64) {
+    let connected = || gateway.metrics().count("drip_connections", &[]) == count;
+    eventually("all are connected", connected);
+}
+
+const IDLE: Rule = Rule {
+    severity: Severity::Bad,
+    says: &["50 of 50", r"\b40\b", r"127\.0\.0\.9", "idle"],
+    helps: &["keep_alive"],
+    never: &[r"\bapp\b"],
+    log: Some(Line {
+        levels: &["ERROR"],
+        parts: &["connections"],
+    }),
+    ..RULE
+};
+
+#[test]
+#[ignore = "not told yet: connections"]
+fn idle_connections_that_take_all_are_reported_by_their_address() {
+    let server = Server::start();
+    let gateway = gateway(&server);
+    let mut clients = Vec::new();
+    let mut incident = Incident::begin(&gateway, &IDLE, || {
+        clients.extend(idle(&gateway, 9, 40));
+        for last in 10..20 {
+            clients.extend(idle(&gateway, last, 1));
+        }
+        wait_for(&gateway, 50);
+        clients.extend(idle(&gateway, 1, 30));
+    });
+    incident.reported();
+    incident.end(|| drop(clients));
+}
+
+const BUSY: Rule = Rule {
+    severity: Severity::Bad,
+    says: &["50 of 50", "none .*idle|no .*idle|\\b0 .*idle"],
+    helps: &["max_connections|app|origin"],
+    never: &["keep_alive"],
+    ..RULE
+};
+
+#[test]
+#[ignore = "not told yet: connections"]
+fn connections_that_all_wait_for_answers_are_reported_without_keep_alive() {
+    let server = Server::start();
+    server.be(Mode::VerySlow);
+    let gateway = gateway(&server);
+    let mut incident = Incident::begin(&gateway, &BUSY, || {
+        // Three times as many as may connect: the first third takes 4 s.
+        crowd(&gateway, 3 * MAX, |_| get("/"));
+    });
+    incident.reported();
+    server.be(Mode::Fine);
+    // Answers that have begun take their 4 s.
+    std::thread::sleep(Duration::from_secs(4));
+    incident.end(|| ());
+}
+
+#[test]
+fn all_connections_in_use_is_the_first_thing_told() {
+    const MORE: usize = 30;
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!(
+        "max_connections = {MAX}\nheader_timeout = \"120s\"\n{}",
+        file(
+            &origin,
+            "key = \"$remote_addr\"\nrate = \"1000r/s\"",
+            "burst = 9"
+        )
+    ));
+    let connected = |count| {
+        let metrics = gateway.metrics();
+        metrics.count("drip_connections", &[]) == count
+            && metrics.count("drip_max_connections", &[]) == 50
+    };
+    let idle = || Client::connect(gateway.address());
+    let first: Vec<_> = (0..MAX).map(|_| idle()).collect();
+    eventually("all are connected", || connected(50));
+    let others: Vec<_> = (0..MORE).map(|_| idle()).collect();
+    let rule = Rule {
+        cause: Some("connections_full"),
+        severity: Severity::Bad,
+        says: &[r"\(30 now\)"],
+        helps: &[r"Raise `server\.max_connections`"],
+        ..RULE
+    };
+    let headline = reported(&gateway, &rule);
+    let title = "50 of 50 connections are in use; new clients wait in the kernel (30 now)";
+    assert_eq!(headline["title"], title);
+    let line = gateway.wait_for_line("all client connections are in use");
+    // How many there were in the first second: perhaps not all yet.
+    for part in [" WARN ", "max_connections=50", "waiting="] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(!line.contains("waiting=0"), "nobody waits: {line}");
+    drop((first, others));
+    calm(&gateway);
+    eventually("the metric says so", || connected(0));
+    gateway.wait_for_line("client connections are free again");
+    let log = gateway.log();
+    assert_eq!(log.matches("all client connections are in use").count(), 1);
+}

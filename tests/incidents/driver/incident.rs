@@ -1,0 +1,321 @@
+//! An incident, from its begin to the calm after it.
+
+use std::env;
+use std::process::Output;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::rule::{Check, Rule, Severity, has};
+use super::watch::{Seen, Watch};
+use super::{general, lines};
+use crate::support::{Gateway, MS, Metrics, all_pauses, drip, note_pauses, now};
+
+/// Whether all tests check that each line `began:` has the level and the remedy of its headline. It becomes true with the
+/// levels; until then, only tests that ask for it do.
+const LINES_HAVE_LEVELS: bool = false;
+
+/// Calm traffic before each incident.
+const CALM_BEFORE: Duration = Duration::from_secs(3);
+/// How long the first seconds of a gateway are measured, at most.
+const FIRST_SECONDS: u64 = 10;
+/// Longer than a warning may be gone before the log says that it ended.
+const ENDS_WITHIN: u64 = 16;
+const LOOK: Duration = Duration::from_millis(100);
+
+/// An incident at a gateway, which must follow a rule.
+pub struct Incident<'a> {
+    gateway: &'a Gateway,
+    rule: &'a Rule,
+    watch: Watch,
+    began: Instant,
+    /// The metrics at its begin.
+    before: Option<Metrics>,
+    /// Patterns of the rule that only the test knows, such as addresses.
+    more: Vec<String>,
+    reported: Option<Value>,
+    checks_lines: bool,
+}
+
+/// How much longer something may take since `began`: what the machine has not given to this process, which the gateway may
+/// have missed as well.
+pub fn pauses(began: Instant) -> Duration {
+    2 * all_pauses(began, now())
+}
+
+/// How long an incident lasts after it was reported: `DRIP_INCIDENT_SECONDS`, none by default.
+pub fn lasts() -> Duration {
+    let seconds = env::var("DRIP_INCIDENT_SECONDS").ok();
+    let seconds = seconds.map(|it| it.parse().expect("a whole number"));
+    Duration::from_secs(seconds.unwrap_or(0))
+}
+
+impl<'a> Incident<'a> {
+    /// Waits for calm, and begins the incident by `action`.
+    pub fn begin(gateway: &'a Gateway, rule: &'a Rule, action: impl FnOnce()) -> Self {
+        note_pauses();
+        let mut incident = Self::since(gateway, rule, now());
+        incident.wait_calm(incident.began, FIRST_SECONDS);
+        let calm_since = now();
+        thread::sleep(CALM_BEFORE);
+        let seen = incident.watch.seen();
+        for Seen { at, headline, .. } in seen {
+            let is_calm = Severity::of(&headline) < Severity::Warn;
+            assert!(at < calm_since || is_calm, "before: {headline:#}");
+        }
+        let loud = loud_lines(gateway, calm_since);
+        assert!(loud.is_empty(), "before the incident: {loud:#?}");
+        incident.before = Some(gateway.metrics());
+        incident.began = now();
+        action();
+        incident
+    }
+
+    /// An incident that is there since `began`, without calm before it.
+    pub fn since(gateway: &'a Gateway, rule: &'a Rule, began: Instant) -> Self {
+        Self {
+            gateway,
+            rule,
+            watch: Watch::start(gateway.site.admin),
+            began,
+            before: None,
+            more: Vec::new(),
+            reported: None,
+            checks_lines: false,
+        }
+    }
+
+    /// One more pattern for what the headline says.
+    pub fn saying(mut self, pattern: impl Into<String>) -> Self {
+        self.more.push(pattern.into());
+        self
+    }
+
+    /// Also checks the lines that say what began and ended: their levels, the remedy, and that there is one after the end.
+    pub fn checking_lines(mut self) -> Self {
+        self.checks_lines = true;
+        self
+    }
+
+    /// Waits until the gateway reports the incident as its rule says, and returns the headline that does.
+    pub fn reported(&mut self) -> Value {
+        let limit = Duration::from_secs(self.rule.within);
+        let mut headline = None;
+        loop {
+            let took = self.began.elapsed();
+            let seen = self.seen().into_iter();
+            let mut all = seen.map(|it| it.headline);
+            headline = headline
+                .or_else(|| all.find(|headline| self.rule.lacks(headline, &self.more).is_empty()));
+            let lacks = self.lacks(headline.as_ref());
+            if let Some(headline) = headline.as_ref().filter(|_| lacks.is_empty()) {
+                println!("reported after {took:.1?}: {}", headline["title"]);
+                self.reported = Some(headline.clone());
+                if let Some(check) = &self.rule.check {
+                    check.hold_for(self.gateway);
+                }
+                thread::sleep(lasts());
+                return headline.clone();
+            }
+            let limit = limit + pauses(self.began);
+            let last = self.watch.last(self.began).unwrap_or_default();
+            assert!(took < limit, "in {limit:.1?}: {lacks:#?}\n{last:#}");
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// What is not reported yet. `headline`: the one that satisfies the rule.
+    fn lacks(&self, headline: Option<&Value>) -> Vec<String> {
+        let mut lacks = Vec::new();
+        if headline.is_none() {
+            let last = self.watch.last(self.began);
+            let of_last = last.map(|last| self.rule.lacks(&last, &self.more));
+            lacks.extend(of_last.unwrap_or_default());
+            lacks.push("no headline satisfies all of the rule".to_owned());
+        }
+        if let Some(line) = &self.rule.log {
+            let lines = self.gateway.log_lines().into_iter();
+            let mut lines = lines.filter(|(at, _)| *at >= self.began);
+            if !lines.any(|(_, it)| line.is(&it)) {
+                lacks.push(format!("no line: {line:?}"));
+            }
+        }
+        if !self.rule.metrics.is_empty() {
+            let metrics = self.gateway.metrics();
+            for series in self.rule.metrics {
+                let value = |metrics: &Metrics| metrics.value(series.name, series.labels);
+                let before = self.before.as_ref().and_then(value);
+                if !series.is.holds(before, value(&metrics)) {
+                    lacks.push(format!("{series:?} is {:?}", value(&metrics)));
+                }
+            }
+        }
+        lacks
+    }
+
+    /// All headlines since the begin.
+    pub fn seen(&self) -> Vec<Seen> {
+        let seen = self.watch.seen().into_iter();
+        seen.filter(|it| it.at >= self.began).collect()
+    }
+
+    /// The headline now.
+    pub fn latest(&self) -> Value {
+        let since = now();
+        loop {
+            if let Some(last) = self.watch.last(since) {
+                return last;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends the incident by `action`, waits for calm, and judges all that was seen.
+    pub fn end(self, action: impl FnOnce()) {
+        let ended = now();
+        action();
+        self.wait_calm(ended, self.rule.calm);
+        self.judge(ended);
+    }
+
+    /// Judges all that was seen of an incident that goes on.
+    pub fn leave(self) {
+        let ended = now();
+        self.judge(ended);
+    }
+
+    fn wait_calm(&self, since: Instant, within: u64) {
+        loop {
+            let last = self.watch.last(since);
+            // A sample of the time before may be the last one still.
+            if last.as_ref().is_some_and(is_calm) {
+                return;
+            }
+            let limit = Duration::from_secs(within) + pauses(since);
+            let last = last.unwrap_or_default();
+            assert!(since.elapsed() < limit, "no calm in {limit:.1?}: {last:#}");
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn judge(&self, ended: Instant) {
+        let mut wrong = Vec::new();
+        for Seen {
+            at,
+            headline,
+            stuck,
+        } in self.seen()
+        {
+            let mut found = general::forbidden(&headline, stuck);
+            let forbidden = self.rule.forbidden(&headline, at < ended);
+            found.extend(forbidden);
+            if !found.is_empty() {
+                wrong.push(format!("{found:#?}\n{headline:#}"));
+            }
+        }
+        check_none(wrong);
+        let Some(reported) = &self.reported else {
+            return;
+        };
+        let lines = self.gateway.log_lines();
+        let too_early = lines::ended(&lines, reported, ended);
+        assert!(too_early.is_empty(), "it goes on: {too_early:#?}");
+        if LINES_HAVE_LEVELS || self.checks_lines {
+            self.check_begin(reported);
+        }
+        if self.checks_lines {
+            self.wait_for_end(reported, ended);
+        }
+    }
+
+    /// Checks the lines that say what began.
+    fn check_begin(&self, reported: &Value) {
+        let lines = self.gateway.log_lines().into_iter();
+        let lines: Vec<_> = lines
+            .filter(|(at, _)| *at >= self.began)
+            .map(|(_, line)| line)
+            .collect();
+        let headlines: Vec<_> = self.seen().into_iter().map(|it| it.headline).collect();
+        let cause = reported["cause"].as_str().unwrap_or_default();
+        let wrong = lines::began(&lines, &headlines, cause);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    /// Waits for the line that says that the incident ended.
+    fn wait_for_end(&self, reported: &Value, ended: Instant) {
+        loop {
+            let lines = self.gateway.log_lines();
+            if !lines::ended(&lines, reported, now()).is_empty() {
+                return;
+            }
+            let limit = Duration::from_secs(ENDS_WITHIN) + pauses(ended);
+            assert!(ended.elapsed() < limit, "it never ended: {reported:#}");
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Fails if any headline is wrong.
+fn check_none(mut wrong: Vec<String>) {
+    let count = wrong.len();
+    wrong.truncate(3);
+    assert!(wrong.is_empty(), "{count} headlines: {}", wrong.join("\n"));
+}
+
+/// Returns whether a headline is neither a warning nor the first one.
+pub fn is_calm(headline: &Value) -> bool {
+    Severity::of(headline) < Severity::Warn && headline["cause"] != "looking"
+}
+
+fn loud_lines(gateway: &Gateway, since: Instant) -> Vec<String> {
+    let lines = gateway.log_lines().into_iter();
+    let lines = lines.filter(|(at, line)| *at >= since && lines::is_loud(line));
+    lines.map(|(_, line)| line).collect()
+}
+
+/// Fails if the gateway reports anything within `span`: a warning in its headline, or a line above INFO.
+pub fn stays_quiet(gateway: &Gateway, span: Duration) {
+    let began = now();
+    let watch = Watch::start(gateway.site.admin);
+    while began.elapsed() < span {
+        thread::sleep(100 * MS);
+    }
+    let seen = watch.seen();
+    assert!(seen.len() > 3, "{} headlines", seen.len());
+    let mut wrong = Vec::new();
+    for Seen {
+        headline, stuck, ..
+    } in seen
+    {
+        let found = general::forbidden(&headline, stuck);
+        if Severity::of(&headline) >= Severity::Warn || !found.is_empty() {
+            wrong.push(format!("{found:#?}\n{headline:#}"));
+        }
+    }
+    check_none(wrong);
+    let loud = loud_lines(gateway, began);
+    assert!(loud.is_empty(), "{loud:#?}");
+}
+
+impl Check {
+    /// Fails if `drip check` says something else of the file of a gateway.
+    pub fn hold_for(&self, gateway: &Gateway) {
+        self.hold_of(&gateway.site.file());
+    }
+
+    /// Fails if `drip check` says something else of this file.
+    pub fn hold_of(&self, file: &std::path::Path) {
+        let mut command = drip();
+        let output: Output = command
+            .args(["check", "-c"])
+            .arg(file)
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(self.status), "{text}");
+        let is_line = |line: &str| self.parts.iter().all(|part| has(line, part));
+        let is_there = self.parts.is_empty() || text.lines().any(is_line);
+        assert!(is_there, "no line has {:?}: {text}", self.parts);
+    }
+}

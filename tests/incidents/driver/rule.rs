@@ -1,0 +1,214 @@
+//! What must be said of an incident, and what must not.
+//!
+//! A rule is data. Its patterns are regular expressions without regard to case; most are words with `|` between them.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde_json::Value;
+
+/// How much a headline matters, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    None,
+    Fine,
+    Warn,
+    Bad,
+}
+
+impl Severity {
+    /// The severity of a headline.
+    pub fn of(headline: &Value) -> Self {
+        match headline["severity"].as_str() {
+            Some("none") => Self::None,
+            Some("fine") => Self::Fine,
+            Some("warn") => Self::Warn,
+            Some("bad") => Self::Bad,
+            other => panic!("no severity: {other:?} in {headline:#}"),
+        }
+    }
+}
+
+/// The rule of an incident.
+#[derive(Debug)]
+pub struct Rule {
+    /// Seconds from the begin of the incident until one headline satisfies all of the rule.
+    pub within: u64,
+    /// Least severity of that headline.
+    pub severity: Severity,
+    /// Greatest severity of any headline while the incident lasts.
+    pub worst: Severity,
+    /// Its cause, where programs read it.
+    pub cause: Option<&'static str>,
+    /// The zone or origin that the headline is about, if there is one.
+    pub about: Option<&'static str>,
+    /// Each is in the title, the evidence or the remedy.
+    pub says: &'static [&'static str],
+    /// Each is in the remedy.
+    pub helps: &'static [&'static str],
+    /// Each is in the title, or in that of another finding.
+    pub titles: &'static [&'static str],
+    /// None is in any headline until all is calm again: title, evidence, remedy, other findings.
+    pub never: &'static [&'static str],
+    /// None is in any remedy while the incident lasts.
+    pub never_helps: &'static [&'static str],
+    /// A line of standard error.
+    pub log: Option<Line>,
+    /// Series of `/metrics`, all in one scrape.
+    pub metrics: &'static [Series],
+    /// What `drip check` says of the file.
+    pub check: Option<Check>,
+    /// Seconds after the end of the incident until the severity is fine or none.
+    pub calm: u64,
+}
+
+/// A rule that asks for a warning within ten seconds, and for calm within five seconds after the incident.
+pub const RULE: Rule = Rule {
+    within: 10,
+    severity: Severity::Warn,
+    worst: Severity::Bad,
+    cause: None,
+    about: None,
+    says: &[],
+    helps: &[],
+    titles: &[],
+    never: &[],
+    never_helps: &[],
+    log: None,
+    metrics: &[],
+    check: None,
+    calm: 5,
+};
+
+/// A line of standard error: one of these levels, with all these parts.
+#[derive(Debug)]
+pub struct Line {
+    pub levels: &'static [&'static str],
+    pub parts: &'static [&'static str],
+}
+
+/// The sum of the series of a name that have these labels.
+#[derive(Debug)]
+pub struct Series {
+    pub name: &'static str,
+    pub labels: &'static [(&'static str, &'static str)],
+    pub is: Is,
+}
+
+/// A condition of a series.
+#[derive(Clone, Copy, Debug)]
+pub enum Is {
+    Exactly(f64),
+    AtLeast(f64),
+    /// It is higher than at the begin of the incident.
+    Higher,
+}
+
+impl Is {
+    /// Returns whether `now` meets the condition. `before`: the value at the begin of the incident.
+    pub fn holds(self, before: Option<f64>, now: Option<f64>) -> bool {
+        match self {
+            Self::Exactly(value) => now.is_some_and(|now| (now - value).abs() < 0.5),
+            Self::AtLeast(least) => now.is_some_and(|now| now >= least),
+            Self::Higher => now.unwrap_or(0.0) > before.unwrap_or(0.0),
+        }
+    }
+}
+
+/// What `drip check` says: its exit status, and one line of its standard error with all these parts.
+#[derive(Debug)]
+pub struct Check {
+    pub status: i32,
+    pub parts: &'static [&'static str],
+}
+
+/// Returns whether `text` has the pattern in it, without regard to case.
+pub fn has(text: &str, pattern: &str) -> bool {
+    static COMPILED: Mutex<Option<HashMap<String, Regex>>> = Mutex::new(None);
+    let mut compiled = COMPILED.lock().expect("no panic");
+    let compiled = compiled.get_or_insert_default();
+    if !compiled.contains_key(pattern) {
+        let regex = RegexBuilder::new(pattern)
+            .case_insensitive(true)
+            .unicode(false)
+            .build();
+        let regex = regex.unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        compiled.insert(pattern.to_owned(), regex);
+    }
+    compiled[pattern].is_match(text.as_bytes())
+}
+
+fn part<'a>(headline: &'a Value, name: &str) -> &'a str {
+    let text = headline[name].as_str();
+    text.unwrap_or_else(|| panic!("no {name} in {headline:#}"))
+}
+
+/// Title, evidence and remedy.
+pub fn text(headline: &Value) -> String {
+    ["title", "evidence", "remedy"]
+        .map(|name| part(headline, name))
+        .join(" ")
+}
+
+/// The titles of the other findings.
+fn others(headline: &Value) -> String {
+    let titles = headline["also"].as_array().into_iter().flatten();
+    let titles: Vec<_> = titles.filter_map(Value::as_str).collect();
+    titles.join(" ")
+}
+
+/// All that a headline says: title, evidence, remedy, and the titles of the other findings.
+pub fn whole(headline: &Value) -> String {
+    format!("{} {}", text(headline), others(headline))
+}
+
+impl Rule {
+    /// What a headline lacks to satisfy the rule. `more`: patterns of which each must be in it, too.
+    pub fn lacks(&self, headline: &Value, more: &[String]) -> Vec<String> {
+        let (text, remedy) = (text(headline), part(headline, "remedy"));
+        let titles = format!("{} {}", part(headline, "title"), others(headline));
+        let severity = Severity::of(headline);
+        let mut lacks = Vec::new();
+        if !(self.severity..=self.worst).contains(&severity) {
+            lacks.push(format!("severity is {severity:?}"));
+        }
+        if self.cause.is_some() && headline["cause"].as_str() != self.cause {
+            lacks.push(format!("the cause is not {:?}", self.cause));
+        }
+        if self.about.is_some() && headline["about"].as_str() != self.about {
+            lacks.push(format!("it is not about {:?}", self.about));
+        }
+        let more = more.iter().map(String::as_str);
+        let places = [
+            ("text", text.as_str(), self.says),
+            ("remedy", remedy, self.helps),
+            ("titles", titles.as_str(), self.titles),
+        ];
+        let patterns = places
+            .into_iter()
+            .flat_map(|(name, text, all)| all.iter().map(move |pattern| (name, text, *pattern)));
+        let more = more.map(|pattern| ("text", text.as_str(), pattern));
+        let absent = patterns
+            .chain(more)
+            .filter(|(_, text, pattern)| !has(text, pattern));
+        lacks.extend(absent.map(|(name, _, pattern)| format!("the {name} has no {pattern:?}")));
+        lacks
+    }
+
+    /// What a headline says that it must not say. `lasts`: whether the incident goes on.
+    pub fn forbidden(&self, headline: &Value, lasts: bool) -> Vec<String> {
+        let (whole, remedy) = (whole(headline), part(headline, "remedy"));
+        let severity = Severity::of(headline);
+        let mut found = Vec::new();
+        if lasts && severity > self.worst {
+            found.push(format!("severity is {severity:?}"));
+        }
+        let never = self.never.iter().filter(|it| has(&whole, it));
+        found.extend(never.map(|it| format!("it says {it:?}")));
+        let never = self.never_helps.iter();
+        let never = never.filter(|it| lasts && has(remedy, it));
+        found.extend(never.map(|it| format!("the remedy says {it:?}")));
+        found
+    }
+}

@@ -1,0 +1,53 @@
+//! What goes wrong in production, played for real, and whether the operator is told what it is and what helps.
+//!
+//! Each incident has a rule that was written before the code, from what an operator sees alone: the headline, standard
+//! error, `/metrics` and `drip check`. `driver::Rule` is such a rule. Each test starts a gateway of its own, waits for calm,
+//! and lasts until the incident is reported and all is calm again.
+//!
+//! A test with `#[ignore = "not told yet: NAME"]` is of what the gateway does not report yet. Whoever builds NAME takes the
+//! mark away; `levels` also needs `LINES_HAVE_LEVELS` in `driver/incident.rs`.
+//!
+//! | file | incidents |
+//! |---|---|
+//! | `origins` | origins that answer with errors, slowly, or nothing |
+//! | `unreachable` | origins that refuse connections, and names that do not resolve |
+//! | `gates` | a full gate, slow clients that hold permits, a crawler, a queue that is too long |
+//! | `back_off` | an origin that becomes slow behind a gate that backs off |
+//! | `zones` | an abuser, a low rate, floods of keys, queues, keys that are wrong |
+//! | `abuser` | two abusers, one after the other |
+//! | `blind_spots` | a limit without keys, exempt clients, a constant key |
+//! | `leaving` | clients that leave before an origin answers, and at its gate |
+//! | `files` | files that are broken, changed by mistake or overridden, and full disks |
+//! | `checks` | warnings of `drip check` |
+//! | `tls` | certificates that expire, or do not fit |
+//! | `connections`, `descriptors` | all connections or file descriptors in use |
+//! | `controls` | what is no incident |
+//! | `sequence` | one incident after another at one gateway, and the history of them |
+//! | `judging` | whether the driver judges |
+//!
+//! `driver` judges. `servers`, `clients`, `certificates`, `scene`, `bench` and `traffic` play.
+//! `tests/counterparts/redis/incidents.rs` has the incident of Redis.
+
+mod abuser;
+mod back_off;
+mod bench;
+mod blind_spots;
+mod certificates;
+mod checks;
+mod clients;
+mod connections;
+mod controls;
+mod descriptors;
+mod driver;
+mod files;
+mod gates;
+mod judging;
+mod leaving;
+mod origins;
+mod scene;
+mod sequence;
+mod servers;
+mod tls;
+mod traffic;
+mod unreachable;
+mod zones;

@@ -1,0 +1,219 @@
+//! Origins that answer with errors, slowly, or nothing.
+
+use std::thread;
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::clients::{STEADY, crowd, get, steady};
+use super::driver::{Incident, Is, Line, RULE, Rule, Series, Severity};
+use super::servers::{Mode, Server, app};
+use crate::support::{Gateway, Metrics};
+
+/// As in [`two`]: a server that is out is tried again after this many seconds.
+const FAIL_TIMEOUT: u64 = 3;
+
+/// A gateway before two servers, with steady traffic to come.
+fn two(servers: &[Server; 2]) -> Gateway {
+    let addresses = servers.each_ref().map(Server::address);
+    let origin = format!("max_fails = 1\nfail_timeout = \"{FAIL_TIMEOUT}s\"");
+    Gateway::start(&app(&addresses, &origin, ""))
+}
+
+const ERRORS: Rule = Rule {
+    severity: Severity::Bad,
+    about: Some("app"),
+    says: &["app", "5xx|500"],
+    helps: &["own log"],
+    never: &["raise", r"take 0 ms"],
+    metrics: &[Series {
+        name: "drip_origin_responses_total",
+        labels: &[("origin", "app"), ("code", "5xx")],
+        is: Is::Higher,
+    }],
+    ..RULE
+};
+
+#[test]
+fn an_origin_that_answers_500_is_reported_with_its_own_log() {
+    let servers = [Server::start(), Server::start()];
+    let gateway = two(&servers);
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let be = |mode| servers.iter().for_each(|it| it.be(mode));
+    let mut incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
+    incident.reported();
+    incident.end(|| be(Mode::Fine));
+}
+
+#[test]
+#[ignore = "not told yet: levels"]
+fn what_begins_and_ends_is_in_the_log_with_its_level_and_remedy() {
+    let servers = [Server::start(), Server::start()];
+    let gateway = two(&servers);
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let be = |mode| servers.iter().for_each(|it| it.be(mode));
+    let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
+    let mut incident = incident.checking_lines();
+    incident.reported();
+    incident.end(|| be(Mode::Fine));
+}
+
+const DEAD: Rule = Rule {
+    severity: Severity::Bad,
+    about: Some("app"),
+    says: &["app", "no answer|does not answer|no server"],
+    helps: &["Repair|Start"],
+    never: &["raise .*rate"],
+    calm: RULE.calm + FAIL_TIMEOUT,
+    ..RULE
+};
+
+#[test]
+fn an_origin_that_closes_all_connections_is_reported_as_dead() {
+    let servers = [Server::start(), Server::start()];
+    let gateway = two(&servers);
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let be = |mode| servers.iter().for_each(|it| it.be(mode));
+    let mut incident = Incident::begin(&gateway, &DEAD, || be(Mode::Close));
+    incident.reported();
+    incident.end(|| be(Mode::Fine));
+}
+
+const ONE_DEAD: Rule = Rule {
+    worst: Severity::Warn,
+    about: Some("app"),
+    says: &["1 of 2", "app"],
+    helps: &["Repair the server"],
+    never: &["app does not answer"],
+    calm: RULE.calm + FAIL_TIMEOUT,
+    ..RULE
+};
+
+#[test]
+fn one_dead_server_of_two_is_reported_by_its_address() {
+    let servers = [Server::start(), Server::start()];
+    let gateway = two(&servers);
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let [_, dead] = &servers;
+    let incident = Incident::begin(&gateway, &ONE_DEAD, || dead.be(Mode::Close));
+    let mut incident = incident.saying(regex::escape(&dead.address().to_string()));
+    incident.reported();
+    incident.end(|| dead.be(Mode::Fine));
+}
+
+/// Milliseconds of an answer in the usual time, on a busy machine.
+const USUAL: &str = r"\b[2-9]\d ms";
+const WAITS_FOR: &str = "what .*app.* waits for|own log";
+
+const HANGS: Rule = Rule {
+    within: 6,
+    severity: Severity::Bad,
+    about: Some("app"),
+    says: &[
+        "app",
+        "none .*answered|answered nothing|no answer",
+        r"\b([3-9]|\d\d)(\.\d)? s\b",
+        r"\b[1-9]\d* requests",
+        USUAL,
+    ],
+    helps: &[WAITS_FOR],
+    never: &[
+        r"\bfine\b",
+        r"\bidle\b",
+        "no requests are waiting",
+        "raise",
+        "max_in_flight",
+    ],
+    log: Some(Line {
+        levels: &["ERROR"],
+        parts: &["app"],
+    }),
+    metrics: &[Series {
+        name: "drip_origin_oldest_request_seconds",
+        labels: &[("origin", "app")],
+        is: Is::AtLeast(3.0),
+    }],
+    ..RULE
+};
+
+#[test]
+#[ignore = "not told yet: hanging"]
+fn an_origin_that_hangs_is_reported_with_the_age_and_number_of_its_requests() {
+    let server = Server::start();
+    let gateway = Gateway::start(&app(&[server.address()], "", ""));
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let oldest = |metrics: &Metrics| metrics.value(OLDEST, &[("origin", "app")]);
+    let mut incident = Incident::begin(&gateway, &HANGS, || server.be(Mode::Hang));
+    crowd(&gateway, 600, |_| get("/"));
+    incident.reported();
+    let before = oldest(&gateway.metrics());
+    thread::sleep(Duration::from_secs(3));
+    let after = oldest(&gateway.metrics());
+    let grew = after.zip(before).map(|(after, before)| after - before);
+    assert!(grew >= Some(1.5), "{before:?} {after:?}");
+    let seen = incident.seen().into_iter().map(|it| it.headline);
+    let seconds: Vec<_> = seen.filter_map(|it| seconds(&it)).collect();
+    let (first, last) = (seconds.first(), seconds.last());
+    assert!(last > first, "the time does not grow: {seconds:?}");
+    incident.end(|| server.be(Mode::Fine));
+}
+
+const OLDEST: &str = "drip_origin_oldest_request_seconds";
+
+/// The first seconds in the title of a bad headline.
+fn seconds(headline: &Value) -> Option<f64> {
+    let title = headline["title"].as_str()?;
+    let number = Regex::new(r"([0-9]+(\.[0-9]+)?) s").expect("a pattern");
+    let seconds = number.captures(title)?[1].parse();
+    seconds.ok().filter(|_| headline["severity"] == "bad")
+}
+
+const HANGS_AT_GATE: Rule = Rule {
+    titles: &["wait|reject"],
+    never_helps: &["max_in_flight"],
+    never: &[
+        r"\bfine\b",
+        r"\bidle\b",
+        "no requests are waiting",
+        "raise .*rate",
+    ],
+    ..HANGS
+};
+
+#[test]
+#[ignore = "not told yet: hanging"]
+fn an_origin_that_hangs_behind_a_gate_is_never_given_more_requests() {
+    let server = Server::start();
+    let gate = "max_in_flight = 20\nmax_queue = 100\nqueue_timeout = \"5s\"";
+    let gateway = Gateway::start(&app(&[server.address()], gate, ""));
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let mut incident = Incident::begin(&gateway, &HANGS_AT_GATE, || server.be(Mode::Hang));
+    crowd(&gateway, 600, |_| get("/"));
+    incident.reported();
+    // Requests reach `queue_timeout`.
+    thread::sleep(Duration::from_secs(3));
+    server.be(Mode::Fine);
+    thread::sleep(Duration::from_secs(1));
+    incident.end(|| ());
+}
+
+const SLOWER: Rule = Rule {
+    worst: Severity::Warn,
+    about: Some("app"),
+    says: &["app", r"\b1\.\d s", USUAL],
+    helps: &[WAITS_FOR],
+    never: &["raise"],
+    ..RULE
+};
+
+#[test]
+#[ignore = "not told yet: hanging"]
+fn an_origin_that_becomes_slow_is_reported_with_what_was_usual() {
+    let server = Server::start();
+    let gateway = Gateway::start(&app(&[server.address()], "", ""));
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let mut incident = Incident::begin(&gateway, &SLOWER, || server.be(Mode::Slow));
+    incident.reported();
+    incident.end(|| server.be(Mode::Fine));
+}

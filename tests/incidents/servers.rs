@@ -1,0 +1,110 @@
+//! Servers that become slow, fail, hang or close, and files of gateways before them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Exchange, Origin};
+
+/// How a server answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// In 20 ms.
+    #[default]
+    Fine,
+    /// In 1.5 s.
+    Slow,
+    /// In 4 s.
+    VerySlow,
+    /// At once, with 500.
+    Error,
+    /// It closes the connection.
+    Close,
+    /// Not before it gets another mode.
+    Hang,
+}
+
+const USUAL: Duration = Duration::from_millis(20);
+
+/// A server whose mode a test sets. Dropped, it closes the connections of requests that hang.
+pub struct Server {
+    pub origin: Origin,
+    mode: Arc<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    mode: Mutex<Mode>,
+    changed: Condvar,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let mode = Arc::<Current>::default();
+        let current = Arc::clone(&mode);
+        let origin = Origin::answering(move |exchange| answer(exchange, &current));
+        Self { origin, mode }
+    }
+
+    pub fn be(&self, mode: Mode) {
+        *self.mode.mode.lock().expect("no panic") = mode;
+        self.mode.changed.notify_all();
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.origin.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.be(Mode::Close);
+    }
+}
+
+fn answer(exchange: &mut Exchange, current: &Current) -> io::Result<()> {
+    exchange.body()?;
+    let mode = current.mode.lock().expect("no panic");
+    let mode = current
+        .changed
+        .wait_while(mode, |mode| *mode == Mode::Hang)
+        .map(|mode| *mode)
+        .expect("no panic");
+    match mode {
+        Mode::Close => return Exchange::close(),
+        Mode::Error => {
+            return exchange.send(b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n");
+        }
+        Mode::Slow => thread::sleep(Duration::from_millis(1500)),
+        Mode::VerySlow => thread::sleep(Duration::from_secs(4)),
+        Mode::Fine | Mode::Hang => thread::sleep(USUAL),
+    }
+    exchange.reply(b"ok")
+}
+
+/// An answer in the usual time, after which the server closes the connection: the next request needs a new one.
+pub fn answer_once(exchange: &mut Exchange) -> io::Result<()> {
+    thread::sleep(USUAL);
+    exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")?;
+    Exchange::close()
+}
+
+/// A file with the origin `app` over HTTP/1.
+///
+/// `origin`: more fields of the origin. `rest`: whole tables, and fields of the route `/`.
+pub fn app(servers: &[SocketAddr], origin: &str, rest: &str) -> String {
+    let servers: Vec<_> = servers.iter().map(|to| format!("http://{to}")).collect();
+    format!(
+        "[origins.app]\nservers = {servers:?}\n{origin}\n\n[[routes]]\npath = \"/\"\norigin = \"app\"\n{rest}\n"
+    )
+}
+
+/// A file with the zone `per_key`, of which `zone` has the fields, and the route `path` with a limit.
+pub fn limited(server: SocketAddr, zone: &str, path: &str, limit: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{server}\"]\n\n[zones.per_key]\n{zone}\n\n\
+         [[routes]]\npath = \"{path}\"\norigin = \"app\"\nlimits = [{{ zone = \"per_key\", {limit} }}]\n"
+    )
+}
