@@ -13,16 +13,18 @@
 //! | `unreachable` | origins that refuse connections, and names that do not resolve |
 //! | `gates` | a full gate, slow clients that hold permits, a crawler, a queue that is too long |
 //! | `back_off` | an origin that becomes slow behind a gate that backs off |
-//! | `zones` | an abuser, a low rate, floods of keys, queues, keys that are wrong |
+//! | `zones` | an abuser, a low rate, floods of keys, queues |
+//! | `keys` | keys that are wrong, an untrusted balancer, a login |
 //! | `abuser` | two abusers, one after the other |
 //! | `blind_spots` | a limit without keys, exempt clients, a constant key |
 //! | `leaving` | clients that leave before an origin answers, and at its gate |
-//! | `files` | files that are broken, changed by mistake or overridden, and full disks |
+//! | `files` | files that are broken or overridden, and full disks |
+//! | `changes` | files that were changed by mistake |
 //! | `checks` | warnings of `drip check` |
 //! | `tls` | certificates that expire, or do not fit |
 //! | `connections`, `descriptors` | all connections or file descriptors in use |
 //! | `controls` | what is no incident |
-//! | `sequence` | one incident after another at one gateway, and the history of them |
+//! | `sequence`, `steps` | one incident after another at one gateway, and the history of them |
 //! | `judging` | whether the driver judges |
 //!
 //! `driver` judges. `servers`, `clients`, `certificates`, `scene`, `bench` and `traffic` play.
@@ -33,6 +35,7 @@ mod back_off;
 mod bench;
 mod blind_spots;
 mod certificates;
+mod changes;
 mod checks;
 mod clients;
 mod connections;
@@ -42,11 +45,13 @@ mod driver;
 mod files;
 mod gates;
 mod judging;
+mod keys;
 mod leaving;
 mod origins;
 mod scene;
 mod sequence;
 mod servers;
+mod steps;
 mod tls;
 mod traffic;
 mod unreachable;

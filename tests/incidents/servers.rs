@@ -108,3 +108,13 @@ pub fn limited(server: SocketAddr, zone: &str, path: &str, limit: &str) -> Strin
          [[routes]]\npath = \"{path}\"\norigin = \"app\"\nlimits = [{{ zone = \"per_key\", {limit} }}]\n"
     )
 }
+
+/// The same with the argument `key` as the key, for the route `/`. Line 7 is `rate`.
+pub fn rated(server: &Server, rate: &str, limit: &str) -> String {
+    let file = limited(server.address(), "@\nkey = \"$arg_key\"", "/", limit);
+    file.replacen(
+        "\n\n[zones.per_key]\n@",
+        &format!("\n[zones.per_key]\n{rate}"),
+        1,
+    )
+}

@@ -1,16 +1,16 @@
 //! An incident, from its begin to the calm after it.
 
 use std::env;
-use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::rule::{Check, Rule, Severity, has};
+use super::quiet::{check_none, is_calm, loud_lines};
+use super::rule::{Rule, Severity};
 use super::watch::{Seen, Watch};
 use super::{general, lines};
-use crate::support::{Gateway, MS, Metrics, all_pauses, drip, note_pauses, now};
+use crate::support::{Gateway, Metrics, all_pauses, note_pauses, now};
 
 /// Whether all tests check that each line `began:` has the level and the remedy of its headline. It becomes true with the
 /// levels; until then, only tests that ask for it do.
@@ -253,69 +253,5 @@ impl<'a> Incident<'a> {
             assert!(ended.elapsed() < limit, "it never ended: {reported:#}");
             thread::sleep(LOOK);
         }
-    }
-}
-
-/// Fails if any headline is wrong.
-fn check_none(mut wrong: Vec<String>) {
-    let count = wrong.len();
-    wrong.truncate(3);
-    assert!(wrong.is_empty(), "{count} headlines: {}", wrong.join("\n"));
-}
-
-/// Returns whether a headline is neither a warning nor the first one.
-pub fn is_calm(headline: &Value) -> bool {
-    Severity::of(headline) < Severity::Warn && headline["cause"] != "looking"
-}
-
-fn loud_lines(gateway: &Gateway, since: Instant) -> Vec<String> {
-    let lines = gateway.log_lines().into_iter();
-    let lines = lines.filter(|(at, line)| *at >= since && lines::is_loud(line));
-    lines.map(|(_, line)| line).collect()
-}
-
-/// Fails if the gateway reports anything within `span`: a warning in its headline, or a line above INFO.
-pub fn stays_quiet(gateway: &Gateway, span: Duration) {
-    let began = now();
-    let watch = Watch::start(gateway.site.admin);
-    while began.elapsed() < span {
-        thread::sleep(100 * MS);
-    }
-    let seen = watch.seen();
-    assert!(seen.len() > 3, "{} headlines", seen.len());
-    let mut wrong = Vec::new();
-    for Seen {
-        headline, stuck, ..
-    } in seen
-    {
-        let found = general::forbidden(&headline, stuck);
-        if Severity::of(&headline) >= Severity::Warn || !found.is_empty() {
-            wrong.push(format!("{found:#?}\n{headline:#}"));
-        }
-    }
-    check_none(wrong);
-    let loud = loud_lines(gateway, began);
-    assert!(loud.is_empty(), "{loud:#?}");
-}
-
-impl Check {
-    /// Fails if `drip check` says something else of the file of a gateway.
-    pub fn hold_for(&self, gateway: &Gateway) {
-        self.hold_of(&gateway.site.file());
-    }
-
-    /// Fails if `drip check` says something else of this file.
-    pub fn hold_of(&self, file: &std::path::Path) {
-        let mut command = drip();
-        let output: Output = command
-            .args(["check", "-c"])
-            .arg(file)
-            .output()
-            .expect("it runs");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(self.status), "{text}");
-        let is_line = |line: &str| self.parts.iter().all(|part| has(line, part));
-        let is_there = self.parts.is_empty() || text.lines().any(is_line);
-        assert!(is_there, "no line has {:?}: {text}", self.parts);
     }
 }
