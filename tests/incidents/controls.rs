@@ -44,7 +44,6 @@ fn long_polls_beside_quick_requests_are_no_news() {
 }
 
 #[test]
-#[ignore = "not told yet: hanging"]
 fn long_polls_alone_are_no_news() {
     let origin = in_seconds();
     let gateway = Gateway::start(&app(&[origin.address], "", ""));
@@ -134,7 +133,6 @@ fn streams_beside_quick_requests_are_no_news() {
 }
 
 #[test]
-#[ignore = "not told yet: hanging"]
 fn streams_alone_are_no_news() {
     let (_origin, _calls, gateway) = with_streams();
     let _open = streams(&gateway);

@@ -66,7 +66,6 @@ fn two_permits(origin: &Origin) -> Gateway {
 }
 
 #[test]
-#[ignore = "not told yet: holders"]
 fn uploads_that_hold_all_permits_are_reported_with_their_client_and_route() {
     let server = Server::start();
     let gateway = two_permits(&server.origin);
@@ -93,7 +92,6 @@ const READERS: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: holders"]
 fn slow_readers_that_hold_all_permits_are_reported_with_their_client_and_route() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let is_file = exchange.target() == "/file";
@@ -154,7 +152,6 @@ const TOO_LONG: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: queue_timeout"]
 fn who_cannot_leave_the_queue_within_its_timeout_is_rejected_at_once() {
     let server = Server::start();
     let gate = "rate = \"5r/s\"\nshare = \"per_key\"\nqueue = 30";

@@ -138,7 +138,6 @@ const HANGS: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: hanging"]
 fn an_origin_that_hangs_is_reported_with_the_age_and_number_of_its_requests() {
     let server = Server::start();
     let gateway = Gateway::start(&app(&[server.address()], "", ""));
@@ -182,7 +181,6 @@ const HANGS_AT_GATE: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: hanging"]
 fn an_origin_that_hangs_behind_a_gate_is_never_given_more_requests() {
     let server = Server::start();
     let gate = "max_in_flight = 20\nmax_queue = 100\nqueue_timeout = \"5s\"";
@@ -208,7 +206,6 @@ const SLOWER: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: hanging"]
 fn an_origin_that_becomes_slow_is_reported_with_what_was_usual() {
     let server = Server::start();
     let gateway = Gateway::start(&app(&[server.address()], "", ""));
