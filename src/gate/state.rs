@@ -236,10 +236,10 @@ impl State {
         Ok(())
     }
 
-    /// Returns an error if a request of this share would wait in vain.
+    /// Returns an error if a request of this share would wait longer than `limits` allow.
     ///
-    /// For `queue_timeout` only the pace counts, which is known. When places come free, and when an outage or
-    /// a pause ends, is not.
+    /// `queue_timeout` is compared with the wait for the pace alone, which is known. It is not known when
+    /// permits come free, or when an outage or a pause ends.
     pub(super) fn predict(
         &self,
         share: &Share<KeyAtGate>,

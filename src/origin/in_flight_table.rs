@@ -1,4 +1,4 @@
-//! The requests at a server: of which client and route each is, and what it waits for.
+//! The requests at a server, each with its client, its route, and what it waits for.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,7 +53,7 @@ pub struct AtServer {
     pub sender: Sender,
     /// What it waits for.
     pub phase: Phase,
-    /// When the request left for the server; once the client has sent more of its body: when it did.
+    /// When the request left for the server, or when the client last sent more of its body.
     pub since: Moment,
 }
 
@@ -78,7 +78,7 @@ impl InFlightTable {
         usize::try_from(counts.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    /// When the oldest request left that waits for an answer.
+    /// Returns since when the oldest request waits for the head of its answer.
     #[must_use]
     pub fn oldest_unanswered(&self) -> Option<Moment> {
         let mut oldest: Option<Moment> = None;

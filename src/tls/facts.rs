@@ -1,4 +1,4 @@
-//! What counts of a certificate that is trusted itself.
+//! Facts of a certificate that is trusted itself: its validity, and whether it is self-issued.
 
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::{CertificateError, Error};

@@ -1,8 +1,8 @@
-//! What TLS of all sides has in common: the servers and the certificates that are trusted, and the
-//! words for why a certificate is refused.
+//! TLS code that origins, Redis and clients share: trusted certificates, their verification, and the
+//! texts that explain why a certificate is refused.
 //!
-//! It knows the files and fields that a certificate is about only by their names. Servers of origins
-//! are in `origin`, Redis in `store`, clients in `http/downstream`.
+//! It knows the files and fields of the configuration only by their names. Connections to origins
+//! are in `origin`, those to Redis in `store`, and those of clients in `http/downstream`.
 
 mod authorities;
 mod client;

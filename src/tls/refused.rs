@@ -114,7 +114,7 @@ impl Refused<'_> {
         })
     }
 
-    /// The same for what rustls has no name for.
+    /// The same for errors of webpki that rustls has no variant for. `why`: the name of the error.
     fn why_other(&self, why: &str) -> Option<String> {
         let Self {
             of, field, itself, ..

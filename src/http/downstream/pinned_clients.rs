@@ -1,4 +1,6 @@
-//! Verifies the certificate that a client shows.
+//! Verifies the certificate that a client shows: by its chain, or as one that stands in `client_ca`.
+//!
+//! `client_trust` reads the files. The same for servers is in `crate::tls`.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::tls::{is_self_issued, verify_validity};
 /// A certificate is pinned if it is self-signed and stands in `client_ca` itself. A client that
 /// shows it proves with its signature of the handshake that it has the key. Whether it says that it
 /// is an authority (`CA:TRUE`), as one of `openssl req -x509` does, does not matter then. Its
-/// validity counts as ever. No revocation list is about it: it is withdrawn from `client_ca`.
+/// validity is checked. Revocation lists do not apply to it: to refuse it, remove it from `client_ca`.
 #[derive(Debug)]
 pub(super) struct PinnedClients {
     chains: Arc<dyn ClientCertVerifier>,

@@ -30,8 +30,9 @@ pub(super) fn size_for(
 pub(super) struct BufferedClient<'c> {
     client: &'c mut dyn AnyClient,
     body: BodyQueue,
-    /// Number of blocks that were read, if all are kept so that the request can be sent again: the
-    /// body is complete, and its method idempotent.
+    /// Number of blocks that were read; `None`: blocks are dropped once read.
+    ///
+    /// Blocks are kept if the request can be sent again: its body is complete, and its method idempotent.
     read: Option<usize>,
     /// Whether the gateway has sent the interim response that the client waits for.
     is_invited: bool,

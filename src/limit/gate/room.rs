@@ -69,8 +69,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Ok(wait)
     }
 
-    /// How long one more request of this share would wait for the pace alone, if nobody else comes. It
-    /// waits longer than that if no place is free or the gate is paused. Zero in an outage.
+    /// Returns how long one more request of this share would wait for the pace alone.
+    ///
+    /// It waits longer if other requests come, no permit is free or the gate is paused. Zero in an outage.
     ///
     /// As [`Self::predict`], it is at most one round of the keys too long.
     #[must_use]

@@ -8,11 +8,11 @@ use crate::limit::Moment;
 use crate::origin::{AtServer, Origin, Phase, Sender};
 use crate::status::views::{Holder, OriginSample, Plain, Unanswered, Usual};
 
-/// For how many seconds it is known what was usual.
+/// Number of seconds from which the usual values are computed.
 const KEPT: usize = 600;
-/// How many seconds are no part of what was usual, because the headline is about them.
+/// Number of latest seconds that are left out, because the headline is about them.
 const NOW: usize = 3;
-/// Seconds with answers, and answers in them, from which on it is known what is usual.
+/// Least number of seconds with answers, and of answers, before the usual values are known.
 const KNOWN: (usize, u64) = (3, 10);
 /// A request is not late before this.
 const LATE: Duration = Duration::from_secs(3);

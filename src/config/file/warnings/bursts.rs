@@ -84,7 +84,7 @@ pub(super) fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) 
     }
 }
 
-/// Warns of a queue of which a part would wait longer than `queue_timeout`.
+/// Warns of a queue that is longer than `queue_timeout` and `rate` let it become.
 pub(super) fn unused_queue(origin: &Origin, node: Node) {
     let Some(rate) = origin.rate.filter(|rate| !rate.is_unlimited()) else {
         return;

@@ -6,17 +6,17 @@ use super::super::words::{count, part, seconds, waiting};
 use super::holders;
 use crate::status::views::{OriginSample, Unanswered, Usual};
 
-/// For so long nothing has to be answered before an origin hangs, in seconds.
+/// Time without an answer from which on an origin hangs, in seconds.
 const SILENT: f64 = 3.0;
-/// Fewer requests than this are no trend.
+/// Least number of requests, waiting ones included, of an origin that hangs.
 const FEW: u64 = 3;
-/// So many requests without an answer are a trend, whatever was usual.
+/// Number of requests without an answer from which on silence is unusual at any origin.
 const MANY: u64 = 10;
-/// So many late requests are a trend where others are answered.
+/// Least number of late requests that is reported while others are answered.
 const LATE: u64 = 5;
-/// Seconds after which it is known well how many requests are late as a rule, such as long polls.
+/// Seconds of samples that are needed to know how many requests, such as long polls, are usually late.
 const KNOWN_LATE: u64 = 60;
-/// Seconds after which it is known well how long answers take.
+/// Seconds of samples that are needed to know how long answers usually take.
 const KNOWN: u64 = 10;
 /// Answers below this are not slow, in seconds.
 const SLOW: f64 = 0.5;
@@ -80,7 +80,7 @@ fn silence(origin: &OriginSample, it: &Unanswered) -> Finding {
             "{}{}{}",
             origin
                 .usual
-                .map_or("It has not answered yet.".to_owned(), before),
+                .map_or("What is usual for it is not known yet.".to_owned(), before),
             gate.unwrap_or_default(),
             holder.unwrap_or_default()
         ),

@@ -1,4 +1,4 @@
-//! Who has most of the requests in flight at an origin, and what helps if that is the client's doing.
+//! The client with most of the requests in flight at an origin, and what helps if it is slow.
 
 use super::super::words::{seconds, whole};
 use crate::origin::Phase;
@@ -14,17 +14,14 @@ pub(super) fn evidence(origin: &OriginSample) -> Option<String> {
         of,
         oldest,
     } = most(origin)?;
-    let what = match (phase, requests) {
-        (Phase::Upload, 1) => "upload",
-        (Phase::Upload, _) => "uploads",
-        (Phase::Reader, 1) => "answer that is read slowly",
-        (Phase::Reader, _) => "answers that are read slowly",
-        (_, 1) => "request",
-        _ => "requests",
+    let why = match phase {
+        Phase::Upload => ": it uploads slowly",
+        Phase::Reader => ": it reads slowly",
+        Phase::Answer | Phase::End => "",
     };
     let (requests, of) = (whole(*requests), whole(*of));
     Some(format!(
-        " {requests} of {of} in flight are {what} of {client} on {route}, the oldest for {}.",
+        " {requests} of {of} requests in flight are of {client} on {route}, the oldest for {}{why}.",
         seconds(*oldest)
     ))
 }

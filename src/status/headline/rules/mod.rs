@@ -213,7 +213,7 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
 
 /// From this on, an origin is slow enough to look at it before it gets more requests.
 const SLOW: f64 = 1.0;
-/// From so many seconds without an answer on, an origin with requests is silent.
+/// Time without an answer from which on an origin with requests is silent, in seconds.
 const SILENT: f64 = 2.0;
 
 /// For how long an origin that has requests has answered nothing, in seconds.

@@ -96,7 +96,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "origin_hangs",
         severity: "bad",
         about: Some("api"),
-        says: &["It has not answered yet."],
+        says: &["What is usual for it is not known yet."],
         says_not: HARMS,
     },
     Situation {
@@ -219,7 +219,7 @@ const SITUATIONS: &[Situation] = &[
         severity: "bad",
         about: Some("api"),
         says: &[
-            "2 of 2 in flight are uploads of 127.0.0.9 on /upload, the oldest for 12 s",
+            "2 of 2 requests in flight are of 127.0.0.9 on /upload, the oldest for 12 s: it uploads slowly",
             "`request_buffer`",
             "api is not at fault",
         ],
@@ -233,7 +233,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "waiting",
         severity: "warn",
         about: Some("api"),
-        says: &["answers that are read slowly", "`response_buffer`"],
+        says: &["it reads slowly", "`response_buffer`"],
         says_not: &["raise its `max_in_flight`"],
     },
 ];

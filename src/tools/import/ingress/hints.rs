@@ -45,12 +45,9 @@ const HINTS: [(&str, &str); 41] = [
     ),
     (
         "enable-cors",
-        "drip answers no preflight requests; let the application do it, or set the fields by response_headers and answer_headers",
+        "write [routes.cors] with the sites whose scripts may read responses",
     ),
-    (
-        "cors-",
-        "drip answers no preflight requests; see enable-cors",
-    ),
+    ("cors-", "see enable-cors"),
     (
         "custom-headers",
         "its ConfigMap is not read; see response_headers of a route",
