@@ -107,8 +107,8 @@ impl<'o> InFlight<'o> {
         self.note(phase, time.began(left));
     }
 
-    /// Notes that nothing need come from the origin soon: the request is a call of gRPC.
-    pub fn note_call(&self) {
+    /// Notes that an answer has begun and goes on, or need not come soon, as that to a call of gRPC.
+    pub fn note_begun(&self) {
         self.has_begun.set(true);
         self.note(Phase::End, self.noted.get().1);
     }
@@ -136,8 +136,8 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.answered(status, retry_after);
         }
+        // Most answers are whole then, so this alone is no reason to write to the table.
         self.has_begun.set(true);
-        self.note(Phase::End, self.noted.get().1);
         self.server.metrics().count_response(status, took);
         let client = Client::of(self.sender.client);
         match self.failures.reason(status, waited) {

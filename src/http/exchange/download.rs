@@ -29,7 +29,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         keeps: bool,
     ) -> Result<(), Failure> {
         while let Some((connection, in_flight)) = at_origin {
-            let mut piece = self.next_piece(connection).await?;
+            let mut piece = self.next_piece(connection, in_flight).await?;
             self.record.sent(piece.len() as u64);
             if !connection.body_is_over() {
                 self.send_piece(connection, in_flight, &mut piece).await?;
@@ -85,6 +85,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     pub(super) async fn next_piece(
         &mut self,
         connection: &mut Connection,
+        in_flight: &InFlight<'r>,
     ) -> Result<Buffer, Failure> {
         let limit = self.body_limit();
         let fields = self.info.fields();
@@ -97,6 +98,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         let is_waited_for = piece.is_none();
         if piece.is_none() {
+            in_flight.note_begun();
             // The client gets all bytes so far while the gateway waits for more.
             let coming = poll_fn(|cx| {
                 let uploaded = upload.poll(cx, *client, connection, fields, route)?;

@@ -267,6 +267,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 }
             }
         };
+        if !matches!(answer, ResponseKind::Final { .. }) {
+            in_flight.note_begun();
+        }
         match answer {
             ResponseKind::Final { keeps } => {
                 let carried = match self.settings().response_buffer {
@@ -402,7 +405,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         self.is_call = matches!(connection, Connection::Http2(_)) && self.info.head.is_grpc();
         self.client.let_body_pause(self.is_call);
         if self.is_call {
-            in_flight.note_call();
+            in_flight.note_begun();
         }
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {

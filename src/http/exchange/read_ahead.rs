@@ -88,7 +88,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut broken = Ok(());
         while let Some((connection, in_flight)) = at_origin {
             broken = if ahead.is_empty() {
-                let next = self.next_piece(connection).await;
+                let next = self.next_piece(connection, in_flight).await;
                 next.map(|piece| ahead.piece = piece)
             } else {
                 self.send_and_read(connection, in_flight, &mut ahead).await

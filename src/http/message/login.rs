@@ -20,14 +20,14 @@ const FIELDS: [FieldName; 3] = [
 /// A scheme that only begins like one of them counts, and so does one inside a quoted text: a
 /// connection too many is cheaper than a stranger's login.
 #[must_use]
+#[inline]
 pub fn logs_in_connection(fields: Fields<'_>) -> bool {
     let is_scheme = |element: &[u8], scheme: &[u8]| {
         let start = element.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
     // Most heads have none of these fields.
-    let has_any = FIELDS.into_iter().any(|known| fields.has(known));
-    has_any
+    fields.has_any(FIELDS)
         && FIELDS.into_iter().any(|known| {
             let mut elements = fields.elements(known);
             elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
