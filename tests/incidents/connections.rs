@@ -125,7 +125,10 @@ fn all_connections_in_use_is_the_first_thing_told() {
     drop((first, others));
     calm(&gateway);
     eventually("the metric says so", || connected(0));
-    gateway.wait_for_line("client connections are free again");
-    let log = gateway.log();
-    assert_eq!(log.matches("all client connections are in use").count(), 1);
+    // One line in ten minutes, and two where these end meanwhile.
+    let count = gateway
+        .log()
+        .matches("all client connections are in use")
+        .count();
+    assert!((1..=2).contains(&count), "{count} lines");
 }

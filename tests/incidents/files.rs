@@ -55,7 +55,6 @@ const COVERED: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: levels"]
 fn an_incident_that_another_one_covers_has_not_ended() {
     let server = Server::start();
     let file = |rate: &str| rated(&server, &format!("rate = \"{rate}\""), "burst = 5");

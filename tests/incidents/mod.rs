@@ -5,7 +5,7 @@
 //! and lasts until the incident is reported and all is calm again.
 //!
 //! A test with `#[ignore = "not told yet: NAME"]` is of what the gateway does not report yet. Whoever builds NAME takes the
-//! mark away; `levels` also needs `LINES_HAVE_LEVELS` in `driver/incident.rs`.
+//! mark away.
 //!
 //! | file | incidents |
 //! |---|---|

@@ -47,7 +47,6 @@ fn an_origin_that_answers_500_is_reported_with_its_own_log() {
 }
 
 #[test]
-#[ignore = "not told yet: levels"]
 fn what_begins_and_ends_is_in_the_log_with_its_level_and_remedy() {
     let servers = [Server::start(), Server::start()];
     let gateway = two(&servers);

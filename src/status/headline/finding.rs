@@ -1,4 +1,4 @@
-use crate::status::views::{Headline, Plain};
+use crate::status::views::{Headline, Plain, Topic};
 
 /// What a headline is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +143,14 @@ impl Finding {
         }
     }
 
+    /// What it is about, if it is worth a warning.
+    pub(in crate::status) fn topic(&self) -> Option<Topic> {
+        (self.severity >= Severity::Warn).then(|| Topic {
+            cause: self.cause.label().into(),
+            about: self.about.clone(),
+        })
+    }
+
     pub(in crate::status) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),
@@ -156,6 +164,7 @@ impl Finding {
             since: None,
             ended: None,
             weight: f64::from(self.severity as u8) * 1e12 + self.weight,
+            found: Vec::new(),
             count: 0,
         }
     }

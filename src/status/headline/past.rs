@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::words::{seconds, whole};
-use crate::status::views::{EndedHeadline, Headline, PastHeadline, Plain};
+use crate::status::views::{EndedHeadline, Headline, PastHeadline, Plain, Topic};
 
 /// How many warnings are kept.
 const MAX_KEPT: usize = 200;
 
 /// A warning that comes back within this time, in seconds, has not ended.
 ///
-/// So a cause that comes and goes is one entry, and a line in the log at its begin and at its end.
+/// A cause that comes and goes is one entry, with one line in the log at its begin and one at its end.
 const MAX_GAP: f64 = 10.0;
 
 /// For how long, in seconds, it is said that a warning has ended. The plots show as much.
@@ -26,10 +26,11 @@ pub(super) struct Past {
     history: VecDeque<PastHeadline>,
 }
 
-/// A warning that began, or ended for good.
+/// A warning that began, became bad, or ended for good.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
     Began(Headline),
+    Worsened(Headline),
     Ended(PastHeadline),
 }
 
@@ -60,22 +61,29 @@ impl Past {
         })
     }
 
-    /// Notes the headline of a second, and returns which warnings began or ended with it.
+    /// Notes the headline of a second, and returns which warnings began, became bad or ended with it.
+    ///
+    /// A warning that only another one precedes has not ended.
     pub(super) fn note(&mut self, time: f64, headline: &Headline) -> Vec<Turn> {
         let mut turns = Vec::new();
-        let is_present = |it: &PastHeadline| {
-            headline.is_warning() && topic(&it.headline) == topic(headline) && !it.has_ended
-        };
-        for it in self.history.iter_mut().filter(|it| !is_present(it)) {
+        for it in self.history.iter_mut().filter(|it| !it.has_ended) {
+            if headline.found.iter().any(|found| is_of(it, found)) {
+                it.until = None;
+                continue;
+            }
             let until = *it.until.get_or_insert(time);
-            if !it.has_ended && time - until >= MAX_GAP {
+            if time - until >= MAX_GAP {
                 it.has_ended = true;
                 turns.push(Turn::Ended(it.clone()));
             }
         }
         if headline.is_warning() {
-            if let Some(known) = self.history.iter_mut().find(|it| is_present(it)) {
-                known.go_on(headline);
+            let is_present =
+                |it: &&mut PastHeadline| !it.has_ended && topic(&it.headline) == topic(headline);
+            if let Some(known) = self.history.iter_mut().find(is_present) {
+                if known.go_on(headline) {
+                    turns.push(Turn::Worsened(headline.clone()));
+                }
             } else {
                 turns.push(Turn::Began(headline.clone()));
                 self.history.push_front(PastHeadline {
@@ -98,28 +106,45 @@ fn topic(headline: &Headline) -> (&str, Option<&str>) {
     (headline.cause.as_str(), about.map(Plain::as_str))
 }
 
+/// Whether a warning has this topic.
+fn is_of(past: &PastHeadline, found: &Topic) -> bool {
+    past.headline.cause == found.cause && past.headline.about == found.about
+}
+
 impl PastHeadline {
-    /// Lasts for one more second.
-    fn go_on(&mut self, headline: &Headline) {
+    /// Lasts for one more second. Returns whether it has become bad.
+    fn go_on(&mut self, headline: &Headline) -> bool {
         self.until = None;
         self.count += headline.count;
+        let was_bad = self.headline.is_bad();
         if headline.weight >= self.headline.weight {
             self.headline = headline.clone();
         }
+        !was_bad && self.headline.is_bad()
     }
+}
+
+/// Writes a line about a warning, at the level of its severity.
+macro_rules! log_warning {
+    ($level:ident, $verb:literal, $headline:expr) => {
+        tracing::$level!(
+            cause = $headline.cause.as_str(),
+            about = $headline.about.as_ref().map(Plain::as_str),
+            evidence = $headline.evidence.as_str(),
+            remedy = $headline.remedy.as_str(),
+            concat!($verb, ": {}"),
+            $headline.title
+        )
+    };
 }
 
 impl Turn {
     /// Writes the line of the log.
     pub(super) fn log(&self) {
         match self {
-            Self::Began(headline) => tracing::info!(
-                cause = headline.cause.as_str(),
-                about = headline.about.as_ref().map(Plain::as_str),
-                evidence = headline.evidence.as_str(),
-                "began: {}",
-                headline.title
-            ),
+            Self::Began(headline) if headline.is_bad() => log_warning!(error, "began", headline),
+            Self::Began(headline) => log_warning!(warn, "began", headline),
+            Self::Worsened(headline) => log_warning!(error, "worse", headline),
             Self::Ended(past) => {
                 let headline = &past.headline;
                 let lasted = past.until.unwrap_or(past.since) - past.since;
@@ -143,12 +168,22 @@ mod tests {
     use super::*;
 
     fn of(cause: &str, severity: &str, weight: f64) -> Headline {
+        let topic = Topic {
+            cause: cause.into(),
+            about: Some("api".into()),
+        };
+        let is_bad = f64::from(u8::from(severity == "bad"));
         Headline {
             cause: cause.into(),
             severity: severity.into(),
             about: Some("api".into()),
             title: cause.into(),
-            weight,
+            found: if severity == "fine" {
+                Vec::new()
+            } else {
+                vec![topic]
+            },
+            weight: weight + 1e12 * is_bad,
             count: 2,
             ..Headline::default()
         }
@@ -164,6 +199,7 @@ mod tests {
     fn names(turns: &[Turn]) -> Vec<String> {
         let name = |turn: &Turn| match turn {
             Turn::Began(headline) => format!("began {}", headline.cause),
+            Turn::Worsened(headline) => format!("worse {}", headline.cause),
             Turn::Ended(past) => format!("ended {}", past.headline.cause),
         };
         turns.iter().map(name).collect()
@@ -212,6 +248,52 @@ mod tests {
                 ("rejecting", 0.0, Some(58.0))
             ]
         );
+    }
+
+    #[test]
+    fn a_warning_that_another_one_precedes_has_not_ended() {
+        let mut past = Past::default();
+        let mut turns = Vec::new();
+        let under = of("file_error", "warn", 1.0);
+        let mut over = of("origin_failing", "bad", 1.0);
+        over.found.extend(under.found.clone());
+        let fine = of("fine", "fine", 0.0);
+        for second in 0..90 {
+            let headline = match second {
+                0..10 => &under,
+                10..40 => &over,
+                40..60 => &under,
+                _ => &fine,
+            };
+            let noted = past.note(f64::from(second), headline);
+            turns.extend(names(&noted).into_iter().map(|it| (second, it)));
+        }
+        let expected = [
+            (0, "began file_error"),
+            (10, "began origin_failing"),
+            (50, "ended origin_failing"),
+            (70, "ended file_error"),
+        ];
+        let expected = expected.map(|(second, name)| (second, name.to_owned()));
+        assert_eq!(turns, expected);
+        assert_eq!(
+            history(&past),
+            [
+                ("origin_failing", 10.0, Some(40.0)),
+                ("file_error", 0.0, Some(60.0))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_warning_that_becomes_bad_is_worse_once() {
+        let mut past = Past::default();
+        let mut turns = Vec::new();
+        for second in 0..20 {
+            let severity = if second % 4 == 3 { "bad" } else { "warn" };
+            turns.extend(past.note(f64::from(second), &of("rejecting", severity, 1.0)));
+        }
+        assert_eq!(names(&turns), ["began rejecting", "worse rejecting"]);
     }
 
     #[test]

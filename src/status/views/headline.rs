@@ -39,6 +39,9 @@ pub struct Headline {
     /// How bad it is, among headlines with the same cause.
     #[serde(skip)]
     pub weight: f64,
+    /// What all warnings of this second are about, with its own.
+    #[serde(skip)]
+    pub found: Vec<Topic>,
     /// How many requests of the last second it is about.
     #[serde(skip)]
     pub count: u64,
@@ -50,6 +53,20 @@ impl Headline {
     pub fn is_warning(&self) -> bool {
         ["warn", "bad"].contains(&self.severity.as_str())
     }
+
+    /// Whether its severity is `bad`.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.severity.as_str() == "bad"
+    }
+}
+
+/// What a warning is about. Two warnings with the same topic are the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topic {
+    pub cause: Plain,
+    /// The zone or origin.
+    pub about: Option<Plain>,
 }
 
 /// A warning that is over.
@@ -62,7 +79,7 @@ pub struct EndedHeadline {
     pub title: Plain,
 }
 
-/// A warning, and when it was the headline.
+/// A warning that was the headline, and how long it lasted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PastHeadline {

@@ -31,7 +31,7 @@ pub use gate::{
     BackingOff, FileAndNow, Gate, GateAsks, GateClass, GateKey, GateKeySample, GateOutage,
     GateOverride, GateRefused, GateSample, Sharing,
 };
-pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline};
+pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline, Topic};
 pub use now::Now;
 pub use origin::{
     Check, Event, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered, Usual,

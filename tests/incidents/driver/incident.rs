@@ -12,9 +12,8 @@ use super::watch::{Seen, Watch};
 use super::{general, lines};
 use crate::support::{Gateway, Metrics, all_pauses, note_pauses, now};
 
-/// Whether all tests check that each line `began:` has the level and the remedy of its headline. It becomes true with the
-/// levels; until then, only tests that ask for it do.
-const LINES_HAVE_LEVELS: bool = false;
+/// Whether all tests check that each line `began:` has the level and the remedy of its headline.
+const LINES_HAVE_LEVELS: bool = true;
 
 /// Calm traffic before each incident.
 const CALM_BEFORE: Duration = Duration::from_secs(3);

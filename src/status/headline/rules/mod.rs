@@ -98,6 +98,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     }
     found.extend(file_error(now));
     in_order(&mut found);
+    let topics = found.iter().filter_map(Finding::topic).collect();
     let mut found = found.into_iter();
     let headline = match found.next() {
         Some(mut first) => {
@@ -119,6 +120,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     };
     Headline {
         count: requests_of(now, &headline),
+        found: topics,
         ..headline
     }
 }
