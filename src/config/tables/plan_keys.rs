@@ -72,6 +72,9 @@ impl Keys<'_> {
         let hidden = self.hidden;
         let read = values::list("[\"alice\", \"bob\"]", |item| {
             let key = values::text(item)?;
+            if key.bytes().any(|byte| byte.is_ascii_control()) {
+                item.warn("the key has a control byte: no client sends it");
+            }
             if let Err(wrong) = self.add(key.as_bytes(), plan) {
                 // The place tells which key it is if the message does not.
                 if hidden {
@@ -94,11 +97,13 @@ impl Keys<'_> {
             return;
         };
         let mut wrong = 0;
+        let mut odd = OddKeys::default();
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             let key = line_of(line);
             if key.is_empty() {
                 continue;
             }
+            odd.look_at(key, number);
             if let Err(problem) = self.add(key, plan) {
                 if self.hidden {
                     node.tell(&format!("line {number} of the file: {problem}"));
@@ -111,6 +116,64 @@ impl Keys<'_> {
                 }
             }
         }
+        // The file was read, so its name is no key.
+        let name = if node.is_expanded() { "the file" } else { name };
+        if let Some(warning) = odd.warning(name, self.hidden) {
+            node.warn(&warning);
+        }
+    }
+}
+
+/// Keys of one file that are probably something else: lines of a table, or texts in quotes.
+#[derive(Default)]
+struct OddKeys {
+    /// The first one, its line, and what is odd about it.
+    first: Option<(Vec<u8>, usize, &'static str)>,
+    count: usize,
+}
+
+impl OddKeys {
+    fn look_at(&mut self, key: &[u8], line: usize) {
+        let Some(what) = oddity(key) else {
+            return;
+        };
+        self.count += 1;
+        if self.first.is_none() {
+            let shown = key.get(..60).unwrap_or(key);
+            self.first = Some((shown.to_owned(), line, what));
+        }
+    }
+
+    /// What to say of them. `hidden`: no key is shown.
+    fn warning(&self, file: &str, hidden: bool) -> Option<String> {
+        let (key, line, what) = self.first.as_ref()?;
+        let key = if hidden {
+            HIDDEN.to_owned()
+        } else {
+            toml_string(&String::from_utf8_lossy(key))
+        };
+        let others = match self.count {
+            1 => String::new(),
+            2 => " 1 more line is like it.".to_owned(),
+            all => format!(" {} more lines are like it.", all - 1),
+        };
+        Some(format!(
+            "{file}, line {line}: the key {key} {what}. Write one key a line, as requests have it.{others}"
+        ))
+    }
+}
+
+/// What is odd about a key of a file.
+fn oddity(key: &[u8]) -> Option<&'static str> {
+    let is_quote = |byte: Option<&u8>| byte.is_some_and(|byte| b"\"'".contains(byte));
+    if key.iter().any(u8::is_ascii_control) {
+        Some("has a control byte")
+    } else if key.contains(&b',') {
+        Some("has a comma")
+    } else if is_quote(key.first()) || is_quote(key.last()) {
+        Some("is in quotes")
+    } else {
+        None
     }
 }
 
@@ -148,6 +211,38 @@ pub(super) fn line_of(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_are_probably_something_else_are_counted() {
+        for (key, odd) in [
+            ("alice", None),
+            ("it's", None),
+            ("a b", None),
+            ("M\u{fc}ller", None),
+            ("alice,gold", Some("has a comma")),
+            ("\"bob\"", Some("is in quotes")),
+            ("'bob", Some("is in quotes")),
+            ("carol\u{1}", Some("has a control byte")),
+        ] {
+            assert_eq!(oddity(key.as_bytes()), odd, "{key}");
+        }
+        let mut keys = OddKeys::default();
+        assert_eq!(keys.warning("gold.txt", false), None);
+        for (line, key) in (1..).zip(["a", "b,c", "d,e", "\"f\""]) {
+            keys.look_at(key.as_bytes(), line);
+        }
+        assert_eq!(
+            keys.warning("gold.txt", false).as_deref(),
+            Some(
+                "gold.txt, line 2: the key \"b,c\" has a comma. Write one key a line, as requests have it. 2 more lines are like it."
+            )
+        );
+        let hidden = keys.warning("gold.txt", true).unwrap_or_default();
+        assert!(
+            hidden.contains("line 2") && !hidden.contains("b,c"),
+            "{hidden}"
+        );
+    }
 
     #[test]
     fn a_line_has_a_key_and_perhaps_a_comment() {
