@@ -1,5 +1,9 @@
+use super::changes::{LostKeys, NEEDS_RESTART, bounded};
 use super::{LoadError, Problem};
 use crate::limit::Moment;
+
+/// Number of texts of the last change that are kept.
+const TEXTS: usize = 3;
 
 /// State of the file compared with the settings in force.
 #[derive(Clone, Debug)]
@@ -12,6 +16,35 @@ pub struct FileState {
     pub changes: u64,
     /// The problems of the current file; the settings in force are then the previous ones.
     pub broken: Option<Broken>,
+    /// The last reload that changed a setting in force.
+    pub last_change: Option<LastChange>,
+    /// Names of the settings that take effect only after a restart.
+    pub needs_restart: Vec<String>,
+}
+
+/// A reload that changed settings in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastChange {
+    /// When they came into force.
+    pub at: Moment,
+    /// One text for each of the first settings.
+    pub what: Vec<String>,
+    /// Plans that lost at least half of their keys.
+    pub lost_keys: Vec<LostKeys>,
+}
+
+impl LastChange {
+    /// The change that these texts describe. `None` if it waits for a restart.
+    #[must_use]
+    pub fn of(what: &[String], lost_keys: Vec<LostKeys>, at: Moment) -> Option<Self> {
+        let in_force = what.iter().filter(|text| !text.ends_with(NEEDS_RESTART));
+        let in_force: Vec<_> = in_force.cloned().collect();
+        (!in_force.is_empty()).then(|| Self {
+            at,
+            what: bounded(in_force, TEXTS),
+            lost_keys,
+        })
+    }
 }
 
 /// The problems of a file that cannot be used.
@@ -32,16 +65,28 @@ impl FileState {
             reloads: 0,
             changes: 0,
             broken: None,
+            last_change: None,
+            needs_restart: Vec::new(),
         }
     }
 
     /// Records that the file that was read anew is in force, and whether a setting changed.
-    pub fn reloaded(&mut self, is_change: bool, now: Moment) {
+    ///
+    /// `change`: what it changed in force. `None` leaves the change before it.
+    pub fn reloaded(
+        &mut self,
+        is_change: bool,
+        change: Option<LastChange>,
+        needs_restart: Vec<String>,
+        now: Moment,
+    ) {
         *self = Self {
             loaded_at: now,
             reloads: self.reloads + 1,
             changes: self.changes + u64::from(is_change),
             broken: None,
+            last_change: change.or_else(|| self.last_change.take()),
+            needs_restart,
         };
     }
 

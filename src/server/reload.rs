@@ -13,7 +13,8 @@ use super::load::Loaded;
 use super::state::StateFile;
 use crate::admin::MaintenanceChange;
 use crate::config::{
-    self, ChangedBy, FileKind, FileState, History, LoadError, NamedFile, Problem, Settings,
+    self, ChangedBy, FileKind, FileState, History, LastChange, LoadError, LostKeys, NamedFile,
+    Problem, Settings,
 };
 use crate::http::gateway::{Addresses, Gateway};
 use crate::observe::access::AccessLog;
@@ -26,6 +27,24 @@ fn warn(settings: &Settings, file: &Path) {
     for warning in &settings.warnings {
         tracing::warn!("{}", warning.as_warning(file));
     }
+}
+
+/// Logs that a plan lost most of its keys.
+fn warn_of_lost_keys(keys: &LostKeys) {
+    let LostKeys {
+        zone,
+        plan,
+        file,
+        lost,
+        had,
+    } = keys;
+    let (plan, file) = (&**plan, file.as_deref());
+    tracing::warn!(
+        zone,
+        plan,
+        file,
+        "the plan has lost {lost} of {had} keys: they have the limit of the zone now"
+    );
 }
 
 /// Puts a changed file into force.
@@ -176,22 +195,26 @@ impl Reloader {
                 return self.refuse(&error, vec![Problem::of_file(error.to_string())]);
             }
         };
-        for setting in settings.needing_restart(&self.started_with) {
+        let needs_restart = settings.needing_restart(&self.started_with);
+        for setting in &needs_restart {
             tracing::warn!(setting, "a change of this setting needs a restart");
         }
         let old = self.gateway();
+        let lost_keys = config::lost_keys(old.settings(), &settings);
+        lost_keys.iter().for_each(warn_of_lost_keys);
         let mut what = config::changes(old.settings(), &settings, &self.started_with);
         let is_change = !what.is_empty();
         if !is_change {
             what.push("no setting changed".to_owned());
         }
         self.switch_to(old.reload(settings, &self.workers, access));
-        self.metrics.reloaded();
+        self.metrics.reloaded(needs_restart.len());
         let now = clock::now();
+        let change = is_change.then(|| LastChange::of(&what, lost_keys, now));
         // First: who sees that there was a reload finds what it changed.
         self.history.add(now, by, what.clone());
         self.state
-            .send_modify(|state| state.reloaded(is_change, now));
+            .send_modify(|state| state.reloaded(is_change, change.flatten(), needs_restart, now));
         warn(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),

@@ -1,5 +1,6 @@
 //! Takes a sample of the gateway each second.
 
+mod file;
 mod full_key;
 mod gate;
 mod growth;
@@ -145,12 +146,17 @@ impl Sampler {
             routes,
         } = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
+        let now = clock::now();
+        let (change, lost_keys) = (file::change(&state, now), file::lost_keys(&state, now));
+        let needs_restart = state.needs_restart.iter();
+        let needs_restart = needs_restart.map(|name| Plain::new(name)).collect();
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
             seq: self.seq,
-            time: seconds(Duration::from_nanos(
-                clock::to_wall(clock::now()).as_nanos(),
-            )),
+            time: seconds(Duration::from_nanos(clock::to_wall(now).as_nanos())),
+            change,
+            lost_keys,
+            needs_restart,
             zones,
             origins: self.origins.sample(gateway),
             deepest,

@@ -329,7 +329,7 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 44] = [
+const PROMISED: [&str; 45] = [
     "drip_zone_cancelled_after_seconds",
     "drip_connections",
     "drip_max_connections",
@@ -361,6 +361,7 @@ const PROMISED: [&str; 44] = [
     "drip_config_reloads_total",
     "drip_config_last_reload_successful",
     "drip_config_last_reload_success_timestamp_seconds",
+    "drip_config_restart_needed",
     "drip_actor_restarts_total",
     "drip_log_dropped_total",
     "drip_buffers",

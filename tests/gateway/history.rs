@@ -65,7 +65,7 @@ fn each_reload_says_what_it_changed_and_by_what() {
     fs::write(&list, "b\nc\nd\n").expect("a file");
     let (by, what) = nth_change(&gateway, 2);
     assert_eq!(by, "plan file");
-    assert_eq!(what, ["zones.z.plans.gold.file + 2 keys"]);
+    assert_eq!(what, ["zones.z.plans.gold.file gold.txt: 2 keys more"]);
 
     let reloaded = ask(&gateway, "POST", "/api/reload", "");
     assert_eq!(reloaded.status, 200, "{}", reloaded.text());

@@ -35,7 +35,6 @@ fn three(gateway: &Gateway) -> Background {
 }
 
 #[test]
-#[ignore = "not told yet: change"]
 fn a_rate_that_was_changed_by_mistake_is_reported_with_the_change() {
     let server = Server::start();
     let file = |rate: &str| {
@@ -82,7 +81,6 @@ fn write_gold(gateway: &Gateway, keys: &str) {
 }
 
 #[test]
-#[ignore = "not told yet: change"]
 fn a_plan_that_lost_most_keys_is_reported_before_anybody_is_rejected() {
     let server = Server::start();
     let gateway = with_plan(&server, "50r/s", "burst = 50, nodelay = true");
@@ -100,7 +98,6 @@ const LOST_AND_REJECTED: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: change"]
 fn rejections_after_a_plan_lost_keys_are_reported_with_the_plan() {
     let server = Server::start();
     let gateway = with_plan(&server, "2r/s", "burst = 5, nodelay = true");
@@ -119,7 +116,6 @@ const NEEDS_RESTART: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: change"]
 fn a_setting_that_waits_for_a_restart_is_reported() {
     let server = Server::start();
     let file = |workers: u8| format!("workers = {workers}\n{}", app(&[server.address()], "", ""));

@@ -200,6 +200,6 @@ fn a_reload_that_takes_nothing_away_is_no_news() {
         gateway.site.write(&file(40));
         gateway.wait_for_line("burst 20 -> 40");
         fs::write(&gold, "alice\nbob\ncarol\n").expect("a file");
-        gateway.wait_for_line("+ 2 keys");
+        gateway.wait_for_line("gold.txt: 2 keys more");
     });
 }

@@ -1,5 +1,6 @@
 //! What differs between two settings, as texts for people.
 
+mod lost_keys;
 mod rooms;
 #[cfg(test)]
 mod tests;
@@ -9,12 +10,16 @@ use std::hash::Hash;
 
 use toml::{Table, Value};
 
+pub use self::lost_keys::{LostKeys, lost_keys};
 use super::of_table::OfTable;
 use super::printable::put_printable;
 use super::{Page, Plan, RejectBody, Route, Settings, Zone, show};
 
 /// Longest shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
+
+/// End of a text about a setting that takes effect only after a restart.
+pub(super) const NEEDS_RESTART: &str = " (needs a restart)";
 
 /// What a reload from `old` to `new` changes: one text for each setting that differs.
 ///
@@ -60,7 +65,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
             rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
         };
         if waiting.iter().any(is_of) {
-            text.push_str(" (needs a restart)");
+            text.push_str(NEEDS_RESTART);
         }
     }
     found
@@ -262,7 +267,15 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
             count(old, before, new, index),
         );
         let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
-        tell_counts(&path, "key", more, less, found);
+        let file = plan.file_name().or_else(|| known.file_name());
+        let file = file.map_or(String::new(), |name| format!(" {}:", cut(&name)));
+        for (count, word) in [(more, "more"), (less, "less")] {
+            match count {
+                0 => {}
+                1 => found.push(format!("{path}{file} 1 key {word}")),
+                _ => found.push(format!("{path}{file} {count} keys {word}")),
+            }
+        }
     }
 }
 

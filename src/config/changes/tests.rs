@@ -248,8 +248,8 @@ fn what_the_file_of_a_plan_brings_is_counted() {
     assert_eq!(
         changes(&old, &new, &old),
         [
-            "zones.z.plans.gold.file + 2 keys",
-            "zones.z.plans.gold.file - 1 key"
+            "zones.z.plans.gold.file gold.txt: 2 keys more",
+            "zones.z.plans.gold.file gold.txt: 1 key less"
         ]
     );
     let text = text.replace("\"192.0.2.1\"]", "\"192.0.2.7\"]");
@@ -261,6 +261,33 @@ fn what_the_file_of_a_plan_brings_is_counted() {
             "zones.z.plans.gold.keys + 192.0.2.7"
         ]
     );
+}
+
+#[test]
+fn a_plan_that_lost_half_of_its_keys_is_named() {
+    let with = |gold: &str, silver: &str| {
+        let plans = format!(
+            "[zones.z.plans.gold]\nkeys = [{gold}]\nrate = \"9r/s\"\n[zones.z.plans.silver]\nkeys = [{silver}]\nrate = \"8r/s\"\n"
+        );
+        settings(&FILE.replace("[zones.other]", &format!("{plans}[zones.other]")))
+    };
+    let four = "\"a\", \"b\", \"c\", \"d\"";
+    let old = with(four, "\"e\"");
+    for (gold, silver, lost) in [
+        (four, "\"e\"", &[][..]),
+        ("\"a\", \"b\", \"c\"", "\"e\", \"f\"", &[]),
+        ("\"a\", \"b\"", "\"e\"", &[("gold", 2, 4)]),
+        // A key with another plan is not lost.
+        ("\"a\"", "\"b\", \"c\", \"d\", \"e\"", &[]),
+        ("\"a\"", "\"f\"", &[("gold", 3, 4), ("silver", 1, 1)]),
+    ] {
+        let found = lost_keys(&old, &with(gold, silver));
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (&*it.plan, it.lost, it.had))
+            .collect();
+        assert_eq!(found, lost, "{gold} {silver}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use ::metrics::{Counter, Gauge, counter, gauge};
 
-use super::{RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS};
+use super::{RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS, RESTART_NEEDED};
 use crate::time::clock;
 
 /// Metrics of the configuration file.
@@ -10,6 +10,7 @@ pub struct ConfigMetrics {
     failed: Counter,
     successful: Gauge,
     time: Gauge,
+    restart_needed: Gauge,
 }
 
 impl ConfigMetrics {
@@ -21,6 +22,7 @@ impl ConfigMetrics {
             failed: counter!(RELOADS, "result" => "failure"),
             successful: gauge!(RELOAD_SUCCESSFUL),
             time: gauge!(RELOAD_TIME),
+            restart_needed: gauge!(RESTART_NEEDED),
         }
     }
 
@@ -31,9 +33,12 @@ impl ConfigMetrics {
         self.time.set(clock::wall().as_nanos() as f64 / 1e9);
     }
 
-    /// Records that the changed file was read and is in force.
-    pub fn reloaded(&self) {
+    /// Records that the changed file was read and is in force. `need_restart`: how many of its settings take effect only
+    /// after a restart.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn reloaded(&self, need_restart: usize) {
         self.succeeded.increment(1);
+        self.restart_needed.set(need_restart as f64);
         self.loaded();
     }
 

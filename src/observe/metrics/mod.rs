@@ -101,6 +101,7 @@ const STORE_SECONDS: &str = "drip_store_duration_seconds";
 const STORE_UP: &str = "drip_store_up";
 const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
+const RESTART_NEEDED: &str = "drip_config_restart_needed";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const LOG_DROPPED: &str = "drip_log_dropped_total";
@@ -150,6 +151,10 @@ pub fn describe() {
     describe_gauge!(
         RELOAD_SUCCESSFUL,
         "1 while the current file is in force, 0 while it has an error."
+    );
+    describe_gauge!(
+        RESTART_NEEDED,
+        "Settings of the file that take effect only after a restart."
     );
     describe_gauge!(
         RELOAD_TIME,

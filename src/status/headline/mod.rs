@@ -6,8 +6,10 @@
 //! | `finding` | what a rule finds, and the order of causes |
 //! | `recent` | sums over these samples |
 //! | `past` | warnings that began and ended: the history and the lines of the log |
+//! | `change` | the change of the file after which a warning began |
 //! | `words` | numbers as text |
 
+mod change;
 mod finding;
 mod past;
 mod recent;
@@ -22,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) use self::finding::{Cause, Finding, Severity, in_order};
 use self::past::{Past, Turn};
 use self::recent::Recent;
-use super::views::{self, Headline, Sample};
+use super::views::{self, ChangeSample, Headline, Sample};
 
 /// How many samples the rules look at: one for each second.
 ///
@@ -65,16 +67,17 @@ impl Editor {
         }
         let samples = self.samples.make_contiguous();
         sample.headline = rules::headline(&Recent::last_of(samples, RECENT));
-        self.headlines.note(sample.time, &mut sample.headline);
+        self.headlines
+            .note(sample.time, &mut sample.headline, sample.change.as_ref());
     }
 }
 
 impl Headlines {
     /// Keeps a headline, gives it its times, and tells the log what began and what ended.
-    fn note(&self, time: f64, headline: &mut Headline) {
+    fn note(&self, time: f64, headline: &mut Headline, change: Option<&ChangeSample>) {
         let turns = {
             let mut state = self.state();
-            let turns = state.past.note(time, headline);
+            let turns = state.past.note(time, headline, change);
             headline.since = state.past.since(headline);
             headline.ended = state.past.ended(time, headline);
             state.present = Some(headline.clone());

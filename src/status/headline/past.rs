@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::change;
 use super::words::{seconds, whole};
-use crate::status::views::{EndedHeadline, Headline, PastHeadline, Plain, Topic};
+use crate::status::views::{ChangeSample, EndedHeadline, Headline, PastHeadline, Plain, Topic};
 
 /// How many warnings are kept.
 const MAX_KEPT: usize = 200;
@@ -64,7 +65,13 @@ impl Past {
     /// Notes the headline of a second, and returns which warnings began, became bad or ended with it.
     ///
     /// A warning that only another one precedes has not ended.
-    pub(super) fn note(&mut self, time: f64, headline: &Headline) -> Vec<Turn> {
+    /// One that begins soon after a `change` of the file names it as long as it lasts.
+    pub(super) fn note(
+        &mut self,
+        time: f64,
+        headline: &mut Headline,
+        change: Option<&ChangeSample>,
+    ) -> Vec<Turn> {
         let mut turns = Vec::new();
         for it in self.history.iter_mut().filter(|it| !it.has_ended) {
             if headline.found.iter().any(|found| is_of(it, found)) {
@@ -80,7 +87,15 @@ impl Past {
         if headline.is_warning() {
             let is_present =
                 |it: &&mut PastHeadline| !it.has_ended && topic(&it.headline) == topic(headline);
-            if let Some(known) = self.history.iter_mut().find(is_present) {
+            let known = self.history.iter_mut().find(is_present);
+            let after = match &known {
+                Some(known) => known.after.clone(),
+                None => change::sentence(headline, change),
+            };
+            if let Some(after) = &after {
+                change::add(headline, after);
+            }
+            if let Some(known) = known {
                 if known.go_on(headline) {
                     turns.push(Turn::Worsened(headline.clone()));
                 }
@@ -92,6 +107,7 @@ impl Past {
                     count: headline.count,
                     headline: headline.clone(),
                     has_ended: false,
+                    after,
                 });
             }
         }
@@ -196,6 +212,11 @@ mod tests {
             .collect()
     }
 
+    /// Notes a headline in a second without a change before it.
+    fn note(past: &mut Past, time: f64, headline: &Headline) -> Vec<Turn> {
+        past.note(time, &mut headline.clone(), None)
+    }
+
     fn names(turns: &[Turn]) -> Vec<String> {
         let name = |turn: &Turn| match turn {
             Turn::Began(headline) => format!("began {}", headline.cause),
@@ -209,11 +230,15 @@ mod tests {
     fn an_incident_stays_whatever_is_fine_after_it() {
         let mut past = Past::default();
         for second in 0..30 {
-            past.note(f64::from(second), &of("origin_failing", "bad", 1.0));
+            note(
+                &mut past,
+                f64::from(second),
+                &of("origin_failing", "bad", 1.0),
+            );
         }
         for second in 30..3000 {
             let cause = if second % 2 == 0 { "fine" } else { "waiting" };
-            past.note(f64::from(second), &of(cause, "fine", 0.0));
+            note(&mut past, f64::from(second), &of(cause, "fine", 0.0));
         }
         assert_eq!(history(&past), [("origin_failing", 0.0, Some(30.0))]);
         assert_eq!(past.history().next().map(|it| it.count), Some(60));
@@ -229,16 +254,16 @@ mod tests {
                 1 => of("server_out", "warn", 1.0),
                 _ => of("fine", "fine", 0.0),
             };
-            turns.extend(past.note(f64::from(second), &headline));
+            turns.extend(note(&mut past, f64::from(second), &headline));
         }
         assert_eq!(names(&turns), ["began rejecting", "began server_out"]);
         let mut ends = Vec::new();
         for second in 60..80 {
-            ends.extend(past.note(f64::from(second), &of("fine", "fine", 0.0)));
+            ends.extend(note(&mut past, f64::from(second), &of("fine", "fine", 0.0)));
         }
         assert_eq!(names(&ends), ["ended rejecting", "ended server_out"]);
         // Later, it is another incident.
-        let again = past.note(100.0, &of("rejecting", "warn", 1.0));
+        let again = note(&mut past, 100.0, &of("rejecting", "warn", 1.0));
         assert_eq!(names(&again), ["began rejecting"]);
         assert_eq!(
             history(&past),
@@ -265,7 +290,7 @@ mod tests {
                 40..60 => &under,
                 _ => &fine,
             };
-            let noted = past.note(f64::from(second), headline);
+            let noted = note(&mut past, f64::from(second), headline);
             turns.extend(names(&noted).into_iter().map(|it| (second, it)));
         }
         let expected = [
@@ -291,7 +316,11 @@ mod tests {
         let mut turns = Vec::new();
         for second in 0..20 {
             let severity = if second % 4 == 3 { "bad" } else { "warn" };
-            turns.extend(past.note(f64::from(second), &of("rejecting", severity, 1.0)));
+            turns.extend(note(
+                &mut past,
+                f64::from(second),
+                &of("rejecting", severity, 1.0),
+            ));
         }
         assert_eq!(names(&turns), ["began rejecting", "worse rejecting"]);
     }
@@ -304,7 +333,7 @@ mod tests {
                 title: format!("{weight}").as_str().into(),
                 ..of("rejecting", "warn", weight)
             };
-            past.note(f64::from(second), &headline);
+            note(&mut past, f64::from(second), &headline);
         }
         let worst = past.history().next();
         assert_eq!(worst.map(|it| it.headline.title.as_str()), Some("9"));
@@ -315,7 +344,7 @@ mod tests {
         let mut past = Past::default();
         let (bad, fine) = (of("rejecting", "bad", 1.0), of("fine", "fine", 0.0));
         let mut told = |time, headline: &Headline| {
-            past.note(time, headline);
+            note(&mut past, time, headline);
             let ended = past.ended(time, headline);
             let ended = ended.map(|it| (it.at, it.title.to_string()));
             (past.since(headline), ended)
@@ -341,8 +370,56 @@ mod tests {
         let mut past = Past::default();
         for nth in 0..300 {
             let cause = format!("cause{nth}");
-            past.note(f64::from(nth) * 20.0, &of(&cause, "bad", 1.0));
+            note(&mut past, f64::from(nth) * 20.0, &of(&cause, "bad", 1.0));
         }
         assert_eq!(past.history().count(), MAX_KEPT);
+    }
+
+    #[test]
+    fn a_warning_names_the_change_before_it_as_long_as_it_lasts() {
+        let change = |ago, what: &str| ChangeSample {
+            ago,
+            what: vec![what.into()],
+        };
+        let rate = change(1.2, "zones.api.rate 20r/s -> 20r/m");
+        let later = change(0.1, "zones.api.max_keys 1 -> 2");
+        let mut past = Past::default();
+        let mut said = |time, cause: &str, remedy: &str, change| {
+            let mut headline = Headline {
+                evidence: "9 of 10.".into(),
+                remedy: remedy.into(),
+                ..of(cause, if cause == "fine" { cause } else { "warn" }, 1.0)
+            };
+            past.note(time, &mut headline, change);
+            (headline.evidence.to_string(), headline.remedy.to_string())
+        };
+        let after = "9 of 10. It began 2 s after zones.api.rate 20r/s -> 20r/m.";
+        let back = "Take the change back if it was not meant.";
+        let expected = |evidence: &str, remedy: &str| (evidence.to_owned(), remedy.to_owned());
+        assert_eq!(
+            said(1.0, "rejecting", "Raise `rate`.", Some(&rate)),
+            expected(after, &format!("{back} Raise `rate`."))
+        );
+        // It is the same warning, whatever changes later. A plan is no remedy for a wrong rate.
+        assert_eq!(
+            said(2.0, "rejecting", "Give it a plan.", Some(&later)),
+            expected(after, back)
+        );
+        for time in [3.0, 20.0] {
+            said(time, "fine", "", None);
+        }
+        assert_eq!(
+            said(300.0, "rejecting", "Raise `rate`.", None),
+            expected("9 of 10.", "Raise `rate`.")
+        );
+        // The remedy of a full disk is not to take a rate back.
+        assert_eq!(
+            said(400.0, "log_lost", "Make room.", Some(&rate)),
+            expected(after, "Make room.")
+        );
+        assert_eq!(
+            said(500.0, "paused", "Resume it.", Some(&rate)),
+            expected("9 of 10.", "Resume it.")
+        );
     }
 }

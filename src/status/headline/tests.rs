@@ -3,6 +3,7 @@
 mod advice;
 mod blind_spots;
 mod calm;
+mod file;
 mod gates;
 mod hanging;
 mod leaving;

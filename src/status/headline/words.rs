@@ -66,6 +66,14 @@ pub(super) fn seconds(span: f64) -> String {
     }
 }
 
+/// A duration given in seconds, in whole seconds or minutes, and never 0.
+pub(super) fn whole_seconds(span: f64) -> String {
+    match span.ceil().max(1.0) {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}
+
 /// The text with a capital at its beginning and a full stop at its end.
 pub(crate) fn sentence(text: &str) -> String {
     let mut rest = text.trim_end_matches('.').chars();

@@ -94,4 +94,7 @@ pub struct PastHeadline {
     /// Whether it can no longer come back.
     #[serde(skip)]
     pub has_ended: bool,
+    /// The sentence about the change of the file after which it began.
+    #[serde(skip)]
+    pub after: Option<Plain>,
 }

@@ -45,6 +45,15 @@ pub struct Sample {
     pub descriptors: DescriptorSample,
     pub local_ports: LocalPortSample,
     pub log: LogSample,
+    /// The last reload that changed settings in force, for two minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeSample>,
+    /// The plans that lost at least half of their keys in the last change, for ten minutes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost_keys: Vec<LostKeysSample>,
+    /// Names of the settings that take effect only after a restart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs_restart: Vec<Plain>,
     /// What matters most now, and why.
     pub headline: Headline,
 }
@@ -74,6 +83,33 @@ pub struct MaintenanceSample {
     /// When the last of them ends, in UTC, and who set it.
     pub until: Plain,
     pub by: Plain,
+}
+
+/// A reload that changed settings in force.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChangeSample {
+    /// Seconds since then.
+    pub ago: f64,
+    /// One text for each of the first settings, such as `zones.per_client.rate 10r/s -> 20r/s`.
+    pub what: Vec<Plain>,
+}
+
+/// A plan that lost at least half of its keys in a reload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LostKeysSample {
+    pub zone: Plain,
+    pub plan: Plain,
+    /// The name of its file, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Plain>,
+    /// How many of its keys have no plan any more.
+    pub lost: u64,
+    /// How many keys it had.
+    pub had: u64,
+    /// Seconds since then.
+    pub ago: f64,
 }
 
 /// What waited for a file descriptor in one second.

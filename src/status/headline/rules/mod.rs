@@ -5,6 +5,7 @@
 //! more rate.
 
 mod advice;
+mod file;
 mod full_key;
 mod gate_overrides;
 mod gates;
@@ -21,6 +22,7 @@ mod shared_key;
 mod untrusted_proxy;
 mod zones;
 
+use self::file::{file_doubtful, file_error};
 use self::gate_overrides::{overridden_gate, paused_gate};
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::hanging::hangs;
@@ -97,6 +99,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
     }
     found.extend(file_error(now));
+    found.extend(file_doubtful(now));
     in_order(&mut found);
     let topics = found.iter().filter_map(Finding::topic).collect();
     let mut found = found.into_iter();
@@ -238,21 +241,6 @@ fn slow(recent: &Recent<'_>, now: &Sample) -> Option<String> {
         Some(format!(
             "Origin {name} {what}: find out why before it gets more requests."
         ))
-    })
-}
-
-fn file_error(now: &Sample) -> Option<Finding> {
-    let error = now.error.as_ref()?;
-    let place = match (&error.file, error.line) {
-        (Some(_), _) => format!("In {}: ", error.place()),
-        (None, Some(line)) => format!("Line {line}: "),
-        (None, None) => String::new(),
-    };
-    Some(Finding {
-        title: "The file has an error; the previous settings stay in force".to_owned(),
-        evidence: format!("{place}{}.", error.message),
-        remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
-        ..Finding::new(Cause::FileError, Severity::Warn)
     })
 }
 

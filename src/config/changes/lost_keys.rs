@@ -1,0 +1,61 @@
+//! Plans that lost keys in a reload: perhaps their file was cut off.
+
+use std::sync::Arc;
+
+use crate::config::{Plan, Settings};
+
+/// A plan that lost at least half of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostKeys {
+    /// The zone of the plan.
+    pub zone: String,
+    /// The plan's name.
+    pub plan: Arc<str>,
+    /// The name of its file, without folders; `None`: its keys stand in the file of the gateway.
+    pub file: Option<String>,
+    /// Number of keys that have no plan any more.
+    pub lost: usize,
+    /// Number of keys that the plan had.
+    pub had: usize,
+}
+
+/// Returns the plans that lost at least half of their keys from `old` to `new`.
+///
+/// A key that has another plan now is not lost. A plan that was removed lost none.
+#[must_use]
+pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
+    let mut found = Vec::new();
+    for zone in &new.zones {
+        let known = old.zones.iter().find(|known| known.name == zone.name);
+        let Some(known) = known.filter(|known| known.plans != zone.plans) else {
+            continue;
+        };
+        let counts = known.plans.counts();
+        for plan in zone.plans.iter() {
+            let before = known.plans.iter().position(|it| it.name == plan.name);
+            let Some((before, had)) = before.and_then(|it| Some((it, *counts.get(it)?))) else {
+                continue;
+            };
+            let keys = known.plans.keys_of(before);
+            let lost = keys.filter(|key| zone.plans.of(key).is_none()).count();
+            if lost > 0 && lost * 2 >= had {
+                found.push(LostKeys {
+                    zone: zone.name.clone(),
+                    plan: Arc::clone(&plan.name),
+                    file: plan.file_name(),
+                    lost,
+                    had,
+                });
+            }
+        }
+    }
+    found
+}
+
+impl Plan {
+    /// The name of its file, without folders.
+    pub(super) fn file_name(&self) -> Option<String> {
+        let name = self.file.as_ref()?.file_name()?;
+        Some(name.to_string_lossy().into_owned())
+    }
+}

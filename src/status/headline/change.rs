@@ -1,0 +1,54 @@
+//! The change of the file after which a warning began.
+
+use super::words::whole_seconds;
+use crate::status::views::{ChangeSample, Headline, Plain};
+
+/// Causes that somebody set on purpose, or that are a mistake in the file themselves.
+const OWN_REASON: [&str; 7] = [
+    "file_error",
+    "file_doubtful",
+    "files_differ",
+    "maintenance",
+    "overridden",
+    "paused",
+    "room_paused",
+];
+
+/// Causes whose remedy may be to take the change back.
+const MAYBE_CAUSED: [&str; 5] = [
+    "origin_errors",
+    "origin_failing",
+    "origin_hangs",
+    "rejecting",
+    "waiting",
+];
+
+const TAKE_BACK: &str = "Take the change back if it was not meant.";
+
+/// The sentence that names the last change, for a warning that begins now.
+pub(super) fn sentence(headline: &Headline, change: Option<&ChangeSample>) -> Option<Plain> {
+    let change = change.filter(|_| !OWN_REASON.contains(&headline.cause.as_str()))?;
+    let what: Vec<_> = change.what.iter().map(Plain::as_str).collect();
+    let (ago, what) = (whole_seconds(change.ago), what.join("; "));
+    Some(Plain::new(&format!("It began {ago} after {what}.")))
+}
+
+/// Adds the sentence to a headline, and what helps if the change is the reason.
+pub(super) fn add(headline: &mut Headline, sentence: &Plain) {
+    headline.evidence = joined(&headline.evidence, sentence.as_str());
+    if !MAYBE_CAUSED.contains(&headline.cause.as_str()) {
+        return;
+    }
+    // A client that had enough before the change needs no plan of its own.
+    let gives_plan = headline.remedy.as_str().contains("plan");
+    if headline.cause.as_str() == "rejecting" && gives_plan {
+        headline.remedy = TAKE_BACK.into();
+        headline.advised_rate = None;
+    } else {
+        headline.remedy = joined(&TAKE_BACK.into(), headline.remedy.as_str());
+    }
+}
+
+fn joined(text: &Plain, more: &str) -> Plain {
+    Plain::new(format!("{text} {more}").trim())
+}

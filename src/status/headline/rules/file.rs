@@ -1,0 +1,72 @@
+//! What is wrong with the file, and what of it is probably a mistake.
+
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::words::{count, is, listed, part, whole, whole_seconds};
+use crate::status::views::{LostKeysSample, Plain, Sample};
+
+pub(super) fn file_error(now: &Sample) -> Option<Finding> {
+    let error = now.error.as_ref()?;
+    let place = match (&error.file, error.line) {
+        (Some(_), _) => format!("In {}: ", error.place()),
+        (None, Some(line)) => format!("Line {line}: "),
+        (None, None) => String::new(),
+    };
+    Some(Finding {
+        title: "The file has an error; the previous settings stay in force".to_owned(),
+        evidence: format!("{place}{}.", error.message),
+        remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
+        ..Finding::new(Cause::FileError, Severity::Warn)
+    })
+}
+
+/// Plans that lost most of their keys, and settings that wait for a restart.
+pub(super) fn file_doubtful(now: &Sample) -> Vec<Finding> {
+    let lost = now.lost_keys.iter().map(lost_keys);
+    lost.chain(needs_restart(&now.needs_restart)).collect()
+}
+
+fn lost_keys(keys: &LostKeysSample) -> Finding {
+    let LostKeysSample {
+        zone,
+        plan,
+        file,
+        lost,
+        had,
+        ago,
+    } = keys;
+    let file = file.as_ref().map_or("the file", Plain::as_str);
+    let ago = whole_seconds(*ago);
+    Finding {
+        weight: part(*lost, 1),
+        title: format!(
+            "Plan {plan} of {zone} has lost {} of {}",
+            whole(*lost),
+            count(*had, "key")
+        ),
+        evidence: format!("A change of {file} came into force {ago} ago."),
+        remedy: format!(
+            "If that was not meant, restore {file}: keys without a plan have the limit of {zone}."
+        ),
+        ..Finding::about(zone, Cause::FileDoubtful, Severity::Warn)
+    }
+}
+
+/// It has the lowest weight: nothing is wrong until the next restart.
+fn needs_restart(settings: &[Plain]) -> Option<Finding> {
+    let names: Vec<_> = settings.iter().map(Plain::to_string).collect();
+    let title = match names.as_slice() {
+        [] => return None,
+        [only] => format!("{only} waits for a restart"),
+        all => format!("{} settings wait for a restart", all.len()),
+    };
+    let are = is(names.len() as u64);
+    Some(Finding {
+        title,
+        evidence: format!(
+            "{} {are} not as in the file: the values of the start are in force.",
+            listed(&names)
+        ),
+        remedy: "Restart the gateway, or take the change back.".to_owned(),
+        ..Finding::new(Cause::FileDoubtful, Severity::Warn)
+    })
+}

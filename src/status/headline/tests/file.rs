@@ -1,0 +1,96 @@
+//! What is told of the file.
+
+use super::*;
+use crate::status::views::{ChangeSample, LostKeysSample};
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| it.lost_keys = vec![lost(Some("gold.txt"))],
+        cause: "file_doubtful",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "Plan gold of per_client has lost 2 of 3 keys",
+            "A change of gold.txt came into force 4 s ago.",
+            "restore gold.txt: keys without a plan have the limit of per_client.",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.lost_keys = vec![lost(None)],
+        cause: "file_doubtful",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["restore the file"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.needs_restart = vec!["server.workers".into()],
+        cause: "file_doubtful",
+        severity: "warn",
+        about: None,
+        says: &[
+            "server.workers waits for a restart",
+            "server.workers is not as in the file",
+            "Restart the gateway, or take the change back.",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        // What waits for a restart comes last, and other warnings come before both.
+        change: |it| {
+            it.needs_restart = vec!["server.workers".into(), "log.file".into()];
+            it.lost_keys = vec![lost(Some("gold.txt"))];
+            it.zones[0].rejected = 60;
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &["lost 2 of 3 keys\nAlso: 2 settings wait for a restart"],
+        says_not: &[],
+    },
+];
+
+fn lost(file: Option<&str>) -> LostKeysSample {
+    LostKeysSample {
+        zone: "per_client".into(),
+        plan: "gold".into(),
+        file: file.map(Plain::from),
+        lost: 2,
+        had: 3,
+        ago: 3.2,
+    }
+}
+
+#[test]
+fn what_of_the_file_is_probably_a_mistake_is_told() {
+    check_all(SITUATIONS);
+}
+
+#[test]
+fn a_warning_after_a_change_of_the_file_says_what_changed() {
+    let mut fed = Fed::new();
+    fed.feed(&fine(), 5);
+    let mut second = fine();
+    second.change = Some(ChangeSample {
+        ago: 1.0,
+        what: vec!["zones.per_client.rate 20r/s -> 20r/m".into()],
+    });
+    second.zones[0].rejected = 60;
+    fed.feed(&second, 2);
+    second.change = None;
+    fed.feed(&second, 200);
+    let told = fed.headlines.view();
+    let after = "It began 1 s after zones.per_client.rate 20r/s -> 20r/m.";
+    for headline in [&told.headline, &told.history[0].headline] {
+        assert!(headline.evidence.as_str().ends_with(after), "{headline:?}");
+        let remedy = headline.remedy.as_str();
+        assert!(remedy.starts_with("Take the change back"), "{remedy}");
+    }
+    // What begins later is none of it.
+    fed.feed(&fine(), 20);
+    second.zones[0].rejected = 60;
+    fed.feed(&second, 5);
+    let evidence = fed.headlines.view().headline.evidence;
+    assert!(!evidence.as_str().contains("It began"), "{evidence}");
+}
