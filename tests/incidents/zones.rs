@@ -34,7 +34,6 @@ const ABUSER: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: low_traffic"]
 fn one_abuser_beside_many_users_is_reported_by_its_key() {
     let server = Server::start();
     let gateway = by_key(&server, "5r/s", "burst = 5, nodelay = true");
@@ -68,7 +67,6 @@ fn advised(headline: &Value) -> Option<f64> {
 }
 
 #[test]
-#[ignore = "not told yet: advised_rate"]
 fn a_rate_that_is_too_low_for_all_is_never_advised_below_what_comes() {
     let server = Server::start();
     let zone = "key = \"$remote_addr\"\nrate = \"1r/s\"";
@@ -166,7 +164,6 @@ fn a_long_queue_is_reported_with_the_condition_for_more_rate() {
 }
 
 #[test]
-#[ignore = "not told yet: low_traffic"]
 fn lines_about_rejections_have_short_numbers() {
     let server = Server::start();
     let gateway = by_key(&server, "5r/s", "burst = 5, nodelay = true");

@@ -22,8 +22,9 @@ pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// What faster rates would have rejected, such as "at 2r/s 1 % would have been rejected in the
-/// last 10 min, at 3r/s none".
+/// What faster rates would have rejected, and how long requests would have waited at the advised
+/// one, such as "at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the
+/// waits would have been no longer than 400 ms".
 pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     let advice = zone.advice.as_ref()?;
     let span = seconds(advice.span);
@@ -36,7 +37,12 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
         (it.rate.clone(), share)
     };
     let (few, enough) = (few(advice), enough(advice));
-    Some(match (few, enough) {
+    let wait = wanted(advice).and_then(|it| it.wait_p99);
+    let wait = wait.map_or(String::new(), |wait| {
+        let wait = seconds(wait);
+        format!("; 99 % of the waits would have been no longer than {wait}")
+    });
+    let rejections = match (few, enough) {
         (Some(few), Some(enough)) => {
             let ((slow, some), (fast, none)) = (would(few), would(enough));
             format!(
@@ -47,7 +53,8 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
             let (rate, share) = would(one.or(other).or(advice.faster.last())?);
             format!("at {rate} {share} would have been rejected in the last {span}")
         }
-    })
+    };
+    Some(rejections + &wait)
 }
 
 /// How long requests would have waited at a faster rate, such as "at 3r/s 99 % would have waited

@@ -10,6 +10,7 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
         second.zones[0].oldest_wait = oldest_wait;
         second.zones[0].rejections = counts(&[(reason, 15)]);
         second.zones[0].advice = Some(advice());
+        second.zones[0].burst = Some(20);
         after(&second)
     };
     let told = rejecting("burst", 1.0);
@@ -19,7 +20,7 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
     );
     assert_eq!(
         told.remedy.as_str(),
-        "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none. \
+        "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the waits would have been no longer than 400 ms. \
          Otherwise raise `burst` to let more requests wait."
     );
     assert_eq!(
