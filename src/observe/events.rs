@@ -79,7 +79,7 @@ impl Events {
             status: what.status,
             reason,
             route: route(),
-            excess: what.excess.requests(),
+            excess: short(what.excess),
         });
     }
 
@@ -93,12 +93,17 @@ impl Events {
                 zone = what.zone,
                 key = %what.names.short_quoted(what.key),
                 status = what.status,
-                excess = what.excess.requests(),
+                excess = short(what.excess),
                 hidden,
                 "delaying requests"
             );
         }
     }
+}
+
+/// The level of a bucket in requests, with one decimal.
+fn short(excess: Excess) -> f64 {
+    (excess.requests() * 10.0).round() / 10.0
 }
 
 /// The log events of the gate of one origin: of each kind at most one a second.

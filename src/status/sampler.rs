@@ -4,7 +4,9 @@ mod file;
 mod full_key;
 mod gate;
 mod growth;
+mod lately;
 mod lefts;
+mod login;
 mod origins;
 mod process;
 mod rooms;
@@ -24,7 +26,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::full_key::full_key;
 use self::growth::Before;
+use self::lately::LatelyByZone;
 use self::lefts::Lefts;
+use self::login::is_login;
 use self::origins::Origins;
 use self::process::Process;
 use self::routes::{Answers, Routes};
@@ -65,6 +69,7 @@ pub(crate) struct Sampler {
     advisor: Advisor,
     seq: u64,
     zones: Before<String, Counted>,
+    lately: LatelyByZone,
     origins: Origins,
     routes: Routes,
     store: Store,
@@ -96,6 +101,7 @@ impl Sampler {
             advisor: Advisor::default(),
             seq: 0,
             zones: Before::default(),
+            lately: LatelyByZone::default(),
             origins: Origins::default(),
             routes: Routes::default(),
             store: Store::default(),
@@ -130,6 +136,9 @@ impl Sampler {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
         self.zones.begin();
+        let names = gateway.zones().iter().map(|zone| &zone.settings().name);
+        let names: Vec<_> = names.collect();
+        self.lately.keep(|name| names.iter().any(|it| *it == name));
         for index in 0..gateway.zones().len() {
             if let Some((sample, keys)) = self.zone(gateway, index).await {
                 zones.push(sample);
@@ -198,6 +207,12 @@ impl Sampler {
         let (requests, [new_keys, evicted, flooded], rejections, waits, lefts) =
             self.zones.since(settings.name.clone(), now);
         let totals = counts::totals(|status| requests[status as usize]);
+        let ended = totals.passed + totals.delayed + totals.rejected + totals.cancelled;
+        let ended = ended + totals.rejected_elsewhere + totals.no_key;
+        let ended = ended + totals.delayed_dry_run + totals.rejected_dry_run;
+        let lately = self
+            .lately
+            .add(&settings.name, zone.started(), totals.no_key, ended);
         let stats = stats(zone).await?;
         let Lefts { left, left_after } = Lefts::of(&lefts);
         let wait = |q| waits.quantile(q).map(seconds);
@@ -234,7 +249,8 @@ impl Sampler {
             left_after,
             rejected_elsewhere: totals.rejected_elsewhere,
             no_key: totals.no_key,
-            keyless: (totals.no_key > 0).then(|| keyless(gateway, index)),
+            keyless: (lately.no_key > 0).then(|| keyless(gateway, index)),
+            lately,
             dry_run: totals.delayed_dry_run + totals.rejected_dry_run,
             rejections,
             depth: stats.depth as u64,
@@ -250,6 +266,7 @@ impl Sampler {
             flooded,
             full_key,
             only_key,
+            is_login: is_login(gateway.settings(), index),
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
             rejected_keys: heavy_keys(&rejected, settings),
             rejected_now: heavy_keys(&rejected_now, settings),

@@ -55,7 +55,6 @@ const NO_KEY: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: low_traffic"]
 fn a_misspelt_key_is_reported_at_four_requests_a_second() {
     let server = Server::start();
     let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"";
@@ -100,7 +99,6 @@ const LOGIN: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: low_traffic"]
 fn a_client_that_guesses_passwords_is_reported_and_gets_no_plan() {
     let server = Server::start();
     let zone = "key = \"$remote_addr\"\nrate = \"5r/m\"";

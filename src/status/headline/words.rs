@@ -59,6 +59,7 @@ pub(crate) fn percent(part: f64) -> String {
 /// A duration given in seconds, with about two digits.
 pub(super) fn seconds(span: f64) -> String {
     match span {
+        s if s < 0.001 => "less than 1 ms".to_owned(),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),

@@ -48,8 +48,8 @@ pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
 pub use what_if::{ChangedKey, GateReplayed, GateWhatIf, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{
-    FullKey, HeavyKey, KeyOverride, KeySample, Keyless, Keys, Limit, OnlyKey, Override, Overrides,
-    Totals, Zone, ZonePlan, ZoneSample, Zones,
+    FullKey, HeavyKey, KeyOverride, KeySample, Keyless, Keys, Lately, Limit, OnlyKey, Override,
+    Overrides, Totals, Zone, ZonePlan, ZoneSample, Zones,
 };
 
 #[cfg(test)]

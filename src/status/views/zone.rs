@@ -144,9 +144,12 @@ pub struct ZoneSample {
     /// The key was empty, so the request was not limited.
     pub no_key: u64,
     /// What the key is made of, and the routes with a limit here, at most four; only if there was
-    /// a request without a key.
+    /// a request without a key lately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyless: Option<Keyless>,
+    /// The last hundred requests of at most ten minutes.
+    #[serde(skip)]
+    pub lately: Lately,
     pub dry_run: u64,
     /// Rejections by reason; zeros are left out.
     pub rejections: BTreeMap<Plain, u64>,
@@ -175,6 +178,9 @@ pub struct ZoneSample {
     /// or were rejected.
     #[serde(skip)]
     pub full_key: Option<FullKey>,
+    /// Whether all routes with a limit here are those of logins, as far as their paths say.
+    #[serde(skip)]
+    pub is_login: bool,
     /// The key that all requests of the last minute had; only while requests are limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only_key: Option<OnlyKey>,
@@ -220,6 +226,16 @@ pub struct Keyless {
     /// The `key` of the zone.
     pub key: Plain,
     pub routes: Vec<Plain>,
+}
+
+/// Requests of a zone in a span that is long enough to say something.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lately {
+    /// Those without a key.
+    pub no_key: u64,
+    pub all: u64,
+    /// In seconds.
+    pub span: f64,
 }
 
 /// A key that all requests of a zone have.

@@ -1,8 +1,10 @@
+//! Zones that limit nobody, because no request has their key.
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
-use super::super::words::{listed, pace, part, percent};
+use super::super::words::{count, listed, pace, part, percent, seconds, whole};
 use super::zones::came;
-use crate::status::views::{Plain, ZoneSample};
+use crate::status::views::{Lately, Plain, ZoneSample};
 
 /// Fewer requests than this say nothing of all of them.
 const FEW: u64 = 20;
@@ -15,13 +17,24 @@ pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
     let name = &zone.name;
     let without = recent.total(zone, |it| it.no_key);
     let all = without + came(recent, zone);
+    let now = Lately {
+        no_key: without,
+        all,
+        span: recent.seconds(),
+    };
+    // Where few requests come, the last seconds say nothing.
+    let Lately {
+        no_key: without,
+        all,
+        span,
+    } = if all < FEW { zone.lately } else { now };
     let share = part(without, all);
     if without < FEW || share < NEARLY_ALL {
         return None;
     }
     let keyless = recent.keyless(zone)?;
     let (key, routes) = (&keyless.key, on(&keyless.routes));
-    let a_second = pace(part(without, 1) / recent.seconds());
+    let a_second = pace(part(without, 1) / span.max(1.0));
     let title = if without == all {
         format!("All requests{routes} ({a_second}) have no {key}: {name} limits none of them")
     } else {
@@ -34,8 +47,10 @@ pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
         weight: part(without, 1),
         title,
         evidence: format!(
-            "{} had an empty key, and an empty key is not limited.",
-            recent.share_of(without, all, "request")
+            "{} of {} in the last {} had an empty key, and an empty key is not limited.",
+            whole(without),
+            count(all, "request"),
+            seconds(span)
         ),
         remedy: format!(
             "Correct the `key` of {name}, or let clients send what it is made of. If they may leave it out, give the route a second limit, by `$remote_addr`."

@@ -7,6 +7,8 @@ use crate::status::views::{OriginSample, Plain};
 const ERRORS: f64 = 0.05;
 /// From this part of the requests to an origin on, having no answer is worth a headline.
 const UNANSWERED: f64 = 0.1;
+/// Answers that take less are not slow, in seconds.
+const LONG: f64 = 0.1;
 /// Fewer failures than this are no trend.
 const FEW: u64 = 3;
 
@@ -89,7 +91,7 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
         return None;
     }
     let name = &origin.name;
-    let p95 = origin.latency.p95;
+    let p95 = origin.latency.p95.filter(|p95| *p95 >= LONG);
     let latency = p95.map_or(String::new(), |p95| {
         format!(" Its slowest answers take {}.", seconds(p95))
     });

@@ -1,3 +1,7 @@
+//! Zones that reject, let requests wait, get many new keys, or are paused or overridden.
+
+use std::net::IpAddr;
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most};
 use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
@@ -12,6 +16,10 @@ const LONG_WAIT: f64 = 1.0;
 const NEW_KEYS: f64 = 50.0;
 /// From this part of `max_keys` on, a zone counts as nearly full.
 const NEARLY_FULL: f64 = 0.9;
+/// Fewer rejections than this, all in the last second, do not say who causes them.
+const FEW_REJECTIONS: u64 = 3;
+/// A key with a smaller part of the rejections is not named.
+const SOME: f64 = 0.2;
 /// From this part of the rejections on, no other key has any worth a word.
 const ALL: f64 = 0.98;
 
@@ -116,6 +124,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let reasons = recent.counts(zone, |it| Some(&it.rejections));
     let reason = most(&reasons).map_or("burst", Plain::as_str);
     let why = match reason {
+        "burst" if zone.burst.is_none() => "more came at once than `burst` allows",
         "burst" => "the queue is full, `burst` is reached",
         "max_wait" => "requests would wait longer than `max_wait`",
         "in_flight" => "as many requests of a key run as `in_flight` allows",
@@ -126,7 +135,10 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = came(recent, zone);
+    // The first rejections of all are of anybody.
+    let is_known = rejected >= FEW_REJECTIONS || rejected > zone.rejected;
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
+    let top = top.filter(|_| is_known);
     let is_of_key = ["burst", "max_wait", "in_flight"].contains(&reason);
     let full = full_key(recent, zone);
     let full = full.filter(|full| is_of_key && top.is_none_or(|top| top.key == full.key));
@@ -149,7 +161,10 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
             recent.share_of(rejected, came, "request"),
             match &shared {
                 Some(shared) => shared.evidence.clone(),
-                None => top.map(blame).unwrap_or_default(),
+                None => top
+                    .filter(|key| is_worth_a_word(key, zone))
+                    .map(blame)
+                    .unwrap_or_default(),
             },
             full.map_or(String::new(), |it| format!(
                 " {}",
@@ -160,10 +175,38 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         remedy: match (full, shared) {
             (Some(full), _) => full_key::remedy(full),
             (None, Some(shared)) => shared.remedy,
+            (None, None) if zone.is_login && is_of_key => login_remedy(top.filter(|_| alone)),
             (None, None) => remedy(zone, reason, alone, others),
         },
         ..Finding::about(name, Cause::Rejecting, severity)
     })
+}
+
+/// Whether a key has so many of the rejections that its name tells something.
+fn is_worth_a_word(key: &HeavyKey, zone: &ZoneSample) -> bool {
+    let limited = zone.advice.as_ref().map(|it| it.limited_keys);
+    let is_above_others = limited.is_some_and(|keys| key.share >= 3.0 * part(1, keys));
+    key.share >= 0.5 || (key.share >= SOME && is_above_others)
+}
+
+/// What to do where the limit keeps passwords from being guessed: it is to reject.
+///
+/// `alone`: the key that causes most rejections.
+fn login_remedy(alone: Option<&HeavyKey>) -> String {
+    let Some(key) = alone else {
+        return "That is what the limit is for. The access log has the addresses of these clients."
+            .to_owned();
+    };
+    let name = key.key.as_str();
+    if name.parse::<IpAddr>().is_ok() {
+        format!(
+            "That is what the limit is for. If {name} goes on, add the address to `deny` of the route; the access log has its requests."
+        )
+    } else {
+        format!(
+            "That is what the limit is for. The access log has the requests of {name} and the addresses that they come from."
+        )
+    }
 }
 
 /// Who causes the rejections.
@@ -209,7 +252,12 @@ fn faster(zone: &ZoneSample, reason: &str) -> String {
         )
     } else if field == "burst" {
         format!(
-            "If the origin can do more, raise `rate`{rate}. Otherwise raise `burst` to let more requests wait."
+            "If the origin can do more, raise `rate`{rate}. Otherwise raise `burst` to let more requests {}.",
+            if zone.burst.is_none() {
+                "through at once"
+            } else {
+                "wait"
+            }
         )
     } else {
         format!(

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::observe::connections::ConnectionCounts;
-use crate::status::views::{DescriptorSample, HeavyKey, Keyless, LogSample, OnlyKey};
+use crate::status::views::{
+    DescriptorSample, HeavyKey, Keyless, Lately, LogSample, OnlyKey,
+};
 
 /// The headline after ten seconds that differ from the fine one by `change`.
 fn told(change: impl FnOnce(&mut Sample)) -> Headline {
@@ -169,6 +171,34 @@ fn a_limit_that_limits_nobody_is_told_and_one_that_limits_some_is_not() {
     for (without, with) in [(90, 10), (1, 0), (0, 100)] {
         let told = keyless(without, with, &["/"]);
         check(&told, "fine", "fine", &[]);
+    }
+}
+
+#[test]
+fn a_limit_that_limits_nobody_is_told_where_few_requests_come() {
+    let few = |no_key, all| {
+        told(|it| {
+            it.zones[0].passed = 0;
+            it.zones[0].lately = Lately {
+                no_key,
+                all,
+                span: 40.0,
+            };
+            it.zones[0].keyless = Some(Keyless {
+                key: "$http_x_apikey".into(),
+                routes: vec!["/".into()],
+            });
+        })
+    };
+    let none = few(20, 20);
+    assert_eq!(
+        none.title.as_str(),
+        "All requests on / (0.5 a second) have no $http_x_apikey: per_client limits none of them"
+    );
+    let says = ["20 of 20 requests in the last 40 s", "`key`"];
+    check(&none, "no_key", "warn", &says);
+    for (without, all) in [(19, 19), (90, 100)] {
+        assert_ne!(few(without, all).cause.as_str(), "no_key");
     }
 }
 

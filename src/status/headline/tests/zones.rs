@@ -103,12 +103,83 @@ const SITUATIONS: &[Situation] = &[
         change: |it| {
             it.zones[0].rejected = 15;
             it.zones[0].rejections = counts(&[("burst", 15)]);
+            it.zones[0].burst = Some(20);
         },
         cause: "rejecting",
         severity: "bad",
         about: Some("per_client"),
-        says: &["150 of 250", "`burst` is reached", "raise `rate`"],
+        says: &[
+            "150 of 250",
+            "`burst` is reached",
+            "raise `rate`",
+            "more requests wait",
+        ],
         says_not: &[],
+    },
+    Situation {
+        // Nothing waits where all limits have `nodelay`.
+        change: |it| {
+            it.zones[0].rejected = 15;
+            it.zones[0].rejections = counts(&[("burst", 15)]);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &[
+            "more came at once than `burst` allows",
+            "more requests through at once",
+        ],
+        says_not: &["queue", "wait"],
+    },
+    Situation {
+        // One of many that ask for too much.
+        change: |it| {
+            it.zones[0].rejected = 15;
+            it.zones[0].rejected_now = vec![HeavyKey {
+                key: "127.0.1.1".into(),
+                share: 0.04,
+                ..HeavyKey::default()
+            }];
+            it.zones[0].advice = Some(advice());
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &["All 30 keys are limited"],
+        says_not: &["127.0.1.1"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 4;
+            it.zones[0].rejections = counts(&[("burst", 4)]);
+            it.zones[0].is_login = true;
+            it.zones[0].rejected_now = vec![HeavyKey {
+                key: "192.0.2.1".into(),
+                share: 1.0,
+                ..HeavyKey::default()
+            }];
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "192.0.2.1 causes 100 %",
+            "what the limit is for",
+            "192.0.2.1 goes on, add the address to `deny`",
+        ],
+        says_not: &["plan", "raise", "queue"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 4;
+            it.zones[0].rejections = counts(&[("burst", 4)]);
+            it.zones[0].is_login = true;
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["what the limit is for", "access log"],
+        says_not: &["plan", "raise", "deny"],
     },
     Situation {
         change: |it| {
@@ -253,4 +324,25 @@ fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
     let resumed = told(false);
     assert_eq!(resumed.cause.as_str(), "overridden", "{resumed:?}");
     assert!(resumed.also.is_empty(), "{resumed:?}");
+}
+
+#[test]
+fn the_first_rejections_of_all_are_blamed_on_nobody() {
+    let told = |seconds: usize, rejected| {
+        after_all((0..3).map(|nth| {
+            let mut second = fine();
+            if nth >= 3 - seconds {
+                second.zones[0].rejected = rejected;
+                second.zones[0].rejected_now = vec![HeavyKey {
+                    key: "192.0.2.1".into(),
+                    share: 1.0,
+                    ..HeavyKey::default()
+                }];
+            }
+            second
+        }))
+    };
+    let names = |told: Headline| told.evidence.as_str().contains("192.0.2.1");
+    assert!(!names(told(1, 2)));
+    assert!(names(told(1, 3)) && names(told(2, 1)));
 }
