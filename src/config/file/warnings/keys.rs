@@ -3,7 +3,29 @@
 use crate::config::node::Node;
 use crate::config::{Part, Variable, Zone};
 
-/// Warns of a key that was meant to have another variable, or any.
+/// Header fields whose value lets a client in, or names its session.
+const SECRET_FIELDS: [&str; 9] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "x-api-key",
+    "api-key",
+    "apikey",
+    "x-apikey",
+    "x-auth-token",
+    "x-access-token",
+];
+/// Arguments of the query of the same kind.
+const SECRET_ARGUMENTS: [&str; 6] = [
+    "api_key",
+    "apikey",
+    "token",
+    "access_token",
+    "auth_token",
+    "key",
+];
+
+/// Warns of a key that was meant to have another variable, or any, and of one that is a secret.
 pub(super) fn key(zone: &Zone, node: Node) {
     let Some(node) = node.field("key") else {
         return;
@@ -26,6 +48,13 @@ pub(super) fn key(zone: &Zone, node: Node) {
             ));
         }
     }
+    if !zone.mask_keys
+        && let Some(secret) = parts.iter().find_map(secret)
+    {
+        node.warn(&format!(
+            "${secret} is a secret of the client, and stands in logs, in metrics and on the page; write mask_keys = true in the zone"
+        ));
+    }
     let written = node.value.as_str().unwrap_or_default();
     for pair in parts.windows(2) {
         if let [Part::Variable(variable), Part::Text(text)] = pair
@@ -38,6 +67,20 @@ pub(super) fn key(zone: &Zone, node: Node) {
             ));
         }
     }
+}
+
+/// The variable of a part whose value nobody but the client may know.
+fn secret(part: &Part) -> Option<&Variable> {
+    let Part::Variable(variable) = part else {
+        return None;
+    };
+    let is_secret = match variable {
+        Variable::Header(name) => SECRET_FIELDS.contains(&&**name),
+        Variable::Cookie(_) => true,
+        Variable::Arg(name) => SECRET_ARGUMENTS.contains(&&*name.to_ascii_lowercase()),
+        _ => false,
+    };
+    is_secret.then_some(variable)
 }
 
 /// The variable that a text without one was meant to be.
