@@ -1,13 +1,17 @@
 //! Client connections: how many there are, of how many, and whether new clients wait for a place.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::metrics::gauge;
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::metrics::{CONNECTIONS, MAX_CONNECTIONS};
+use super::metrics::{CONNECTIONS, MAX_CONNECTIONS, Sharded};
 
 /// The places of client connections. Clones share them.
 #[derive(Clone, Debug)]
@@ -32,6 +36,30 @@ struct State {
 
 const UNKNOWN: usize = usize::MAX;
 
+/// The connections of the process. Each worker writes to a part of its own.
+static OPEN: Sharded<Mutex<Slab<Open>>> = Sharded::new();
+
+/// A connection that is served. Small, because there may be very many idle ones.
+#[derive(Debug)]
+struct Open {
+    client: Option<IpAddr>,
+    /// Requests that are not answered to their ends.
+    requests: u32,
+}
+
+/// The entry of a connection in the table of its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenConnection(NonZeroU32);
+
+/// The connections without a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IdleConnections {
+    /// How many there are.
+    pub count: u64,
+    /// The address with the most of them, and how many it has.
+    pub most: Option<(IpAddr, u64)>,
+}
+
 /// The connections at one moment, as samples have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -48,13 +76,16 @@ pub struct ConnectionCounts {
     /// How many of them wait in the kernel; left out if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
+    /// Those of them without a request; known only while `is_full`.
+    #[serde(skip)]
+    pub idle: Option<IdleConnections>,
 }
 
 /// The place of one connection, until it is dropped.
 #[derive(Debug)]
 pub struct ConnectionPlace {
     state: Arc<State>,
-    _permit: OwnedSemaphorePermit,
+    listed: Option<OpenConnection>,
 }
 
 /// A listener that waits for a place.
@@ -107,9 +138,11 @@ impl ClientConnections {
 
     fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPlace {
         self.0.open.fetch_add(1, Ordering::Relaxed);
+        // Given back by hand: the place of each idle connection is smaller without it.
+        permit.forget();
         ConnectionPlace {
             state: Arc::clone(&self.0),
-            _permit: permit,
+            listed: None,
         }
     }
 
@@ -145,6 +178,31 @@ impl ClientConnections {
             few_descriptors: self.0.few_descriptors.load(Ordering::Relaxed),
             is_full: self.0.is_full.load(Ordering::Relaxed),
             waiting: (waiting != UNKNOWN).then_some(waiting as u64),
+            idle: None,
+        }
+    }
+
+    /// The connections without a request. Looks at each: to be called seldom.
+    #[must_use]
+    pub fn idle(&self) -> IdleConnections {
+        let mut busy = 0;
+        let mut idle: HashMap<IpAddr, u64> = HashMap::new();
+        for part in OPEN.iter() {
+            for (_, open) in lock(part).iter() {
+                match (open.requests, open.client) {
+                    (0, Some(client)) => *idle.entry(client).or_default() += 1,
+                    (0, None) => {}
+                    _ => busy += 1,
+                }
+            }
+        }
+        // One of which the address is not known yet has no request.
+        let open = self.0.open.load(Ordering::Relaxed) as u64;
+        IdleConnections {
+            count: open.saturating_sub(busy),
+            most: idle
+                .into_iter()
+                .max_by_key(|(client, count)| (*count, *client)),
         }
     }
 
@@ -157,9 +215,58 @@ impl ClientConnections {
     }
 }
 
+impl ConnectionPlace {
+    /// Writes down whose connection it is. To be called once, by the worker that serves it.
+    pub fn list(&mut self, client: Option<IpAddr>) -> Option<OpenConnection> {
+        let key = here().insert(Open {
+            client,
+            requests: 0,
+        });
+        let number = u32::try_from(key + 1).ok().and_then(NonZeroU32::new);
+        self.listed = number.map(OpenConnection);
+        self.listed
+    }
+}
+
+impl OpenConnection {
+    /// Counts a request of the connection. Only its worker may call this.
+    pub fn request_began(self) {
+        self.change(|requests| requests.saturating_add(1));
+    }
+
+    /// Counts that a request has ended.
+    pub fn request_ended(self) {
+        // A request may outlive its connection.
+        self.change(|requests| requests.saturating_sub(1));
+    }
+
+    fn change(self, change: impl FnOnce(u32) -> u32) {
+        if let Some(open) = here().get_mut(self.key()) {
+            open.requests = change(open.requests);
+        }
+    }
+
+    fn key(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// The connections of this worker.
+fn here() -> MutexGuard<'static, Slab<Open>> {
+    lock(OPEN.here())
+}
+
+fn lock(part: &Mutex<Slab<Open>>) -> MutexGuard<'_, Slab<Open>> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
+        if let Some(listed) = self.listed {
+            here().try_remove(listed.key());
+        }
         self.state.open.fetch_sub(1, Ordering::Relaxed);
+        self.state.capacity.add_permits(1);
     }
 }
 
@@ -207,6 +314,40 @@ mod tests {
         drop((second, third));
         assert_eq!(connections.counts().open, 0);
         assert!(connections.all_gone().now_or_never().is_some());
+    }
+
+    #[test]
+    fn idle_connections_are_known_by_the_address_with_the_most() {
+        let connections = ClientConnections::default();
+        connections.allow(5, 10);
+        let client = |last| IpAddr::from([192, 0, 2, last]);
+        let mut open = Vec::new();
+        for last in [1, 2, 2, 2] {
+            let mut place = connections.place_now().unwrap();
+            let listed = place.list(Some(client(last))).unwrap();
+            open.push((place, listed));
+        }
+        // Its client has not been named yet.
+        let _unlisted = connections.place_now().unwrap();
+        let idle = |count, most| IdleConnections {
+            count,
+            most: Some(most),
+        };
+        assert_eq!(connections.idle(), idle(5, (client(2), 3)));
+        open[1].1.request_began();
+        open[1].1.request_began();
+        open[1].1.request_ended();
+        assert_eq!(connections.idle(), idle(4, (client(2), 2)));
+        open[1].1.request_ended();
+        assert_eq!(connections.idle(), idle(5, (client(2), 3)));
+        open.truncate(1);
+        assert_eq!(connections.idle(), idle(2, (client(1), 1)));
+    }
+
+    #[test]
+    fn a_connection_takes_little_memory() {
+        assert_eq!(size_of::<Open>(), 24);
+        assert_eq!(size_of::<ConnectionPlace>(), 16);
     }
 
     #[test]

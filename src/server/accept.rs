@@ -268,15 +268,21 @@ impl NewConnection {
         serve: fn(Self, S, Peer),
     ) {
         if !server.proxy_protocol.contain(peer.ip()) {
-            return serve(self, socket, peer);
+            return self.serve_listed(socket, peer, serve);
         }
         actix_rt::spawn(async move {
             let stop = self.worker.stop_signal();
             match read_proxy_header(&socket, &self.timeouts, &stop).await {
-                Ok(header) => serve(self, socket, peer.behind_proxy(header)),
+                Ok(header) => self.serve_listed(socket, peer.behind_proxy(header), serve),
                 Err(error) => tell_no_header(peer.address.map(Into::into), &error),
             }
         });
+    }
+
+    /// Calls `serve` once it is known whose connection it is.
+    fn serve_listed<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
+        let connection = self.place.list(peer.ip());
+        serve(self, socket, Peer { connection, ..peer });
     }
 
     fn serve_tcp(self, socket: TcpStream, peer: Peer) {

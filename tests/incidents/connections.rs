@@ -43,7 +43,6 @@ const IDLE: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: connections"]
 fn idle_connections_that_take_all_are_reported_by_their_address() {
     let server = Server::start();
     let gateway = gateway(&server);
@@ -69,7 +68,6 @@ const BUSY: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: connections"]
 fn connections_that_all_wait_for_answers_are_reported_without_keep_alive() {
     let server = Server::start();
     server.be(Mode::VerySlow);

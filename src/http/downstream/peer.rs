@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::certificate_facts::ClientCertificate;
 use super::proxy_protocol::ProxyHeader;
+use crate::observe::connections::OpenConnection;
 
 /// The two ends of a client's connection.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Peer {
     pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
     pub secure: bool,
+    /// Its entry in the table of open connections; `None` if it is in none.
+    pub connection: Option<OpenConnection>,
     /// What few connections have; one pointer, because each idle connection has room for it.
     pub facts: Option<Arc<PeerFacts>>,
 }

@@ -85,6 +85,9 @@ impl<'r> RequestRecord<'r> {
         info: Option<&'r RequestInfo<'r>>,
         began: Moment,
     ) -> Self {
+        if let Some(connection) = info.and_then(|info| info.peer.connection) {
+            connection.request_began();
+        }
         Self {
             gateway,
             pacer,
@@ -388,6 +391,9 @@ fn line(head: &RequestHead) -> access::Line<'_> {
 
 impl Drop for RequestRecord<'_> {
     fn drop(&mut self) {
+        if let Some(connection) = self.info.and_then(|info| info.peer.connection) {
+            connection.request_ended();
+        }
         if self.shared == SharedOutcome::Refresh {
             // No client asked for it.
             return;

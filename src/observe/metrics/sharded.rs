@@ -17,6 +17,13 @@ pub struct Sharded<T>([OnceLock<Box<Shard<T>>>; SHARDS]);
 #[repr(align(128))]
 struct Shard<T>(T);
 
+impl<T> Sharded<T> {
+    /// No values yet.
+    pub const fn new() -> Self {
+        Self([const { OnceLock::new() }; SHARDS])
+    }
+}
+
 impl<T: Default> Sharded<T> {
     /// The value of this thread.
     pub fn here(&self) -> &T {

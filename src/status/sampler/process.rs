@@ -1,3 +1,5 @@
+//! Connections, descriptors, local ports and the access log in the last second.
+
 use crate::observe::access;
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::metrics::{ShortageWait, shortages};
@@ -32,7 +34,11 @@ impl Process {
     }
 
     pub(super) fn connections(&self) -> ConnectionCounts {
-        self.connections.counts()
+        let counts = self.connections.counts();
+        ConnectionCounts {
+            idle: counts.is_full.then(|| self.connections.idle()),
+            ..counts
+        }
     }
 
     /// What waited for file descriptors in the last second.

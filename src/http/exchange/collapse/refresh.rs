@@ -25,6 +25,11 @@ pub(super) fn start(worker: &Worker, info: &RequestInfo<'_>, leader: Leader) {
         return;
     };
     let (head, peer) = (info.head.whole(), info.peer.clone());
+    // It may outlive the connection of its client.
+    let peer = Peer {
+        connection: None,
+        ..peer
+    };
     actix_rt::spawn(fetch(worker, gateway, head, peer, leader));
 }
 

@@ -1,6 +1,10 @@
+//! What the process lacks: connections, descriptors, local ports, room for its log.
+
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
-use super::super::words::{count, listed, part, whole};
+use super::super::words::{count, is, listed, part, seconds, whole};
+use super::{SILENT, silence};
+use crate::observe::connections::IdleConnections;
 use crate::status::views::Sample;
 
 pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
@@ -29,12 +33,43 @@ pub(super) fn connections_full(now: &Sample) -> Option<Finding> {
     Some(Finding {
         weight: part(waiting.unwrap_or_default(), 1),
         title: format!("{in_use}; new clients wait in the kernel{how_many}"),
-        evidence: "A client that waits there gets no answer, and no other figure counts it."
-            .to_owned(),
+        evidence: format!(
+            "{}A client that waits there gets no answer, and no other figure counts it.",
+            it.idle.map_or(String::new(), idle)
+        ),
         remedy: format!(
-            "{raise}, or lower `server.keep_alive` so that idle clients leave sooner; see Runbooks, DripConnectionsNearMax."
+            "{raise}, or {}; see Runbooks, DripConnectionsNearMax.",
+            match it.idle {
+                Some(idle) if idle.count * 4 < it.open => slow(now),
+                _ => "lower `server.keep_alive` and `server.header_timeout` so that idle clients leave sooner"
+                    .to_owned(),
+            }
         ),
         ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
+    })
+}
+
+/// Whose connections are idle, as a sentence with a blank behind it.
+fn idle(idle: IdleConnections) -> String {
+    let count = idle.count;
+    let most = idle.most.filter(|(_, of_it)| *of_it * 4 >= count);
+    let most = most.filter(|(_, of_it)| *of_it > 1);
+    let most = most.map_or(String::new(), |(client, of_it)| {
+        format!(", {} of them of {client}", whole(of_it))
+    });
+    if count == 0 {
+        "None is idle: all have requests that are not answered yet. ".to_owned()
+    } else {
+        format!("{} {} idle{most}. ", whole(count), is(count))
+    }
+}
+
+/// What helps if connections are in use because answers take long.
+fn slow(now: &Sample) -> String {
+    let silent = now.origins.iter().find(|origin| silence(origin) >= SILENT);
+    silent.map_or("find out why answers take so long".to_owned(), |origin| {
+        let (name, silence) = (&origin.name, seconds(silence(origin)));
+        format!("find out why origin {name} has answered nothing for {silence}")
     })
 }
 

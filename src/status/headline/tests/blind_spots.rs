@@ -1,9 +1,9 @@
 //! What no other figure shows: full connections, descriptors, limits without keys, shared keys.
 
 use super::*;
-use crate::observe::connections::ConnectionCounts;
+use crate::observe::connections::{ConnectionCounts, IdleConnections};
 use crate::status::views::{
-    DescriptorSample, HeavyKey, Keyless, Lately, LogSample, OnlyKey,
+    DescriptorSample, HeavyKey, Keyless, Lately, LogSample, OnlyKey, Unanswered,
 };
 
 /// The headline after ten seconds that differ from the fine one by `change`.
@@ -69,6 +69,49 @@ fn full_connections_come_first_with_how_many_wait() {
     // All in use, and nobody waits: the next client would.
     let just = told(|it| (it.connections.open, it.connections.max) = (50, 50));
     check(&just, "fine", "fine", &[]);
+}
+
+#[test]
+fn full_connections_are_told_with_those_that_are_idle() {
+    let full = |idle: IdleConnections, silence| {
+        told(|it| {
+            it.connections = ConnectionCounts {
+                open: 50,
+                max: 50,
+                is_full: true,
+                idle: Some(idle),
+                ..ConnectionCounts::default()
+            };
+            it.origins[0].unanswered = Some(Unanswered {
+                silence,
+                ..Unanswered::default()
+            });
+        })
+    };
+    let of = |count, of_it| IdleConnections {
+        count,
+        most: Some(([127, 0, 0, 9].into(), of_it)),
+    };
+    let says = [
+        "50 are idle, 40 of them of 127.0.0.9.",
+        "`server.keep_alive`",
+    ];
+    check(&full(of(50, 40), 0.0), "connections_full", "bad", &says);
+    // Nobody has many of them.
+    let many = full(of(50, 2), 0.0);
+    check(&many, "connections_full", "bad", &["50 are idle. "]);
+    let none = full(IdleConnections::default(), 0.0);
+    let says = ["None is idle", "why answers take so long"];
+    check(&none, "connections_full", "bad", &says);
+    let silent = full(of(1, 1), 4.0);
+    let says = [
+        "1 is idle. ",
+        "why origin api has answered nothing for 4.0 s",
+    ];
+    check(&silent, "connections_full", "bad", &says);
+    for told in [none, silent] {
+        assert!(!told.remedy.as_str().contains("keep_alive"), "{told:?}");
+    }
 }
 
 #[test]
