@@ -11,6 +11,7 @@ use tracing::field::display;
 use crate::limit::{Excess, Moment};
 use crate::observe::forwarders::Forwarders;
 use crate::observe::key_names::KeyNames;
+use crate::observe::networks::Networks;
 use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
@@ -109,6 +110,8 @@ fn short(excess: Excess) -> f64 {
 /// The log events of the gate of one origin: of each kind at most one a second.
 #[derive(Debug)]
 pub struct GateEvents {
+    /// Clients of its requests that waited or were rejected, if keys do not share it.
+    pub networks: Networks,
     rejections: Summary<RejectionAtGate>,
     outages: Throttle,
     recoveries: Throttle,
@@ -148,6 +151,7 @@ impl Default for GateEvents {
             );
         });
         Self {
+            networks: Networks::default(),
             rejections,
             outages: Throttle::default(),
             recoveries: Throttle::default(),

@@ -11,6 +11,7 @@ mod journal;
 pub mod key_names;
 pub(crate) mod log;
 pub mod metrics;
+pub mod networks;
 pub(crate) mod panics;
 pub mod spans;
 mod stderr;

@@ -121,7 +121,6 @@ const CRAWLER: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: crowd"]
 fn a_crawler_with_many_addresses_is_reported_by_its_network() {
     let origin = Origin::answering(|exchange| {
         thread::sleep(Duration::from_millis(50));

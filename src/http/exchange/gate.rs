@@ -15,6 +15,7 @@ use crate::limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 use crate::observe::events::RejectionAtGate;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::GateRejected;
+use crate::time::clock;
 use crate::zone::{Key, NEW_KEYS};
 
 /// What became of a request at the gate of its origin.
@@ -145,8 +146,17 @@ impl<'a> GateRequest<'a> {
     pub(super) fn foresee(&self) -> Option<GateRejection> {
         let limits = || self.wait_limits(self.most(Duration::ZERO));
         let rejection = self.gate.foresee(|| self.share(), limits)?;
+        self.note_client();
         self.tell_rejection(rejection.reason);
         Some(rejection)
+    }
+
+    /// Notes whose request waits at the gate or is rejected there, if no key says so.
+    fn note_client(&self) {
+        if self.settings().share.is_none() {
+            let networks = &self.gate.events().networks;
+            networks.note(self.info.client.address, clock::now());
+        }
     }
 
     /// Counts and logs that the gate rejects the request.
@@ -247,8 +257,12 @@ impl<'a> GateRequest<'a> {
     ) -> Result<Place, NoTurn> {
         let (passed, span) = match join(self, waited) {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
-            Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
+            Err(rejection) => {
+                self.note_client();
+                (Err(NoTurn::Rejected(rejection)), Duration::ZERO)
+            }
             Ok(Admission::Waiting(waiting)) => {
+                self.note_client();
                 let began = worker.pacer.now();
                 *at_gate = Some(AtGate::Waiting(began));
                 let limits = self.wait_limits(self.most(waited));

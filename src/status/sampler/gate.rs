@@ -88,6 +88,10 @@ impl Gates {
                     depth: *depth as u64,
                 })
                 .collect(),
+            crowd: match settings.share {
+                None => gate.events().networks.crowd(clock::now()),
+                Some(_) => None,
+            },
         }
     }
 }

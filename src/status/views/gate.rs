@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Places, Plain};
+use crate::observe::networks::Crowd;
 
 /// The gate of an origin: its settings and its present state.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -208,6 +209,9 @@ pub struct GateSample {
     pub classes: Vec<GateClass>,
     /// The keys with the most waiting requests, deepest first.
     pub deepest: Vec<GateKeySample>,
+    /// The network whose clients crowd a gate that keys do not share.
+    #[serde(skip)]
+    pub crowd: Option<Crowd>,
 }
 
 /// A key with requests that wait at a gate, in one second.

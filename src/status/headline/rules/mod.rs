@@ -6,6 +6,7 @@
 
 mod advice;
 mod file;
+mod floods;
 mod full_key;
 mod gate_overrides;
 mod gates;
@@ -23,6 +24,7 @@ mod untrusted_proxy;
 mod zones;
 
 use self::file::{file_doubtful, file_error};
+use self::floods::crowd;
 use self::gate_overrides::{overridden_gate, paused_gate};
 use self::gates::{alone, backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::hanging::hangs;
@@ -71,6 +73,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             server_out,
             paused_gate,
             backing_off,
+            crowd,
             leaving_origin,
             leaving_gate,
             rejecting_at_gate,

@@ -1,6 +1,7 @@
 //! Gates hold, back off, reject and let requests wait.
 
 use super::*;
+use crate::observe::networks::Crowd;
 use crate::status::views::{BackingOff, FileAndNow, GateKeySample, GateOutage, GateOverride};
 
 /// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
@@ -564,4 +565,36 @@ fn the_setting_that_requests_wait_for_is_named() {
             "{remedy}"
         );
     }
+}
+
+#[test]
+fn a_crowd_of_one_network_comes_before_the_queue_that_it_makes() {
+    let mut second = fine();
+    second.origins[0].gate = Some(GateSample {
+        depth: 200,
+        crowd: Some(Crowd {
+            network: "192.0.2.0/24".to_owned(),
+            addresses: 198,
+            requests: 210,
+            of: 256,
+        }),
+        ..GateSample::default()
+    });
+    let told = after(&second);
+    assert_eq!(told.cause.as_str(), "key_flood");
+    assert_eq!(told.severity.as_str(), "warn");
+    assert_eq!(
+        told.title.as_str(),
+        "198 addresses of 192.0.2.0/24 crowd the gate of api"
+    );
+    assert!(
+        told.evidence
+            .as_str()
+            .starts_with("210 of the last 256 requests")
+    );
+    let remedy = told.remedy.as_str();
+    for part in ["`share`", "`new_keys`", "`deny`"] {
+        assert!(remedy.contains(part), "{remedy}");
+    }
+    assert!(!remedy.contains("raise"), "{remedy}");
 }
