@@ -23,6 +23,9 @@ const MAYBE_CAUSED: [&str; 5] = [
     "waiting",
 ];
 
+/// The begin of remedies of `rules/zones.rs` that give a client a plan.
+const ONE_CLIENT: &str = "One client";
+
 const TAKE_BACK: &str = "Take the change back if it was not meant.";
 
 /// The sentence that names the last change, for a warning that begins now.
@@ -40,8 +43,7 @@ pub(super) fn add(headline: &mut Headline, sentence: &Plain) {
         return;
     }
     // A client that had enough before the change needs no plan of its own.
-    let gives_plan = headline.remedy.as_str().contains("plan");
-    if headline.cause.as_str() == "rejecting" && gives_plan {
+    if headline.remedy.as_str().starts_with(ONE_CLIENT) {
         headline.remedy = TAKE_BACK.into();
         headline.advised_rate = None;
     } else {

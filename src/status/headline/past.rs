@@ -402,7 +402,7 @@ mod tests {
         );
         // It is the same warning, whatever changes later. A plan is no remedy for a wrong rate.
         assert_eq!(
-            said(2.0, "rejecting", "Give it a plan.", Some(&later)),
+            said(2.0, "rejecting", "One client asks for more.", Some(&later)),
             expected(after, back)
         );
         for time in [3.0, 20.0] {

@@ -1,7 +1,7 @@
 //! What is told of the file.
 
 use super::*;
-use crate::status::views::{ChangeSample, LostKeysSample};
+use crate::status::views::{ChangeSample, HeavyKey, LostKeysSample};
 
 const SITUATIONS: &[Situation] = &[
     Situation {
@@ -87,6 +87,16 @@ fn a_warning_after_a_change_of_the_file_says_what_changed() {
         let remedy = headline.remedy.as_str();
         assert!(remedy.starts_with("Take the change back"), "{remedy}");
     }
+    // One client that rejections begin with is no reason for a plan.
+    second.zones[0].rejections = counts(&[("burst", 60)]);
+    second.zones[0].rejected_now = vec![HeavyKey {
+        key: "alice".into(),
+        share: 1.0,
+        ..HeavyKey::default()
+    }];
+    fed.feed(&second, 5);
+    let remedy = fed.headlines.view().headline.remedy;
+    assert_eq!(remedy.as_str(), "Take the change back if it was not meant.");
     // What begins later is none of it.
     fed.feed(&fine(), 20);
     second.zones[0].rejected = 60;
