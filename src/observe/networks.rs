@@ -15,7 +15,7 @@ const CLIENTS: usize = 256;
 /// How long a client is remembered.
 const KEPT_FOR: Duration = Duration::from_secs(10);
 /// A crowd of which nobody came for longer is over.
-const LASTS: Duration = Duration::from_secs(3);
+const LASTS: Duration = Duration::from_secs(2);
 /// Fewer addresses are no crowd.
 const FEW: usize = 20;
 /// Bits of an address that name its network.
@@ -61,10 +61,6 @@ impl Networks {
     #[must_use]
     pub fn crowd(&self, now: Moment) -> Option<Crowd> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_present = |(_, at): &(IpAddr, Moment)| now.since(*at) < LASTS;
-        if clients.len() < FEW || !clients.back().is_some_and(is_present) {
-            return None;
-        }
         let known = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
         let mut of = 0;
         let mut networks: HashMap<IpAddr, (usize, HashSet<IpAddr>)> = HashMap::new();
@@ -76,6 +72,11 @@ impl Networks {
         }
         let largest = networks.into_iter().max_by_key(|(_, (count, _))| *count);
         let (network, (requests, addresses)) = largest?;
+        let mut newest = clients.iter().rev();
+        let newest = newest.find(|(client, _)| self::network(*client) == network);
+        if newest.is_none_or(|(_, at)| now.since(*at) >= LASTS) {
+            return None;
+        }
         let bits = if network.is_ipv4() {
             IPV4_BITS
         } else {
@@ -159,9 +160,11 @@ mod tests {
             let client = Ipv6Addr::new(0x2001, 0xdb8, 1, nth, 0, 0, 0, 1);
             networks.note(Some(client.into()), at(20));
         }
-        let found = networks.crowd(at(3_000)).unwrap();
+        let found = networks.crowd(at(2_000)).unwrap();
         assert_eq!(found.network, "2001:db8:1::/48");
         assert_eq!((found.addresses, found.of), (256, 256));
-        assert_eq!(networks.crowd(at(3_020)), None);
+        // Another client that still waits is none of them.
+        networks.note(Some([192, 0, 2, 1].into()), at(2_010));
+        assert_eq!(networks.crowd(at(2_020)), None);
     }
 }
