@@ -18,6 +18,8 @@ use crate::zone::Zone;
 
 /// The shortest time between two replays.
 const EVERY: Duration = Duration::from_secs(5);
+/// The shortest time until the next one where it is not known yet how fast keys ask.
+const SOON: Duration = Duration::from_secs(2);
 /// A replay may take one part in so many of a processor.
 const REST: u32 = 20;
 /// How long the workers may take to hand out their arrivals.
@@ -103,12 +105,15 @@ impl Advisor {
         }
         let (kept, gateway) = (Arc::clone(&self.0), Arc::clone(gateway));
         actix_rt::spawn(async move {
-            let begun = clock::now();
-            let advice = look(gateway, index).await;
+            let (advice, took) = look(gateway, index).await.unzip();
+            let every = match &advice {
+                Some(advice) if advice.faster.is_empty() => SOON,
+                _ => EVERY,
+            };
             let now = clock::now();
             let mut state = state(&kept);
             state.is_busy = false;
-            state.next = Some(now + EVERY.max(now.since(begun) * REST));
+            state.next = Some(now + every.max(took.unwrap_or_default() * REST));
             state.last = advice.map(|advice| Found {
                 advice,
                 about,
@@ -118,7 +123,8 @@ impl Advisor {
     }
 }
 
-async fn look(gateway: Arc<Gateway>, index: usize) -> Option<RateAdvice> {
+/// Looks for advice. Returns it with the time that its replays took.
+async fn look(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
     let (arrivals, rate) = {
         let zone = gateway.zones().get(index)?;
         let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await.ok()?;
@@ -128,12 +134,14 @@ async fn look(gateway: Arc<Gateway>, index: usize) -> Option<RateAdvice> {
         )
     };
     let found = web::block(move || {
-        let deadline = clock::now() + REPLAYED_IN;
+        let began = clock::now();
+        let deadline = began + REPLAYED_IN;
         let mut settings = gateway.settings().clone();
         if let (Some(rate), Some(zone)) = (rate, settings.zones.get_mut(index)) {
             zone.rate = rate;
         }
-        advise(&arrivals, &settings, index, deadline)
+        let advice = advise(&arrivals, &settings, index, deadline)?;
+        Some((advice, clock::now().since(began)))
     });
     found.await.ok().flatten()
 }
