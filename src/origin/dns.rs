@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -36,6 +37,14 @@ pub(super) struct Names<R = System>(Arc<Shared<R>>);
 struct Shared<R> {
     resolver: R,
     names: Mutex<HashMap<String, Name>>,
+}
+
+/// A name that was not resolved, and why.
+#[derive(Debug, Error)]
+#[error("looking up {name}: {why}")]
+pub(super) struct LookupError {
+    name: String,
+    why: String,
 }
 
 #[derive(Debug, Default)]
@@ -199,7 +208,10 @@ impl<R> Shared<R> {
 impl Name {
     fn error(&self, name: &str) -> io::Error {
         let why = self.failed.as_ref().map_or("interrupted", |(why, _)| why);
-        io::Error::other(format!("looking up {name}: {why}"))
+        io::Error::other(LookupError {
+            name: name.to_owned(),
+            why: why.to_owned(),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::failure_kind::FailureKind;
 use crate::limit::Moment;
 
 /// What happened last at a server, for people.
@@ -23,6 +24,10 @@ pub(super) struct Past {
 pub struct Failure {
     /// When it failed.
     pub at: Moment,
+    /// When the first failure of this kind was after which the server has given no good answer.
+    pub since: Moment,
+    /// Its kind.
+    pub kind: FailureKind,
     /// Why.
     pub text: String,
 }

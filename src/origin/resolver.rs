@@ -1,6 +1,6 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::thread;
+use std::{fs, thread};
 
 use tokio::sync::oneshot;
 
@@ -25,9 +25,50 @@ impl Resolve for System {
             .name("resolver".to_owned())
             .spawn(move || {
                 let found = (&*name, 0).to_socket_addrs().map(Iterator::collect);
+                let found = found.map_err(with_resolvers);
                 // If the worker that asked has ended, no task waits for the result.
                 let _gone = tell.send(found);
             })?;
         told.await.map_err(io::Error::other)?
+    }
+}
+
+/// The C library asks this many of the servers in the file at most (`MAXNS` in resolv.h).
+const MAX_RESOLVERS: usize = 3;
+
+/// Adds the resolvers of the system to the error of a lookup, if its file names any.
+fn with_resolvers(error: io::Error) -> io::Error {
+    let file = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    match &*resolvers(&file) {
+        [] => error,
+        [only] => io::Error::new(error.kind(), format!("{error} (resolver {only})")),
+        several => io::Error::new(
+            error.kind(),
+            format!("{error} (resolvers {})", several.join(", ")),
+        ),
+    }
+}
+
+/// The addresses of the resolvers in the text of a `resolv.conf`.
+fn resolvers(file: &str) -> Vec<&str> {
+    let named = file.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        words.next().filter(|word| *word == "nameserver")?;
+        words.next()
+    });
+    named.take(MAX_RESOLVERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resolvers_of_a_file_are_read_without_comments_and_options() {
+        let file = "# nameserver 1.1.1.1\nnameserver 10.0.0.53\nsearch nameserver\n\
+                    nameserver\t::1 # a comment\nnameserver\noptions ndots:5\n";
+        assert_eq!(resolvers(file), ["10.0.0.53", "::1"]);
+        assert_eq!(resolvers(&"nameserver 10.0.0.1\n".repeat(5)).len(), 3);
+        assert_eq!(resolvers(""), Vec::<&str>::new());
     }
 }

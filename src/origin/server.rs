@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::error::OriginError;
+use super::failure_kind::FailureKind;
 use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
 use super::in_flight_table::InFlightTable;
-use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
+use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage, Past};
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 use crate::observe::metrics::{Outcome, ServerMetrics};
@@ -146,13 +147,15 @@ impl Server {
     /// Records that its answer counts as a failure, and why.
     pub(super) fn failed_by_answer(&self, reason: &str, max_fails: MaxFails, now: Moment) {
         self.health.note_unreachable(false);
-        self.note_failure(&reason, max_fails, format!("{}: {reason}", self.url), now);
+        let text = format!("{}: {reason}", self.url);
+        self.note_failure(&reason, max_fails, FailureKind::Other, text, now);
     }
 
     /// Records that its answer is a failure which does not count, and why.
     pub(super) fn note_failed_answer(&self, reason: &str, now: Moment) {
         let text = format!("{}: {reason}", self.url);
-        self.incidents.lock().last_failure = Some(Failure { at: now, text });
+        let mut past = self.incidents.lock();
+        self.set_last_failure(&mut past, FailureKind::Other, text, now);
     }
 
     /// Whether failures in doubt keep it out.
@@ -191,22 +194,43 @@ impl Server {
         if !error.is_in_doubt() {
             self.note_in_doubt(false);
         }
-        self.note_failure(error, max_fails, error.to_string(), now);
+        let kind = FailureKind::of(error);
+        self.note_failure(error, max_fails, kind, error.to_string(), now);
     }
 
     /// Records that an attempt after `took` got no response, which does not count as a failure.
     pub(super) fn note_unanswered(&self, error: &OriginError, took: Duration, now: Moment) {
         self.metrics.count(error.outcome(), took);
-        let text = error.to_string();
-        self.incidents.lock().last_failure = Some(Failure { at: now, text });
+        let mut past = self.incidents.lock();
+        self.set_last_failure(&mut past, FailureKind::of(error), error.to_string(), now);
     }
 
-    fn note_failure(&self, reason: &dyn Display, max_fails: MaxFails, text: String, now: Moment) {
+    fn note_failure(
+        &self,
+        reason: &dyn Display,
+        max_fails: MaxFails,
+        kind: FailureKind,
+        text: String,
+        now: Moment,
+    ) {
         let mut past = self.incidents.lock();
         if self.health.failed(&self.url, max_fails, reason, now) {
             past.out_by_failures = Some(now);
         }
-        past.last_failure = Some(Failure { at: now, text });
+        self.set_last_failure(&mut past, kind, text, now);
+    }
+
+    /// Sets the last failure. It goes on with the one before if that is of the same kind and no good answer came since.
+    fn set_last_failure(&self, past: &mut Past, kind: FailureKind, text: String, now: Moment) {
+        let answered = self.answered_at(None);
+        let goes_on = |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
+        let before = past.last_failure.as_ref().filter(goes_on);
+        past.last_failure = Some(Failure {
+            at: now,
+            since: before.map_or(now, |it| it.since),
+            kind,
+            text,
+        });
     }
 
     /// Records the result of a health check: what was answered, or why it is not healthy.

@@ -13,4 +13,4 @@ mod verifier;
 pub use authorities::Authorities;
 pub(crate) use client::client;
 pub(crate) use facts::{is_self_issued, verify_validity};
-pub(crate) use refused::Refused;
+pub(crate) use refused::{CertificateRefused, Refused};

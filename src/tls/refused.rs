@@ -4,8 +4,18 @@ use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
+use thiserror::Error as ErrorOf;
 use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::{CertificateError, Error};
+
+/// Why TLS to a server failed on account of a certificate: what is wrong, and in a second sentence what to do.
+#[derive(Debug, ErrorOf)]
+#[error("{words}")]
+pub(crate) struct CertificateRefused {
+    pub(crate) words: String,
+    /// The end of its validity in Unix time, if that is what is wrong.
+    pub(crate) expired: Option<i64>,
+}
 
 /// The certificate that is refused, and what the file of the gateway says of such ones.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +38,19 @@ impl Refused<'_> {
     /// The same error, in words that say what to do, if it is about this certificate.
     pub(crate) fn explain(&self, error: io::Error) -> io::Error {
         let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
-        let words = match source {
-            Some(Error::InvalidCertificate(why)) => self.why(why),
+        let Some(Error::InvalidCertificate(why)) = source else {
+            return error;
+        };
+        let Some(words) = self.why(why) else {
+            return error;
+        };
+        let expired = match why {
+            CertificateError::ExpiredContext { not_after, .. } => {
+                i64::try_from(not_after.as_secs()).ok()
+            }
             _ => None,
         };
-        match words {
-            Some(words) => io::Error::new(error.kind(), words),
-            None => error,
-        }
+        io::Error::new(error.kind(), CertificateRefused { words, expired })
     }
 
     /// Why it is refused, and what to do; `None`: there are no better words than those of rustls.

@@ -19,7 +19,6 @@ const DEPLOY: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: unreachable"]
 fn an_origin_that_restarts_is_reported_with_the_setting_that_holds_its_requests() {
     let address = free_address();
     let listen = || Origin::at(&address.to_string(), answer_once);
@@ -80,7 +79,6 @@ const NO_NAME: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: unreachable"]
 fn a_name_that_does_not_resolve_is_reported_with_the_resolver() {
     let origin = "[origins.app]\nservers = [\"http://no-such.invalid:80\"]\n\
                   [[routes]]\npath = \"/\"\norigin = \"app\"\n";

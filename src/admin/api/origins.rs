@@ -89,7 +89,7 @@ fn server(state: ServerState<'_>, recent: &Counts) -> Server {
             Availability::InUse | Availability::Failing => None,
             Availability::Out(outage) => Some(out(outage)),
         },
-        last_failure: state.last_failure.map(|Failure { at, text }| Event {
+        last_failure: state.last_failure.map(|Failure { at, text, .. }| Event {
             at: timestamp(at),
             text: Plain::new(&text),
         }),

@@ -5,7 +5,7 @@ use std::io;
 use tokio_rustls::rustls::{AlertDescription, Error};
 
 use crate::config::OriginTls;
-use crate::tls::Refused;
+use crate::tls::{CertificateRefused, Refused};
 
 /// The same error, in words that say what to do, if it is about a certificate.
 pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
@@ -15,7 +15,10 @@ pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
         _ => None,
     };
     match words {
-        Some(words) => io::Error::new(error.kind(), words),
+        Some(words) => {
+            let expired = None;
+            io::Error::new(error.kind(), CertificateRefused { words, expired })
+        }
         None => of_server(settings).explain(error),
     }
 }

@@ -13,6 +13,7 @@ mod places;
 mod rooms;
 mod store;
 mod time;
+mod unreachable;
 mod zones;
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Origin};
 use crate::status::counts::{self, Labelled};
 use crate::status::minute::{Of, latency};
-use crate::status::views::{Codes, OriginSample, Plain, SharedAnswers};
+use crate::status::views::{Codes, FailureSample, OriginSample, Plain, SharedAnswers};
 use crate::time::clock;
 
 /// How long a failure is told of.
@@ -96,10 +96,11 @@ impl Origins {
             }
             let recent = server.last_failure;
             let recent = recent.filter(|failure| now.since(failure.at) < RECENT);
+            let recent = recent.map(|failure| (server.url, failure));
             last_failure = last_failure
                 .into_iter()
                 .chain(recent)
-                .max_by_key(|it| it.at);
+                .max_by_key(|(_, failure)| failure.at);
             let now = (
                 counts::responses(server.metrics),
                 counts::errors(server.metrics),
@@ -112,7 +113,15 @@ impl Origins {
             latencies.add(&more);
         }
         sample.latency = latency(&latencies);
-        sample.last_failure = last_failure.map(|failure| Plain::new(&failure.text));
+        if let Some((url, failure)) = last_failure {
+            sample.last_failure = Some(Plain::new(&failure.text));
+            sample.failure = Some(FailureSample {
+                server: Plain::new(&url.to_string()),
+                kind: failure.kind,
+                lasts: now.since(failure.since).as_secs_f64(),
+                is_held: settings.holds(),
+            });
+        }
         let past = self.past.entry(settings.name.clone()).or_default();
         past.look(gateway, origin, &mut sample, now);
         sample

@@ -34,7 +34,8 @@ pub use gate::{
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline, Topic};
 pub use now::Now;
 pub use origin::{
-    Check, Event, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered, Usual,
+    Check, Event, FailureSample, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered,
+    Usual,
 };
 pub use places::Places;
 pub use plain::Plain;

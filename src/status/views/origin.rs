@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::origin::Phase;
+use crate::origin::{FailureKind, Phase};
 
 use super::{
     Codes, Gate, GateSample, Latency, Places, Plain, Room, RoomSample, Shared, SharedAnswers,
@@ -154,6 +154,17 @@ pub struct Usual {
     pub span: u64,
 }
 
+/// The last failure of a server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FailureSample {
+    pub server: Plain,
+    pub kind: FailureKind,
+    /// For how long it has failed like this without a good answer, in seconds.
+    pub lasts: f64,
+    /// Whether requests wait for the origin then: it has `hold`.
+    pub is_held: bool,
+}
+
 /// An origin in one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -191,6 +202,9 @@ pub struct OriginSample {
     pub holder: Option<Holder>,
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
+    /// The same failure in numbers. Only for the headline.
+    #[serde(skip)]
+    pub failure: Option<FailureSample>,
     pub gate: Option<GateSample>,
     /// Left out if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,8 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
 use super::super::words::{count, listed, part, percent, seconds, whole};
-use crate::status::views::{OriginSample, Plain};
+use crate::origin::FailureKind;
+use crate::status::views::{FailureSample, OriginSample, Plain};
 
 /// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
 const ERRORS: f64 = 0.05;
@@ -21,6 +22,79 @@ fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
 fn last_failure(origin: &OriginSample) -> String {
     let last = origin.last_failure.as_ref();
     last.map_or(String::new(), |text| format!(" Last: {text}."))
+}
+
+/// Connections that are refused for a shorter time may be those of a restart, in seconds.
+const RESTART: f64 = 10.0;
+
+/// Why an origin fails, and what to do.
+struct Failing {
+    /// Behind the title.
+    why: &'static str,
+    evidence: String,
+    remedy: String,
+}
+
+impl Failing {
+    fn of(origin: &OriginSample) -> Self {
+        let failure = origin.failure.as_ref();
+        let text = origin.last_failure.as_ref().map_or("", Plain::as_str);
+        match failure.map_or(FailureKind::Other, |it| it.kind) {
+            FailureKind::Refused => {
+                failure.map_or_else(Self::other, |it| Self::refused(origin, it))
+            }
+            FailureKind::Lookup => Self {
+                why: ": its name does not resolve",
+                evidence: last_failure(origin),
+                remedy: format!(
+                    "Correct the name in `servers` of [origins.{}], or repair the resolver.",
+                    origin.name
+                ),
+            },
+            FailureKind::Certificate => {
+                // The words of a refused certificate are two sentences: what is wrong, and what to do.
+                let (wrong, help) = text.rsplit_once(". ").unwrap_or((text, "See the log"));
+                Self {
+                    why: ": a certificate is refused",
+                    evidence: format!(" Last: {wrong}."),
+                    remedy: format!("{help}."),
+                }
+            }
+            FailureKind::Other => Self {
+                evidence: last_failure(origin),
+                ..Self::other()
+            },
+        }
+    }
+
+    fn refused(origin: &OriginSample, failure: &FailureSample) -> Self {
+        let FailureSample { server, lasts, .. } = failure;
+        let remedy = if *lasts < RESTART && !failure.is_held {
+            format!(
+                "If it only restarts, as in a deploy, set `hold = \"10s\"` in [origins.{}]: its requests wait instead of getting 502. If not, start it.",
+                origin.name
+            )
+        } else {
+            "Start it, or see which program listens on its port.".to_owned()
+        };
+        Self {
+            why: ": it refuses connections",
+            evidence: format!(
+                " {server} has refused connections for {}.",
+                seconds(lasts.max(1.0))
+            ),
+            remedy,
+        }
+    }
+
+    fn other() -> Self {
+        Self {
+            why: "",
+            evidence: String::new(),
+            remedy: "Repair the origin or the way to it; see Origins and the log. More rate would not help."
+                .to_owned(),
+        }
+    }
 }
 
 /// How many requests got stale answers in place of new ones.
@@ -48,12 +122,17 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     if !(nobody || most_fail || some_fail || last_failed) {
         return None;
     }
+    let Failing {
+        why,
+        evidence,
+        remedy,
+    } = Failing::of(origin);
     let title = if nobody {
-        format!("Origin {name} has no server in use")
+        format!("Origin {name} has no server in use{why}")
     } else if last_failed {
-        format!("Origin {name} did not answer when it was last asked")
+        format!("Origin {name} did not answer when it was last asked{why}")
     } else if most_fail {
-        format!("Origin {name} does not answer")
+        format!("Origin {name} does not answer{why}")
     } else {
         format!("Origin {name} leaves requests without an answer")
     };
@@ -76,10 +155,8 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     Some(Finding {
         weight: part(failed, all),
         title,
-        evidence: counted + &last_failure(origin) + &stale(recent, origin),
-        remedy:
-            "Repair the origin or the way to it; see Origins and the log. More rate would not help."
-                .to_owned(),
+        evidence: counted + &evidence + &stale(recent, origin),
+        remedy,
         ..Finding::about(name, Cause::OriginFailing, severity)
     })
 }

@@ -1,0 +1,108 @@
+//! Why an origin is not reached decides what helps.
+
+use super::*;
+use crate::origin::FailureKind;
+use crate::status::views::FailureSample;
+
+/// All requests fail like this, for so many seconds.
+fn failing(it: &mut Sample, kind: FailureKind, lasts: f64, text: &str) {
+    it.origins[0].codes.clear();
+    it.origins[0].errors = counts(&[("unreachable", 12)]);
+    it.origins[0].last_failure = Some(text.into());
+    it.origins[0].failure = Some(FailureSample {
+        server: "http://10.0.0.2:80".into(),
+        kind,
+        lasts,
+        is_held: false,
+    });
+}
+
+const REFUSED: &str = "connecting to http://10.0.0.2:80 failed: Connection refused (os error 111)";
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |it| failing(it, FailureKind::Refused, 4.0, REFUSED),
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "api does not answer: it refuses connections",
+            "http://10.0.0.2:80 has refused connections for 4.0 s",
+            "`hold = \"10s\"` in [origins.api]",
+        ],
+        says_not: &["aise", "certificate", "resol"],
+    },
+    Situation {
+        // A second server starts the count of seconds: never 0 ms.
+        change: |it| failing(it, FailureKind::Refused, 0.0, REFUSED),
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["for 1.0 s"],
+        says_not: &["0 ms"],
+    },
+    Situation {
+        change: |it| failing(it, FailureKind::Refused, 11.0, REFUSED),
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["for 11 s", "Start it"],
+        says_not: &["hold", "aise"],
+    },
+    Situation {
+        // It has `hold` already, which has not sufficed.
+        change: |it| {
+            failing(it, FailureKind::Refused, 4.0, REFUSED);
+            it.origins[0].failure.as_mut().unwrap().is_held = true;
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["Start it"],
+        says_not: &["hold"],
+    },
+    Situation {
+        change: |it| {
+            let text = "connecting to http://no.invalid:80 failed: looking up no.invalid: Name or service not known (resolver 10.0.0.53)";
+            failing(it, FailureKind::Lookup, 2.0, text);
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "its name does not resolve",
+            "no.invalid",
+            "10.0.0.53",
+            "Correct the name in `servers` of [origins.api]",
+        ],
+        says_not: &["hold", "refuse"],
+    },
+    Situation {
+        change: |it| {
+            let text = "connecting to https://10.0.0.2:443 failed: the certificate of the server expired at 2020-01-02T00:00:00Z, and the clock says 2026-11-29T00:00:00Z. Renew it on the server";
+            failing(it, FailureKind::Certificate, 2.0, text);
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "a certificate is refused",
+            "expired at 2020-01-02",
+            "\nRenew it on the server.",
+        ],
+        says_not: &["hold", "own log", "aise"],
+    },
+    Situation {
+        change: |it| failing(it, FailureKind::Other, 2.0, "10.0.0.2:80 gave no answer"),
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["Last: 10.0.0.2:80 gave no answer.", "Repair the origin"],
+        says_not: &["hold"],
+    },
+];
+
+#[test]
+fn what_helps_an_origin_depends_on_why_it_is_not_reached() {
+    check_all(SITUATIONS);
+}
