@@ -133,6 +133,8 @@ impl Files for Disk {
             crl: crl.map(Path::to_owned),
             is_required: true,
         };
-        check_client_trust(&auth).map_err(|error| error.to_string())
+        check_client_trust(&auth)
+            .map(drop)
+            .map_err(|error| error.to_string())
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod access;
 mod backlog;
+pub mod certificates;
 pub mod connections;
 mod dependencies;
 pub mod escape;

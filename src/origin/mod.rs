@@ -8,7 +8,8 @@
 //! | `failures` | what counts as a failure, and how many servers it takes out |
 //! | `good_answers` | to whom a server last gave a good answer |
 //! | `in_flight` | a request at a server |
-//! | `incidents` | what happened last at a server, for people |
+//! | `incidents`, `failure_kind` | what happened last at a server, and what kind of failure it was, for people |
+//! | `shown_certificate` | until when the certificate is valid that a server showed last |
 //! | `prober`, `probe` | health checks |
 //! | `recovery` | the search for the end of an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
@@ -46,6 +47,7 @@ mod resolver;
 mod server;
 mod servers;
 mod shortage;
+mod shown_certificate;
 mod stream;
 mod tied;
 mod tls;

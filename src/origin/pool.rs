@@ -139,13 +139,13 @@ impl Pool {
     ) -> io::Result<Connection> {
         let url = self.server.url();
         if needs == Needs::Own && url.is_h2c() {
-            let stream = dialer.open(url, false).await?;
+            let stream = self.server.opened(dialer.open(url, false).await)?;
             let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
             return Ok(Connection::Http2(Box::new(exchange)));
         }
         let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
         if needs != Needs::Any || !(may_choose || url.is_h2c()) {
-            let stream = dialer.open(url, false).await?;
+            let stream = self.server.opened(dialer.open(url, false).await)?;
             return Ok(self.http1(stream, settings));
         }
         // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
@@ -165,7 +165,7 @@ impl Pool {
                 return Ok(Connection::Http2(Box::new(exchange)));
             }
         };
-        let stream = match dialer.open(url, true).await {
+        let stream = match self.server.opened(dialer.open(url, true).await) {
             Ok(stream) => stream,
             // A congested connection is better than none.
             Err(error) => {

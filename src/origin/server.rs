@@ -1,4 +1,5 @@
 use std::fmt::Display;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
 use super::in_flight_table::InFlightTable;
 use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage, Past};
+use super::shown_certificate::ShownCertificate;
+use super::stream::OriginStream;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 use crate::observe::metrics::{Outcome, ServerMetrics};
@@ -21,6 +24,7 @@ pub(crate) struct Server {
     in_flight: InFlightTable,
     health: ServerHealth,
     incidents: Incidents,
+    certificate: ShownCertificate,
     metrics: ServerMetrics,
     /// Every request reads this, and a channel's lock would be too expensive for that.
     is_retired: AtomicBool,
@@ -34,6 +38,7 @@ impl Server {
             in_flight: InFlightTable::default(),
             health: ServerHealth::new(origin),
             incidents: Incidents::default(),
+            certificate: ShownCertificate::new(origin),
             metrics: ServerMetrics::default(),
             is_retired: AtomicBool::new(false),
             retirement: watch::Sender::new(()),
@@ -231,6 +236,17 @@ impl Server {
             kind,
             text,
         });
+    }
+
+    /// Notes the certificate of a new connection, and returns the connection.
+    pub(super) fn opened(&self, opened: io::Result<OriginStream>) -> io::Result<OriginStream> {
+        self.certificate.note(&self.url, &opened);
+        opened
+    }
+
+    /// When the certificate that it showed last expires, in Unix time; `None`: it has shown none.
+    pub(super) fn certificate_expires(&self) -> Option<i64> {
+        self.certificate.expires()
     }
 
     /// Records the result of a health check: what was answered, or why it is not healthy.

@@ -56,6 +56,8 @@ pub struct ServerState<'o> {
     pub requests: &'o InFlightTable,
     /// The last request that it did not answer.
     pub last_failure: Option<Failure>,
+    /// When the certificate that it showed last expires, in Unix time; `None`: it has shown none.
+    pub certificate_expires: Option<i64>,
     /// Its last health check; `None` without checks.
     pub last_check: Option<LastCheck>,
     /// What it answered, and what it did not.
@@ -192,6 +194,7 @@ impl Origin {
             in_flight: server.in_flight(),
             requests: server.in_flight_table(),
             last_failure: server.last_failure(),
+            certificate_expires: server.certificate_expires(),
             last_check: server.last_check(),
             metrics: server.metrics(),
         })

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use super::descriptors;
 use crate::config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Server, Settings};
 use crate::http::downstream::{
-    CertificateError, Certificates, ClientTrustError, Validity, check_client_trust,
+    CertificateError, Certificates, ClientTrustError, check_client_trust,
 };
-use crate::time::clock;
+use crate::observe::certificates::{expiry, unix_now};
+use crate::tls::Validity;
 
 /// What the process starts with.
 #[derive(Debug)]
@@ -62,12 +63,19 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
         }
     }
     for (field, auth) in client_auths(&settings.server) {
-        if let Err(error) = check_client_trust(auth) {
-            let field = match error {
-                ClientTrustError::Ca { .. } => FileField::ClientCa(field),
-                ClientTrustError::Crl { .. } => FileField::ClientCrl(field),
-            };
-            unusable.push((field, error.to_string()));
+        match check_client_trust(auth) {
+            Ok(validity) => {
+                let expiry = validity.and_then(|it| expiry(it.to, unix_now()));
+                let warning = expiry.map(|it| format!("an authority of clients {it}; renew it"));
+                doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
+            }
+            Err(error) => {
+                let field = match error {
+                    ClientTrustError::Ca { .. } => FileField::ClientCa(field),
+                    ClientTrustError::Crl { .. } => FileField::ClientCrl(field),
+                };
+                unusable.push((field, error.to_string()));
+            }
         }
     }
     if let Access::File(log) = &settings.log.access
@@ -135,7 +143,7 @@ fn is_unmounted(error: &CertificateError) -> bool {
 
 /// What clients will mind about the time in which a certificate is valid.
 fn of_validity(validity: Validity) -> Option<String> {
-    let now = i64::try_from(clock::wall().as_nanos() / 1_000_000_000).ok()?;
+    let now = unix_now();
     let date = |at| Timestamp::from_second(at).ok();
     if now > validity.to {
         let at = date(validity.to)?;
@@ -148,7 +156,7 @@ fn of_validity(validity: Validity) -> Option<String> {
             "the certificate is valid from {at} on, and clients refuse it until then"
         ))
     } else {
-        None
+        expiry(validity.to, now).map(|it| format!("the certificate {it}; renew it"))
     }
 }
 

@@ -2,11 +2,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio_rustls::rustls::Error;
+use tokio_rustls::rustls::{AlertDescription, Error};
 
 use crate::config::{ClientAuth, ListenService, Server};
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
 use crate::observe::escape::cut_quoted;
+use crate::observe::metrics::{HandshakeFailure, count_handshake_failure, show_handshake_failures};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -18,6 +19,8 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
         return Ok(server.listen.iter().map(|_| None).collect());
     };
     let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
+    certificates.note();
+    show_handshake_failures();
     actix_rt::spawn(Arc::clone(&certificates).follow());
     // Addresses with the same settings share one.
     let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
@@ -41,11 +44,12 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     Ok(servers)
 }
 
-/// Logs why a handshake failed, each kind of reason once a second at most.
+/// Counts and logs why a handshake failed, each kind of reason once a second at most.
 ///
 /// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
 /// or send something else, are not: those are seen at level `debug`.
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
+    count_handshake_failure(reason(error));
     static NAMES: Throttle = Throttle::new();
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
@@ -76,10 +80,44 @@ pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
     }
 }
 
+/// Why a handshake failed, for the metrics.
+fn reason(error: &HandshakeError) -> HandshakeFailure {
+    use AlertDescription as Alert;
+    use HandshakeFailure as Reason;
+    let error = match error {
+        HandshakeError::InvalidName(_) => return Reason::ServerName,
+        HandshakeError::NoCertificate(_) => return Reason::NoCertificate,
+        HandshakeError::Certificate(_) => return Reason::ClientCertificate,
+        HandshakeError::Tls(error) => error,
+        HandshakeError::TimedOut | HandshakeError::Connection(_) => return Reason::Other,
+    };
+    match error {
+        Error::AlertReceived(Alert::CertificateExpired) => Reason::Expired,
+        Error::AlertReceived(
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateRevoked
+            | Alert::UnsupportedCertificate,
+        ) => Reason::Untrusted,
+        Error::NoCertificatesPresented => Reason::NoCertificate,
+        Error::InvalidCertificate(_) => Reason::ClientCertificate,
+        Error::PeerIncompatible(_)
+        | Error::NoApplicationProtocol
+        | Error::AlertReceived(
+            Alert::HandshakeFailure | Alert::ProtocolVersion | Alert::InsufficientSecurity,
+        ) => Reason::Incompatible,
+        _ => Reason::Other,
+    }
+}
+
 /// Whether an error is one of a client that speaks TLS.
 fn speaks_tls(error: &HandshakeError) -> bool {
     let HandshakeError::Tls(error) = error else {
-        return matches!(error, HandshakeError::Certificate(_));
+        return matches!(
+            error,
+            HandshakeError::Certificate(_) | HandshakeError::NoCertificate(_)
+        );
     };
     matches!(
         error,

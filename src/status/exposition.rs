@@ -3,6 +3,7 @@
 //! The series of zones, origins and routes that are no longer in the file are left out.
 
 mod body_buffers;
+mod certificates;
 mod learned_costs;
 mod places;
 mod rooms;
@@ -46,6 +47,7 @@ pub(crate) async fn render(gateway: &Gateway, recorder: &Recorder) -> String {
     rooms::write(&mut text, gateway);
     shared::write(&mut text, gateway);
     body_buffers::write(&mut text, gateway);
+    certificates::write(&mut text, gateway);
     text
 }
 

@@ -1,5 +1,6 @@
 //! Takes a sample of the gateway each second.
 
+mod certificates;
 mod file;
 mod full_key;
 mod gate;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use self::certificates::certificates;
 use self::full_key::full_key;
 use self::growth::Before;
 use self::lately::LatelyByZone;
@@ -185,6 +187,8 @@ impl Sampler {
             descriptors: self.process.descriptors(),
             local_ports: self.process.local_ports(),
             log: self.process.log(),
+            certificates: certificates(gateway),
+            handshakes: self.process.handshakes(),
             ..Sample::default()
         }
     }

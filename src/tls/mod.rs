@@ -12,5 +12,6 @@ mod verifier;
 
 pub use authorities::Authorities;
 pub(crate) use client::client;
-pub(crate) use facts::{is_self_issued, verify_validity};
+pub use facts::Validity;
+pub(crate) use facts::{is_self_issued, validity, verify_validity, version_and_validity};
 pub(crate) use refused::{CertificateRefused, Refused};

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
+use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
@@ -109,15 +110,16 @@ fn certified(authority: &Authority, not_after: u64) -> Arc<CertifiedKey> {
     Arc::new(CertifiedKey::new(vec![certificate], key))
 }
 
-/// A client that trusts `authority` alone.
+/// A client that trusts `authority` alone. It verifies each time: a resumed session would not.
 pub fn verifying(authority: &Authority) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).expect("a root");
-    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
+    let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.resumption = Resumption::disabled();
     Arc::new(config)
 }
 

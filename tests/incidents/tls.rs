@@ -48,7 +48,6 @@ const ORIGIN_EXPIRED: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn an_expired_certificate_of_an_origin_is_reported_with_its_date() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
@@ -104,7 +103,6 @@ const EXPIRES_SOON: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn a_certificate_that_expires_soon_is_reported_from_the_start() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
@@ -168,7 +166,6 @@ const EXPIRED: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn an_expired_certificate_is_reported_with_the_handshakes_that_fail() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
@@ -200,7 +197,6 @@ const NOT_ITS_KEY: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn a_renewed_certificate_without_its_key_is_reported_until_the_key_is_there() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
@@ -226,7 +222,6 @@ const CLIENTS_AUTHORITY: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn an_expired_authority_of_clients_is_reported() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");

@@ -5,16 +5,6 @@ use x509_cert::certificate::{CertificateInner, Raw};
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
-use x509_cert::time::Time;
-
-/// The time in which a certificate is valid, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validity {
-    /// Its `notBefore`.
-    pub from: i64,
-    /// Its `notAfter`.
-    pub to: i64,
-}
 
 /// What a client's certificate says, once it is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,19 +43,6 @@ impl ClientCertificate {
     }
 }
 
-/// The version of a certificate, from 1, and its validity; `None` if it is no certificate.
-pub(super) fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
-    let read = CertificateInner::<Raw>::from_der(certificate).ok()?;
-    let facts = read.tbs_certificate();
-    let at = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
-    let validity = facts.validity();
-    let validity = Validity {
-        from: at(validity.not_before)?,
-        to: at(validity.not_after)?,
-    };
-    Some((facts.version() as u8 + 1, validity))
-}
-
 /// The names of hosts in a certificate; wildcards as they stand there.
 pub(super) fn names(certificate: &[u8]) -> Vec<Box<str>> {
     let Ok(read) = CertificateInner::<Raw>::from_der(certificate) else {
@@ -87,6 +64,7 @@ mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, SerialNumber, date_time_ymd};
 
     use super::*;
+    use crate::tls::version_and_validity;
 
     #[test]
     fn version_times_subject_and_serial_are_read() {

@@ -12,8 +12,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-use super::certificate_facts::{Validity, names, version_and_validity};
+use super::certificate_facts::names;
 use crate::config::{CertPair, read_regular};
+use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
+use crate::tls::{Validity, validity, version_and_validity};
 
 /// Interval between checks for changed certificate files.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -60,6 +62,11 @@ impl Loaded {
         } else {
             Fit::ByWildcard
         }
+    }
+
+    /// When the certificate is valid, if it tells.
+    fn validity(&self) -> Option<Validity> {
+        validity(self.key.cert.first()?)
     }
 
     /// Whether the client can verify a signature by the certificate's key.
@@ -133,8 +140,16 @@ impl Certificates {
     /// When the certificate of the first pair is valid, if it tells.
     #[must_use]
     pub fn first_validity(&self) -> Option<Validity> {
-        let first = self.loaded(0)?;
-        version_and_validity(first.key.cert.first()?).map(|(_, validity)| validity)
+        self.loaded(0)?.validity()
+    }
+
+    /// Notes all certificates for the headline, the metrics and the log.
+    pub fn note(&self) {
+        for (index, pair) in self.pairs.iter().enumerate() {
+            if let Some(validity) = self.loaded(index).and_then(|it| it.validity()) {
+                note(pair, validity);
+            }
+        }
     }
 
     /// Watches the files and puts renewed certificates into force.
@@ -157,6 +172,7 @@ impl Certificates {
                 tracing::error!("{problem}; the current certificate stays in use");
             }
             told = problem;
+            log_expiring();
         }
     }
 
@@ -171,8 +187,11 @@ impl Certificates {
                 make(pair, text, &self.provider).map(Some)
             });
             match renewed {
-                Ok(None) => {}
+                Ok(None) => note_problem(CertificateOf::Server, &name(pair), None),
                 Ok(Some(renewed)) => {
+                    if let Some(validity) = renewed.validity() {
+                        note(pair, validity);
+                    }
                     let mut in_force = self
                         .in_force
                         .write()
@@ -182,7 +201,10 @@ impl Certificates {
                     }
                     tracing::info!(cert = %pair.cert.display(), "the renewed certificate is in force");
                 }
-                Err(error) => problem = Err(error),
+                Err(error) => {
+                    note_problem(CertificateOf::Server, &name(pair), Some(&error.to_string()));
+                    problem = Err(error);
+                }
             }
         }
         problem
@@ -219,6 +241,15 @@ impl fmt::Debug for Certificates {
             .field("pairs", &self.pairs)
             .finish_non_exhaustive()
     }
+}
+
+/// The name of a pair for people: the file of its certificate.
+fn name(pair: &CertPair) -> String {
+    pair.cert.display().to_string()
+}
+
+fn note(pair: &CertPair, validity: Validity) {
+    note_certificate(CertificateOf::Server, &name(pair), validity);
 }
 
 fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {

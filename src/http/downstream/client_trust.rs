@@ -13,6 +13,8 @@ use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
 use super::pinned_clients::PinnedClients;
 use crate::config::{ClientAuth, read_regular};
+use crate::observe::certificates::{CertificateOf, note_certificate};
+use crate::tls::{Validity, validity};
 
 /// Largest file of authorities or revocation lists.
 const LARGEST: u64 = 32 << 20;
@@ -56,6 +58,21 @@ impl TrustFiles {
         })
     }
 
+    /// When the authority that expires first is valid, if it tells.
+    fn validity(&self) -> Option<Validity> {
+        let certificates = CertificateDer::pem_slice_iter(&self.ca).filter_map(Result::ok);
+        let each = certificates.filter_map(|it| validity(&it));
+        each.min_by_key(|it| it.to)
+    }
+
+    /// Notes the authorities for the headline, the metrics and the log.
+    pub(super) fn note(&self, auth: &ClientAuth) {
+        if let Some(validity) = self.validity() {
+            let file = auth.ca.display().to_string();
+            note_certificate(CertificateOf::ClientCa, &file, validity);
+        }
+    }
+
     /// What verifies certificates by these files.
     ///
     /// As in nginx, with revocation lists each authority of a chain needs one, and an expired list
@@ -96,13 +113,15 @@ impl TrustFiles {
     }
 }
 
-/// Reports why the files of certificates of clients cannot be used.
+/// Reports why the files of certificates of clients cannot be used, or when the authority that expires first is valid.
 ///
 /// # Errors
 ///
 /// Returns an error if a file cannot be read or does not have what it should.
-pub fn check_client_trust(auth: &ClientAuth) -> Result<(), ClientTrustError> {
-    TrustFiles::read(auth)?.verifier(auth).map(drop)
+pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, ClientTrustError> {
+    let files = TrustFiles::read(auth)?;
+    files.verifier(auth)?;
+    Ok(files.validity())
 }
 
 fn wrong_ca(auth: &ClientAuth, why: &dyn ToString) -> ClientTrustError {

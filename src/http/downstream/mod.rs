@@ -30,7 +30,7 @@ mod stream;
 mod timeouts;
 mod tls;
 
-pub use certificate_facts::{ClientCertificate, Validity};
+pub use certificate_facts::ClientCertificate;
 pub use certificates::{CertificateError, Certificates};
 pub use client_trust::{ClientTrustError, check_client_trust};
 pub use context::ConnectionContext;

@@ -24,6 +24,8 @@ use super::stream::RequestService;
 use super::timeouts::Timeouts;
 use super::{http1, http2};
 use crate::config::ClientAuth;
+use crate::observe::certificates::{CertificateOf, note_problem};
+use crate::observe::metrics::count_handshake;
 use crate::tls::Refused;
 
 /// TLS for connections from clients.
@@ -48,7 +50,10 @@ pub enum HandshakeError {
     /// The client asked for this server name, which TLS does not allow (RFC 6066, section 3).
     #[error("the server name is no DNS name")]
     InvalidName(Vec<u8>),
-    /// The client shows no certificate that is accepted: why, and what to do.
+    /// The client shows no certificate, and what to do.
+    #[error("{0}")]
+    NoCertificate(String),
+    /// The client shows a certificate that is not accepted: why, and what to do.
     #[error("{0}")]
     Certificate(String),
     /// The client and the gateway did not agree, or the client does not speak TLS.
@@ -90,6 +95,7 @@ impl TlsServer {
         if let Some(auth) = clients {
             let files = TrustFiles::read(&auth)?;
             verifier = Some(files.verifier(&auth)?);
+            files.note(&auth);
             trust = Some((auth, files));
         }
         let config = config(&certificates, verifier)?;
@@ -126,6 +132,8 @@ impl TlsServer {
                     "server.tls: {problem}; the current authorities and revocation lists stay in use"
                 );
             }
+            let file = auth.ca.display().to_string();
+            note_problem(CertificateOf::ClientCa, &file, problem.as_deref());
             told = problem;
         }
     }
@@ -147,12 +155,13 @@ impl TlsServer {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *in_force = Arc::new(config);
+        files.note(auth);
         tracing::info!(client_ca = %auth.ca.display(), "the changed authorities and revocation lists are in force");
         Ok(Some(files))
     }
 
     /// Why a handshake failed, if the certificate of the client is the reason.
-    fn refusal(&self, error: &rustls::Error) -> Option<String> {
+    fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
         let (auth, _) = self.0.clients.as_ref()?;
         let refused = Refused {
             of: "client",
@@ -163,10 +172,12 @@ impl TlsServer {
             rename: "",
         };
         match error {
-            rustls::Error::InvalidCertificate(why) => refused.why(why),
-            rustls::Error::NoCertificatesPresented => Some(
+            rustls::Error::InvalidCertificate(why) => {
+                refused.why(why).map(HandshakeError::Certificate)
+            }
+            rustls::Error::NoCertificatesPresented => Some(HandshakeError::NoCertificate(
                 "the client shows no certificate. Give it one of an authority in client_ca, or set client_auth = \"optional\"".to_owned(),
-            ),
+            )),
             _ => None,
         }
     }
@@ -191,6 +202,7 @@ impl TlsServer {
     ) -> Result<(), HandshakeError> {
         // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
+        count_handshake();
         let peer = Peer {
             secure: true,
             ..peer
@@ -236,7 +248,7 @@ impl TlsServer {
         Err(match invalid {
             Some(name) => HandshakeError::InvalidName(name),
             None => match self.refusal(&error) {
-                Some(words) => HandshakeError::Certificate(words),
+                Some(refusal) => refusal,
                 None => HandshakeError::Tls(error),
             },
         })

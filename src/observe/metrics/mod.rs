@@ -13,6 +13,7 @@ mod code_class;
 mod collapse;
 mod config;
 mod gate;
+mod handshakes;
 mod histograms;
 mod limit_status;
 mod log;
@@ -41,6 +42,10 @@ pub use code_class::CodeClass;
 pub use collapse::{CollapseMetrics, SharedOutcome, SharedWait};
 pub use config::ConfigMetrics;
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
+pub use handshakes::{
+    HandshakeFailure, count_handshake, count_handshake_failure, handshake_failures, handshakes,
+    show_handshake_failures,
+};
 pub use histograms::{DurationHistogram, Histograms};
 pub use limit_status::LimitStatus;
 pub use log::{count_dropped_line, count_dropped_stderr_line};
@@ -112,6 +117,7 @@ const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 const DESCRIPTOR_WAITS: &str = "drip_descriptor_waits_total";
 const LOCAL_PORT_WAITS: &str = "drip_local_port_waits_total";
+const HANDSHAKE_FAILURES: &str = "drip_tls_handshake_failures_total";
 
 /// Registers the help texts, and the metrics that exist from the start.
 pub fn describe() {
@@ -188,6 +194,10 @@ pub fn describe() {
         "Times that no local port was free for a connection to an origin, or none for all of connect_timeout: in vain."
     );
     shortages::show();
+    describe_counter!(
+        HANDSHAKE_FAILURES,
+        "TLS handshakes with clients that failed, by reason."
+    );
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

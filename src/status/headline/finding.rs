@@ -6,6 +6,7 @@ pub(in crate::status) enum Cause {
     ConnectionsFull,
     NoDescriptors,
     NoLocalPorts,
+    Certificate,
     StoreOut,
     StoreRefuses,
     GateAlone,
@@ -48,6 +49,7 @@ impl Cause {
             Self::ConnectionsFull => "connections_full",
             Self::NoDescriptors => "no_descriptors",
             Self::NoLocalPorts => "no_local_ports",
+            Self::Certificate => "certificate",
             Self::StoreOut => "store_out",
             Self::StoreRefuses => "store_refuses",
             Self::GateAlone => "gate_alone",
@@ -153,6 +155,14 @@ impl Finding {
         })
     }
 
+    /// Its place in the order. A certificate that is only worth a warning can wait: it comes just before the file.
+    fn rank(&self) -> (Cause, bool) {
+        match (self.cause, self.severity) {
+            (Cause::Certificate, Severity::Warn) => (Cause::FileError, false),
+            (cause, _) => (cause, true),
+        }
+    }
+
     pub(in crate::status) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),
@@ -177,7 +187,7 @@ pub(in crate::status) fn in_order(found: &mut [Finding]) {
     found.sort_by(|a, b| {
         // What is no warning comes last, whatever it is about.
         let is_fine = |it: &Finding| it.severity < Severity::Warn;
-        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.cause.cmp(&b.cause));
+        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.rank().cmp(&b.rank()));
         let urgent = urgent.then(b.severity.cmp(&a.severity));
         urgent.then(b.weight.total_cmp(&a.weight))
     });

@@ -3,6 +3,7 @@
 mod advice;
 mod blind_spots;
 mod calm;
+mod certificates;
 mod file;
 mod gates;
 mod hanging;

@@ -2,8 +2,10 @@
 
 use crate::observe::access;
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
-use crate::observe::metrics::{ShortageWait, shortages};
-use crate::status::views::{DescriptorSample, LocalPortSample, LogSample, Plain};
+use crate::observe::metrics::{
+    HandshakeFailure, ShortageWait, handshake_failures, handshakes, shortages,
+};
+use crate::status::views::{DescriptorSample, HandshakeSample, LocalPortSample, LogSample, Plain};
 
 /// What the process had one second ago.
 pub(super) struct Process {
@@ -13,6 +15,8 @@ pub(super) struct Process {
     /// Waits for local ports, of each kind.
     local_ports: [u64; LOCAL_PORTS.len()],
     lost: u64,
+    /// All of the process.
+    handshakes: HandshakeSample,
 }
 
 const DESCRIPTORS: [ShortageWait; 3] = [
@@ -30,6 +34,18 @@ impl Process {
             descriptors: DESCRIPTORS.map(shortages),
             local_ports: LOCAL_PORTS.map(shortages),
             lost: access::lost_lines().count,
+            handshakes: all_handshakes(),
+        }
+    }
+
+    /// The TLS handshakes with clients of the last second.
+    pub(super) fn handshakes(&mut self) -> HandshakeSample {
+        let now = all_handshakes();
+        let before = std::mem::replace(&mut self.handshakes, now);
+        HandshakeSample {
+            done: now.done.saturating_sub(before.done),
+            failed: now.failed.saturating_sub(before.failed),
+            refused: now.refused.saturating_sub(before.refused),
         }
     }
 
@@ -65,6 +81,16 @@ impl Process {
             lost: now.count.saturating_sub(before),
             error: now.error.as_deref().map(Plain::new),
         }
+    }
+}
+
+/// The TLS handshakes with clients since the start.
+fn all_handshakes() -> HandshakeSample {
+    let refused = [HandshakeFailure::Expired, HandshakeFailure::Untrusted];
+    HandshakeSample {
+        done: handshakes(),
+        failed: HandshakeFailure::ALL.map(handshake_failures).iter().sum(),
+        refused: refused.map(handshake_failures).iter().sum(),
     }
 }
 

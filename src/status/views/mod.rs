@@ -42,8 +42,8 @@ pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, RouteSample, Routes};
 pub use sample::{
-    ChangeSample, DescriptorSample, History, LocalPortSample, LogSample, LostKeysSample,
-    MaintenanceSample, Sample,
+    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, History, LocalPortSample,
+    LogSample, LostKeysSample, MaintenanceSample, Sample,
 };
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};

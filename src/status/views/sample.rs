@@ -4,6 +4,7 @@ use super::{
     Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, SharedAnswers,
     StoreSample, ZoneSample,
 };
+use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
 
 /// The event `history` of `/api/live`: its first.
@@ -54,6 +55,12 @@ pub struct Sample {
     /// Names of the settings that take effect only after a restart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs_restart: Vec<Plain>,
+    /// Certificates that expire soon, have expired, are not valid yet or have a problem. Only for the headline.
+    #[serde(skip)]
+    pub certificates: Vec<CertificateSample>,
+    /// TLS handshakes with clients. Only for the headline.
+    #[serde(skip)]
+    pub handshakes: HandshakeSample,
     /// What matters most now, and why.
     pub headline: Headline,
 }
@@ -143,4 +150,26 @@ pub struct LogSample {
     /// Why, if writing fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Plain>,
+}
+
+/// A certificate that the headline must know of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CertificateSample {
+    pub of: CertificateOf,
+    /// Its file, or the origin.
+    pub name: Plain,
+    /// When its validity begins and ends, in Unix time.
+    pub from: i64,
+    pub expires: i64,
+    /// Why the changed file is not in force.
+    pub problem: Option<Plain>,
+}
+
+/// TLS handshakes with clients in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HandshakeSample {
+    pub done: u64,
+    pub failed: u64,
+    /// Of those that failed: the client refused the certificate of the gateway.
+    pub refused: u64,
 }

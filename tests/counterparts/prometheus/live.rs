@@ -13,7 +13,8 @@ use crate::prometheus::exposition::Exposition;
 use crate::prometheus::panels::{ask, has_number, values};
 use crate::prometheus::runbooks;
 use crate::prometheus::server::Prometheus;
-use crate::support::{Client, Gateway, Origin, eventually, now};
+use crate::support::secure::{started, write_pair};
+use crate::support::{Client, Gateway, Origin, Site, eventually, now};
 
 /// How long the load has run when the panels are evaluated.
 const LOAD: Duration = Duration::from_secs(16);
@@ -41,6 +42,10 @@ fn file(origins: [SocketAddr; 4], redis: &Redis, site_rate: &str) -> String {
     let [app, spare, fragile, failing] = origins;
     format!(
         r#"
+[server.tls]
+cert = "a.pem"
+key = "a.key"
+
 [origins.app]
 servers = ["http://{app}", "http://{spare}"]
 
@@ -218,7 +223,10 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         exchange.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
     });
     let origins = [app.address, spare.address, fragile.address, failing.address];
-    let gateway = Gateway::start(&file(origins, &redis, "20r/s"));
+    let site = Site::new();
+    write_pair(site.folder(), "a", &["a.test"]);
+    site.write(&file(origins, &redis, "20r/s"));
+    let gateway = started(site);
     let mut prometheus = Prometheus::start(&gateway);
     let began = now();
     let crowd = Crowd::new(

@@ -5,6 +5,7 @@
 //! more rate.
 
 mod advice;
+mod certificates;
 mod file;
 mod floods;
 mod full_key;
@@ -23,6 +24,7 @@ mod shared_key;
 mod untrusted_proxy;
 mod zones;
 
+use self::certificates::certificates;
 use self::file::{file_doubtful, file_error};
 use self::floods::crowd;
 use self::gate_overrides::{overridden_gate, paused_gate};
@@ -60,6 +62,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     found.extend(no_descriptors(recent));
     found.extend(no_local_ports(recent));
     found.extend(log_lost(recent, now));
+    found.extend(certificates(recent, now));
     found.extend(store_out(recent, now));
     found.extend(store_refuses(recent, now));
     found.extend(maintenance(now));
