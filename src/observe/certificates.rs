@@ -140,6 +140,12 @@ pub fn expiry(at: i64, now: i64) -> Option<String> {
     })
 }
 
+/// Returns whether a warning that a certificate expires is due, or will be within a day.
+#[must_use]
+pub fn is_nearly_soon(at: i64, now: i64) -> bool {
+    at.saturating_sub(now) < SOON + DAY
+}
+
 /// The day of a Unix time, in UTC: `2026-12-08`.
 #[must_use]
 pub fn date(at: i64) -> String {

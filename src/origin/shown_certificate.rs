@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use tokio_rustls::rustls::HandshakeKind;
+
 use super::stream::OriginStream;
 use crate::config::ServerUrl;
 use crate::observe::certificates::{DAY, expiry, unix_now};
@@ -31,13 +33,17 @@ impl ShownCertificate {
         Some(self.expires.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
-    /// Notes the certificate of a new connection, or of one that failed because it has expired.
+    /// Notes the certificate of a new connection that resumes no session, or of one that failed because it has expired.
     ///
     /// Logs once a day that it expires soon. Of an expired one, the failed requests say so.
     pub(super) fn note(&self, server: &ServerUrl, opened: &io::Result<OriginStream>) {
         let expires = match opened {
             Ok(OriginStream::Tls(stream)) => {
-                let shown = stream.get_ref().1.peer_certificates();
+                let tls = &stream.get_ref().1;
+                if tls.handshake_kind() == Some(HandshakeKind::Resumed) {
+                    return;
+                }
+                let shown = tls.peer_certificates();
                 let first = shown.and_then(|chain| chain.first());
                 first.and_then(|it| validity(it)).map(|it| it.to)
             }

@@ -4,15 +4,20 @@ mod refused;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::config::{Host, OriginTls};
+use crate::observe::certificates::{is_nearly_soon, unix_now};
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
 use crate::tls;
 
 /// TLS to the servers.
@@ -24,11 +29,22 @@ pub(super) struct Tls {
     settings: OriginTls,
     /// Made for the first connection.
     configs: OnceCell<Configs>,
+    /// When the certificate that a server showed last expires, in Unix time; 0: none was shown.
+    expires: AtomicI64,
+    /// Handshakes that resume no session.
+    full_handshakes: Throttle,
 }
 
 /// The same settings with two lists of protocols.
 #[derive(Debug)]
 struct Configs {
+    resuming: Protocols,
+    /// These resume no session.
+    full: Protocols,
+}
+
+#[derive(Debug)]
+struct Protocols {
     http1: Arc<ClientConfig>,
     any: Arc<ClientConfig>,
 }
@@ -38,6 +54,8 @@ impl Tls {
         Self {
             settings,
             configs: OnceCell::new(),
+            expires: AtomicI64::new(0),
+            full_handshakes: Throttle::new(),
         }
     }
 
@@ -62,10 +80,38 @@ impl Tls {
             }
         };
         let configs = self.configs.get_or_try_init(|| self.load()).await?;
-        let config = if http2 { &configs.any } else { &configs.http1 };
+        let protocols = if self.needs_full_handshake() {
+            &configs.full
+        } else {
+            &configs.resuming
+        };
+        let config = if http2 {
+            &protocols.any
+        } else {
+            &protocols.http1
+        };
         let connecting = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
         let connected = connecting.await;
-        connected.map_err(|error| refused::explained(error, &self.settings))
+        let connected = connected.map_err(|error| refused::explained(error, &self.settings))?;
+        let shown = connected.get_ref().1.peer_certificates();
+        if let Some(validity) = shown
+            .and_then(|chain| chain.first())
+            .and_then(|it| tls::validity(it))
+        {
+            self.expires.store(validity.to, Ordering::Relaxed);
+        }
+        Ok(connected)
+    }
+
+    /// Returns whether the next connection shall resume no session, to see whether the certificate was renewed.
+    ///
+    /// A resumed session has the certificate of its first connection. So while that expires soon, one connection a second
+    /// resumes none.
+    fn needs_full_handshake(&self) -> bool {
+        let expires = self.expires.load(Ordering::Relaxed);
+        expires != 0
+            && is_nearly_soon(expires, unix_now())
+            && self.full_handshakes.show(clock::now()).is_some()
     }
 
     /// Reads the system's roots, on a thread where this may block, if they are needed.
@@ -87,9 +133,17 @@ fn config(settings: &OriginTls) -> io::Result<Configs> {
             .with_client_auth_cert(identity.chain.to_vec(), identity.key.clone_key())
             .map_err(io::Error::other)?,
     };
+    let resuming = protocols(config.clone());
+    config.resumption = Resumption::disabled();
+    let full = protocols(config);
+    Ok(Configs { resuming, full })
+}
+
+/// The same with each list of protocols.
+fn protocols(mut config: ClientConfig) -> Protocols {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let http1 = Arc::new(config.clone());
     config.alpn_protocols.insert(0, b"h2".to_vec());
     let any = Arc::new(config);
-    Ok(Configs { http1, any })
+    Protocols { http1, any }
 }

@@ -69,7 +69,6 @@ const ORIGIN_EXPIRES: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: certificates"]
 fn a_certificate_of_an_origin_that_expires_soon_is_reported_until_there_is_a_new_one() {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
