@@ -75,6 +75,13 @@ impl Logging {
         self.stderr.print(what);
     }
 
+    /// From now on leaves out what a module logs.
+    pub(crate) fn leave_out(&self, module: &'static str) {
+        let without = |filter: Targets| filter.with_target(module, LevelFilter::OFF);
+        // Fails only if the log has ended, and then nothing reads it.
+        let _ended = (self.level).modify(|filter| *filter = without(std::mem::take(filter)));
+    }
+
     /// From now on logs only messages at least as severe as `level`.
     pub(crate) fn set_level(&self, level: Level) {
         // Fails only if the log has ended, and then nothing reads it.

@@ -329,7 +329,7 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 45] = [
+const PROMISED: [&str; 46] = [
     "drip_zone_cancelled_after_seconds",
     "drip_connections",
     "drip_max_connections",
@@ -357,6 +357,7 @@ const PROMISED: [&str; 45] = [
     "drip_origin_responses_total",
     "drip_origin_response_seconds",
     "drip_origin_in_flight",
+    "drip_origin_oldest_request_seconds",
     "drip_origin_healthy",
     "drip_config_reloads_total",
     "drip_config_last_reload_successful",

@@ -388,7 +388,7 @@ fn nine_light_clients_beside_a_flood_are_never_rejected_and_wait_little() {
 #[test]
 fn a_lone_flood_takes_half_of_max_queue_and_is_told_when_to_come_again() {
     let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nqueue = 100\nmax_queue = 20\nqueue_timeout = \"60s\"";
+    let gate = "rate = \"1r/m\"\nqueue = 100\nmax_queue = 20\nqueue_timeout = \"1h\"";
     let gateway = Gateway::start(&gated(&origin, gate, true));
     assert_eq!(fetch(gateway.address(), "/?key=x").status, 200);
     let mut flood = connect(&gateway, 10);
@@ -420,7 +420,7 @@ fn a_lone_flood_takes_half_of_max_queue_and_is_told_when_to_come_again() {
 #[test]
 fn a_full_queue_is_503_for_everybody() {
     let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nmax_queue = 3\nqueue_timeout = \"20s\"";
+    let gate = "rate = \"1r/m\"\nmax_queue = 3\nqueue_timeout = \"1h\"";
     let gateway = Gateway::start(&gated(&origin, gate, false));
     let mut clients = connect(&gateway, 4);
     ask(&mut clients, &keyed("xabc", 0), MS);
@@ -439,12 +439,20 @@ fn a_full_queue_is_503_for_everybody() {
 
 #[test]
 fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
-    let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nqueue_timeout = \"300ms\"";
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/held" {
+            thread::sleep(Duration::from_secs(8));
+        }
+        exchange.reply(b"ok")
+    });
+    let gate = "max_in_flight = 1\nqueue_timeout = \"300ms\"";
     let route = "limits = [{ zone = \"slow\", burst = 0 }]";
     let text = with_route(&origin, gate, route) + "[zones.slow]\nkey = \"all\"\nrate = \"1r/m\"\n";
     let gateway = Gateway::start(&text);
-    assert_eq!(fetch(gateway.address(), "/free").status, 200);
+    let _held = Client::ask(gateway.address(), "/held");
+    eventually("the request is at the origin", || {
+        gauge(&gateway, "drip_origin_in_flight") == 1
+    });
     // The zone is full now, and the gate is not asked.
     assert_eq!(fetch(gateway.address(), "/").status, 429);
     let text = text.replace("burst = 0", "burst = 1, nodelay = true");
@@ -471,7 +479,7 @@ fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
 #[test]
 fn a_hopeless_request_is_charged_nowhere() {
     let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nqueue_timeout = \"20s\"";
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"1h\"";
     let route = "max_wait = \"10s\"\nlimits = [{ zone = \"key\", burst = 5, nodelay = true }]\nheaders = [\"x-ratelimit\", \"ratelimit\"]";
     let gateway = Gateway::start(&with_route(&origin, gate, route));
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
@@ -507,7 +515,7 @@ fn a_hopeless_request_is_charged_nowhere() {
 fn the_file_changes_while_requests_wait_and_none_is_lost() {
     let origin = Origin::start();
     let text = |gate: &str| gated(&origin, gate, true);
-    let gateway = Gateway::start(&text("rate = \"1r/m\"\nqueue_timeout = \"60s\""));
+    let gateway = Gateway::start(&text("rate = \"1r/m\"\nqueue_timeout = \"1h\""));
     let mut clients = connect(&gateway, 31);
     let keys = "x".to_owned() + &"abc".repeat(10);
     for (waiting, (client, target)) in (0..).zip(clients.iter_mut().zip(keyed(&keys, 0))) {
@@ -612,7 +620,7 @@ fn who_leaves_makes_room_and_leaks_no_place() {
 #[test]
 fn a_stop_answers_who_waits() {
     let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nqueue_timeout = \"60s\"";
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"1h\"";
     let text = "shutdown_timeout = \"500ms\"\n".to_owned() + &gated(&origin, gate, true);
     let mut gateway = Gateway::start(&text);
     let mut clients = connect(&gateway, 5);

@@ -126,7 +126,8 @@ fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
 #[test]
 fn classes_are_told_with_those_who_wait_in_them() {
     let origin = Origin::start();
-    let classes = "rate = \"1r/m\"\nclasses = { interactive = 8, batch = 1 }";
+    let classes =
+        "rate = \"1r/m\"\nqueue_timeout = \"1h\"\nclasses = { interactive = 8, batch = 1 }";
     let text = gated(&origin, classes)
         + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n";
     let gateway = Gateway::start(&text);
@@ -183,7 +184,7 @@ fn requests_that_pass_are_counted_for_their_class() {
 #[test]
 fn ten_keys_are_named_and_none_breaks_its_line() {
     let origin = Origin::start();
-    let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"60s\"";
+    let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"10h\"";
     let gateway = Gateway::start(&gated(&origin, text).replace("\"$arg_key\"", "\"$arg_key$uri\""));
     let _waiting = crowd(&gateway, &origin, "xabcdefghijkl");
     let _odd: Vec<_> = (0..2)

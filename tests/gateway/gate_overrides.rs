@@ -85,7 +85,7 @@ fn a_paused_gate_holds_all_until_it_is_undone_and_then_they_leave_at_its_pace() 
 fn a_rate_counts_at_once_for_those_who_wait_and_a_reload_keeps_it_until_it_expires() {
     let origin = Origin::start();
     let file = |queue: u32| {
-        let gate = format!("rate = \"1r/m\"\nmax_queue = {queue}\nqueue_timeout = \"60s\"");
+        let gate = format!("rate = \"1r/m\"\nmax_queue = {queue}\nqueue_timeout = \"100h\"");
         one_origin(origin.address, "", &gate)
     };
     let gateway = Gateway::start(&file(100));

@@ -105,7 +105,7 @@ fn the_gate_of_an_origin_says_whom_it_rejects_and_why() {
     let origin = Origin::start();
     let rest =
         one_zone(&origin, "1000r/s", "burst = 9") + "[origins.app.backoff]\nmode = \"shadow\"\n";
-    let gate = "[origins.app]\nrate = \"1r/m\"\nshare = \"z\"\nqueue = 1\n";
+    let gate = "[origins.app]\nrate = \"1r/m\"\nshare = \"z\"\nqueue = 1\nqueue_timeout = \"5m\"\n";
     let gateway = Gateway::start(&rest.replacen("[origins.app]\n", gate, 1));
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     let _waiting = Client::ask(gateway.address(), "/?key=a");
@@ -127,7 +127,7 @@ fn a_gate_that_nobody_shares_by_a_key_names_none() {
         ("max_queue = 1", "count=1 reason="),
         ("share = \"z\"\nqueue = 1", "count=1 key=\"\" reason="),
     ] {
-        let gate = format!("[origins.app]\nrate = \"1r/m\"\n{queue}\n");
+        let gate = format!("[origins.app]\nrate = \"1r/m\"\nqueue_timeout = \"5m\"\n{queue}\n");
         let gateway = Gateway::start(&rest.replacen("[origins.app]\n", &gate, 1));
         assert_eq!(fetch(gateway.address(), "/").status, 200);
         let _waiting = Client::ask(gateway.address(), "/");

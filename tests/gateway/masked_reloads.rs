@@ -27,7 +27,7 @@ fn gated(origin: &Origin, share: &str, zones: &str) -> String {
 [origins.app]
 servers = ["http://{origin}"]
 rate = "1r/h"
-queue_timeout = "1h"
+queue_timeout = "100h"
 {share}
 {zones}
 [[routes]]

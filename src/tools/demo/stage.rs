@@ -33,10 +33,11 @@ pub(super) async fn play(
 ) -> io::Result<()> {
     // The picture shows what succeeds and what is rejected, so the log leaves it out.
     let log = &loaded.settings.log;
-    let _log = Logging::start(&Log {
+    let log = Logging::start(&Log {
         level: log.level.min(Level::Warn),
         ..log.clone()
     })?;
+    log.leave_out("drip::status::headline");
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let file = loaded.file.clone();
     let mut signals = Signals::listen()?;

@@ -16,14 +16,7 @@ const SECRET_FIELDS: [&str; 9] = [
     "x-access-token",
 ];
 /// Arguments of the query of the same kind.
-const SECRET_ARGUMENTS: [&str; 6] = [
-    "api_key",
-    "apikey",
-    "token",
-    "access_token",
-    "auth_token",
-    "key",
-];
+const SECRET_ARGUMENTS: [&str; 5] = ["api_key", "apikey", "token", "access_token", "auth_token"];
 
 /// Warns of a key that was meant to have another variable, or any, and of one that is a secret.
 pub(super) fn key(zone: &Zone, node: Node) {
