@@ -66,23 +66,20 @@ fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
 /// day later, a changed one at once.
 pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
     let mut all = known();
-    match all.iter_mut().find(|it| it.of == of && it.name == name) {
-        Some(it) => {
-            it.problem = None;
-            if it.validity != validity {
-                (it.validity, it.logged) = (validity, None);
-            }
+    if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
+        it.problem = None;
+        if it.validity != validity {
+            (it.validity, it.logged) = (validity, None);
         }
-        None => {
-            let now = unix_now();
-            all.push(KnownCertificate {
-                of,
-                name: name.to_owned(),
-                validity,
-                problem: None,
-                logged: Some((now, validity.to < now)),
-            });
-        }
+    } else {
+        let now = unix_now();
+        all.push(KnownCertificate {
+            of,
+            name: name.to_owned(),
+            validity,
+            problem: None,
+            logged: Some((now, validity.to < now)),
+        });
     }
 }
 

@@ -34,9 +34,15 @@ impl FailureKind {
         let source = error.get_ref();
         if error.kind() == io::ErrorKind::ConnectionRefused {
             Self::Refused
-        } else if source.is_some_and(|it| it.is::<LookupError>()) {
+        } else if source
+            .and_then(|it| it.downcast_ref::<LookupError>())
+            .is_some()
+        {
             Self::Lookup
-        } else if source.is_some_and(|it| it.is::<CertificateRefused>()) {
+        } else if source
+            .and_then(|it| it.downcast_ref::<CertificateRefused>())
+            .is_some()
+        {
             Self::Certificate
         } else {
             Self::Other

@@ -49,10 +49,10 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 /// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
 /// or send something else, are not: those are seen at level `debug`.
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
-    count_handshake_failure(reason(error));
     static NAMES: Throttle = Throttle::new();
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
+    count_handshake_failure(reason(error));
     let now = clock::now();
     let client = client.map(tracing::field::display);
     match error {

@@ -1,12 +1,14 @@
 //! What the operator sees of origins, servers and routes: answers, errors, states, and what happened last.
 
 use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::json;
-use crate::support::{Exchange, Gateway, Origin, eventually, fetch, free_address};
+use crate::support::{Client, Exchange, Gateway, Origin, eventually, fetch, free_address};
 
 fn file(servers: &[String], more: &str) -> String {
     format!(
@@ -242,14 +244,23 @@ fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
 
 #[test]
 fn what_the_gate_of_an_origin_rejects_its_zones_call_rejected_elsewhere() {
-    let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nmax_queue = 1\nqueue_timeout = \"200ms\"\n\
+    let origin = Origin::answering(|exchange| {
+        if exchange.target() == "/held" {
+            thread::sleep(Duration::from_secs(4));
+        }
+        exchange.reply(b"ok")
+    });
+    let gate = "max_in_flight = 1\nmax_queue = 1\nqueue_timeout = \"200ms\"\n\
                 [zones.z]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"";
     let text = file(&[url(origin.address)], gate);
     let limits = "limits = [{ zone = \"z\", burst = 50, nodelay = true }]\n";
     let gateway = Gateway::start(&format!("{text}{limits}"));
-    let ask = || fetch(gateway.address(), "/").status;
-    assert_eq!((ask(), ask()), (200, 503), "the second one waits in vain");
+    let _held = Client::ask(gateway.address(), "/held");
+    eventually("the first one is at the origin", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 1
+    });
+    let status = fetch(gateway.address(), "/").status;
+    assert_eq!(status, 503, "the second one waits in vain");
     let totals = || json(&gateway, "/api/zones/z")["totals"].clone();
     eventually("it is counted", || totals()["rejected_elsewhere"] == 1);
     assert_eq!(totals()["cancelled"], 0);

@@ -308,6 +308,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ///
     /// Returns `Err` with the picked server if it has no idle connection, or without one if no
     /// server is in. `verified`: skips connections that the server has closed.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a server without an idle connection is no error, and the request goes on with it"
+    )]
     fn find_kept(
         &mut self,
         verified: bool,

@@ -19,6 +19,7 @@ struct Shard<T>(T);
 
 impl<T> Sharded<T> {
     /// No values yet.
+    #[must_use]
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; SHARDS])
     }

@@ -285,9 +285,8 @@ mod tests {
         let fine = of("fine", "fine", 0.0);
         for second in 0..90 {
             let headline = match second {
-                0..10 => &under,
+                0..10 | 40..60 => &under,
                 10..40 => &over,
-                40..60 => &under,
                 _ => &fine,
             };
             let noted = note(&mut past, f64::from(second), headline);

@@ -31,7 +31,7 @@ pub(super) fn remedy(origin: &OriginSample) -> Option<String> {
     let name = &origin.name;
     match most(origin)?.phase {
         Phase::Upload => Some(format!(
-            "Set `request_buffer` for {name}, so that a request leaves once its body is here, or raise `min_body_rate`. {name} is not at fault."
+            "Set `request_buffer` for {name}, so that a request leaves once its body is here; a higher `min_body_rate` ends slow uploads. {name} is not at fault."
         )),
         Phase::Reader => Some(format!(
             "Set `response_buffer` for {name}, so that its permit is free once it has answered. {name} is not at fault."

@@ -315,10 +315,14 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     } else {
         (Cause::Fine, Severity::Fine)
     };
-    let title = silent.map_or("No requests are waiting".to_owned(), |origin| {
+    let title = if let Some(origin) = silent {
         let (name, silence) = (&origin.name, seconds(silence(origin)));
         format!("Origin {name} has answered nothing for {silence}")
-    });
+    } else if came == 0 && is_busy {
+        "All requests are under way".to_owned()
+    } else {
+        "No requests are waiting".to_owned()
+    };
     Finding {
         title,
         evidence,
