@@ -202,7 +202,7 @@ share = "pass"
 rate = "1r/m"
 queue = 100000
 max_queue = 100000
-queue_timeout = "1h"
+queue_timeout = "1000h"
 
 [zones.pass]
 key = "$http_x_key"

@@ -40,11 +40,12 @@ mod tests {
             let mut text = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n\
                             [zones.z]\nkey = \"$remote_addr\"\nrate = \"5r/m\"\n"
                 .to_owned();
-            for path in paths {
-                text += &format!(
+            let routes = paths.iter().map(|path| {
+                format!(
                     "[[routes]]\npath = '{path}'\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 5 }}]\n"
-                );
-            }
+                )
+            });
+            text.extend(routes);
             is_login(&parse(&text, Path::new("gateway.toml"), false).unwrap(), 0)
         };
         for paths in [

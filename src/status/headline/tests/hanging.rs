@@ -135,7 +135,7 @@ const SITUATIONS: &[Situation] = &[
                     longest: 21.0,
                     ..USUAL
                 }),
-            )
+            );
         },
         cause: "idle",
         severity: "none",
