@@ -12,12 +12,19 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::config;
 use drip::gate::KeyAtGate;
-use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
+use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share, WaitLimits};
 use drip::origin::{Dialer, Origin};
 
 use thread_time::ThreadTime;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+/// The limits of requests that never wait.
+const WAIT: WaitLimits = WaitLimits {
+    queue_timeout: Duration::from_secs(5),
+    hold: Duration::ZERO,
+    most: None,
+};
 
 type Key = Arc<[u8]>;
 
@@ -108,7 +115,7 @@ origin = "app"
                 false,
                 || Share::of(key.clone()),
                 Cost::ONE,
-                None,
+                &WAIT,
                 false,
                 Duration::ZERO,
             ))
@@ -117,7 +124,7 @@ origin = "app"
     c.bench_function(
         "ask an open gate whether a request would be rejected",
         |b| {
-            b.iter(|| black_box(gate.foresee(|| Share::of(key.clone()), None)));
+            b.iter(|| black_box(gate.foresee(|| Share::of(key.clone()), || WAIT)));
         },
     );
 }
