@@ -281,7 +281,11 @@ fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() 
         "{}{}{}{}[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/m\"\n{}{}{}",
         "max_body_size = 10\n",
         room("zone", origin.address, ""),
-        room("gate", origin.address, "rate = \"1r/m\"\nqueue = 1\n"),
+        room(
+            "gate",
+            origin.address,
+            "rate = \"1r/m\"\nqueue_timeout = \"1h\"\nqueue = 1\n"
+        ),
         room("dead", dead, ""),
         route(
             "zone",

@@ -25,7 +25,7 @@ const NEARLY_ALL: f64 = 0.95;
 
 /// What a key asked for.
 #[derive(Clone, Copy)]
-struct Asked {
+struct KeyDemand {
     is_limited: bool,
     first: Moment,
     /// Costs after the first request.
@@ -68,7 +68,7 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         let wanted = OtherNumbers::of_rate(rate);
         let settings = alone(settings, wanted.zone(asked));
         let mut side = Side::new(&settings, &wanted)?;
-        let mut keys: HashMap<&[u8], Asked, RandomState> = HashMap::default();
+        let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
         let arrivals = arrivals();
         let requests = arrivals.len() as u64;
         for (nth, arrival) in arrivals.enumerate() {
@@ -83,7 +83,7 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
                     key.charge += cost;
                     key.requests += 1;
                 })
-                .or_insert(Asked {
+                .or_insert(KeyDemand {
                     is_limited,
                     first: arrival.time,
                     charge: 0,
@@ -127,17 +127,17 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     clippy::cast_precision_loss,
     reason = "counts of arrivals that are kept"
 )]
-fn demand(mut keys: Vec<Asked>, span: Duration, until: Moment) -> Option<f64> {
+fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
     // Of a busy zone, fewer seconds are kept.
     let known_after = KNOWN_AFTER.min(span * 4 / 5);
-    let requests = |keys: &[Asked]| keys.iter().map(|key| key.requests).sum::<u64>();
+    let requests = |keys: &[KeyDemand]| keys.iter().map(|key| key.requests).sum::<u64>();
     let all = requests(&keys);
     keys.retain(|key| until.since(key.first) >= known_after);
     let known = requests(&keys);
     if known * 2 < all {
         return None;
     }
-    let rate = |key: &Asked| key.charge as f64 / until.since(key.first).as_secs_f64().max(1.0);
+    let rate = |key: &KeyDemand| key.charge as f64 / until.since(key.first).as_secs_f64().max(1.0);
     keys.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     let mut seen = 0;
     let enough = known as f64 * NEARLY_ALL;
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_key_that_asks_for_far_more_does_not_decide_for_all() {
-        let asked = |requests, seconds| Asked {
+        let asked = |requests, seconds| KeyDemand {
             is_limited: true,
             first: START.before(Duration::from_secs(seconds)),
             charge: requests - 1,

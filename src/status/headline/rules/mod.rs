@@ -226,6 +226,8 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
 const SLOW: f64 = 1.0;
 /// Time without an answer from which on an origin with requests is silent, in seconds.
 const SILENT: f64 = 2.0;
+/// From so many requests without an answer on, it says nothing that none waits before them.
+const MANY: u64 = 10;
 
 /// For how long an origin that has requests has answered nothing, in seconds.
 fn silence(origin: &OriginSample) -> f64 {
@@ -315,10 +317,12 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     } else {
         (Cause::Fine, Severity::Fine)
     };
+    let unanswered = now.origins.iter().filter_map(|it| it.unanswered.as_ref());
+    let are_many = unanswered.map(|it| it.requests).sum::<u64>() >= MANY;
     let title = if let Some(origin) = silent {
         let (name, silence) = (&origin.name, seconds(silence(origin)));
         format!("Origin {name} has answered nothing for {silence}")
-    } else if came == 0 && is_busy {
+    } else if is_busy && (came == 0 || are_many) {
         "All requests are under way".to_owned()
     } else {
         "No requests are waiting".to_owned()
