@@ -13,7 +13,7 @@ use super::places::SharedPlaces;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
 use crate::limit::{
-    self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share, WaitLimits,
+    self, Cost, GateLimits, GatePosition, InVain, Lowered, Moment, Release, Share, WaitLimits,
 };
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
@@ -237,9 +237,6 @@ impl State {
     }
 
     /// Returns an error if a request of this share would wait longer than `limits` allow.
-    ///
-    /// `queue_timeout` is compared with the wait for the pace alone, which is known. It is not known when
-    /// permits come free, or when an outage or a pause ends.
     pub(super) fn predict(
         &self,
         share: &Share<KeyAtGate>,
@@ -247,19 +244,17 @@ impl State {
         now: Moment,
     ) -> Result<(), GateRejection> {
         self.check_open()?;
-        let wait = self.gate.predict(share, now);
-        let wait = wait.map_err(|full| GateRejection::full(full, now))?;
-        let by_pace = self.gate.predict_by_pace(share, now);
-        let (reason, wait, most) = match limits.most {
-            Some(most) if wait > most => (GateRejected::MaxWait, wait, most),
-            _ if by_pace > limits.queue_timeout => {
-                (GateRejected::Timeout, by_pace, limits.queue_timeout)
+        let in_vain = self.gate.check_wait(share, limits, now);
+        in_vain.map_err(|in_vain| {
+            let (reason, retry_after) = match in_vain {
+                InVain::Full(full) => return GateRejection::full(full, now),
+                InVain::MaxWait(over) => (GateRejected::MaxWait, over),
+                InVain::QueueTimeout(over) => (GateRejected::Timeout, over),
+            };
+            GateRejection {
+                reason,
+                retry_after,
             }
-            _ => return Ok(()),
-        };
-        Err(GateRejection {
-            reason,
-            retry_after: wait.saturating_sub(most),
         })
     }
 }

@@ -75,7 +75,7 @@ pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, KeyChange, MAX_WEIGHT, Next, Position};
 pub use gate::{
     Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
-    GridAnswer, KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
+    GridAnswer, InVain, KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
     WaitTimeout,
 };
 pub use growth::more_room;

@@ -38,7 +38,7 @@ use granted::Granted;
 pub use granted::SlotCounts;
 use outage::{Outage, Unsent};
 use reserved::Reserved;
-pub use room::Full;
+pub use room::{Full, InVain};
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
 use slots::{Paced, Ticks, moment, ticks};

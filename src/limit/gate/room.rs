@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::{Gate, Moment, Share};
+use super::{Gate, Moment, Share, WaitLimits};
 use crate::limit::MAX_WAIT_ABOVE_BURST;
 
 /// Why a request may not wait at a gate.
@@ -13,6 +13,17 @@ pub struct Full {
     pub for_all: bool,
     /// When a retry would be accepted, if nobody else comes.
     pub retry_at: Moment,
+}
+
+/// Why one more request would wait in vain at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InVain {
+    /// It may not wait.
+    Full(Full),
+    /// It would wait longer than [`WaitLimits::most`], by this.
+    MaxWait(Duration),
+    /// It would wait longer than [`WaitLimits::queue_timeout`], by this.
+    QueueTimeout(Duration),
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
@@ -69,13 +80,37 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         Ok(wait)
     }
 
-    /// Returns how long one more request of this share would wait for the pace alone.
+    /// Checks that one more request of this share would not wait longer than `limits` allow, if nobody else
+    /// comes.
     ///
-    /// It waits longer if other requests come, no permit is free or the gate is paused. Zero in an outage.
+    /// `queue_timeout` is compared with the wait for the pace alone, which is known. It is not known when
+    /// permits come free, or when an outage or a pause ends.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait, or would wait in vain.
+    pub fn check_wait(
+        &self,
+        share: &Share<K>,
+        limits: &WaitLimits,
+        now: Moment,
+    ) -> Result<(), InVain> {
+        let wait = self.predict(share, now).map_err(InVain::Full)?;
+        if let Some(most) = limits.most.filter(|most| wait > *most) {
+            return Err(InVain::MaxWait(wait.saturating_sub(most)));
+        }
+        let by_pace = self.predict_by_pace(share, now);
+        if by_pace > limits.queue_timeout {
+            let over = by_pace.saturating_sub(limits.queue_timeout);
+            return Err(InVain::QueueTimeout(over));
+        }
+        Ok(())
+    }
+
+    /// Returns how long one more request of this share would wait for the pace alone. Zero in an outage.
     ///
     /// As [`Self::predict`], it is at most one round of the keys too long.
-    #[must_use]
-    pub fn predict_by_pace(&self, share: &Share<K>, now: Moment) -> Duration {
+    fn predict_by_pace(&self, share: &Share<K>, now: Moment) -> Duration {
         if self.is_out() || self.is_free(now) {
             return Duration::ZERO;
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::{Origin, Settings};
-use crate::limit::{Admission, Cost, Full, Gate, GatePosition, Moment, Share};
+use crate::limit::{Admission, Cost, Full, Gate, GatePosition, InVain, Moment, Share, WaitLimits};
 use crate::observe::metrics::GateRejected;
 
 /// The gates in front of all origins, with those who wait there.
@@ -72,14 +72,17 @@ impl<'a> OriginGates<'a> {
         let Some(gate) = &self.gates[origin] else {
             return Ok(());
         };
-        let wait = gate.predict(share, now).map_err(reason)?;
-        if most.is_some_and(|most| wait > most) {
-            return Err(GateRejected::MaxWait);
-        }
-        if gate.predict_by_pace(share, now) > self.origins[origin].queue_timeout {
-            return Err(GateRejected::Timeout);
-        }
-        Ok(())
+        let limits = WaitLimits {
+            queue_timeout: self.origins[origin].queue_timeout,
+            hold: Duration::ZERO,
+            most,
+        };
+        let checked = gate.check_wait(share, &limits, now);
+        checked.map_err(|in_vain| match in_vain {
+            InVain::Full(full) => reason(full),
+            InVain::MaxWait(_) => GateRejected::MaxWait,
+            InVain::QueueTimeout(_) => GateRejected::Timeout,
+        })
     }
 
     /// A request joins a gate. At an origin without one it passes.
