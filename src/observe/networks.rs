@@ -4,10 +4,11 @@
 //! seen there only by the network that these have in common.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::config::cut;
 use crate::limit::Moment;
 
 /// How many clients are remembered.
@@ -93,15 +94,12 @@ impl Networks {
 
 /// The first address of the network of a client.
 fn network(client: IpAddr) -> IpAddr {
-    match client {
+    match cut(client, IPV6_BITS) {
         IpAddr::V4(client) => {
             let mask = u32::MAX << (32 - IPV4_BITS);
             Ipv4Addr::from(u32::from(client) & mask).into()
         }
-        IpAddr::V6(client) => {
-            let mask = u128::MAX << (128 - IPV6_BITS);
-            Ipv6Addr::from(u128::from(client) & mask).into()
-        }
+        network => network,
     }
 }
 
@@ -114,6 +112,8 @@ fn is_private(client: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     fn at(millis: u64) -> Moment {

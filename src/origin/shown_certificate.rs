@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use tokio_rustls::rustls::HandshakeKind;
-
 use super::stream::OriginStream;
+use super::tls::shown_expiry;
 use crate::config::ServerUrl;
 use crate::observe::certificates::{DAY, expiry, unix_now};
-use crate::tls::{CertificateRefused, validity};
+use crate::tls::CertificateRefused;
 
 /// The end of the validity of the last certificate that a server showed.
 #[derive(Debug)]
@@ -38,15 +37,7 @@ impl ShownCertificate {
     /// Logs once a day that it expires soon. Of an expired one, the failed requests say so.
     pub(super) fn note(&self, server: &ServerUrl, opened: &io::Result<OriginStream>) {
         let expires = match opened {
-            Ok(OriginStream::Tls(stream)) => {
-                let tls = &stream.get_ref().1;
-                if tls.handshake_kind() == Some(HandshakeKind::Resumed) {
-                    return;
-                }
-                let shown = tls.peer_certificates();
-                let first = shown.and_then(|chain| chain.first());
-                first.and_then(|it| validity(it)).map(|it| it.to)
-            }
+            Ok(OriginStream::Tls(stream)) => shown_expiry(stream),
             Ok(_) => None,
             Err(error) => {
                 let refused = error.get_ref();

@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, HandshakeKind};
 
 use crate::config::{Host, OriginTls};
 use crate::observe::certificates::{is_nearly_soon, unix_now};
@@ -93,12 +93,8 @@ impl Tls {
         let connecting = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
         let connected = connecting.await;
         let connected = connected.map_err(|error| refused::explained(error, &self.settings))?;
-        let shown = connected.get_ref().1.peer_certificates();
-        if let Some(validity) = shown
-            .and_then(|chain| chain.first())
-            .and_then(|it| tls::validity(it))
-        {
-            self.expires.store(validity.to, Ordering::Relaxed);
+        if let Some(expires) = shown_expiry(&connected) {
+            self.expires.store(expires, Ordering::Relaxed);
         }
         Ok(connected)
     }
@@ -123,6 +119,17 @@ impl Tls {
             .await
             .map_err(io::Error::other)?
     }
+}
+
+/// When the certificate expires that the server has shown, in Unix time. `None`: it has shown none, since the
+/// session was resumed.
+pub(super) fn shown_expiry(stream: &TlsStream<TcpStream>) -> Option<i64> {
+    let tls = stream.get_ref().1;
+    if tls.handshake_kind() == Some(HandshakeKind::Resumed) {
+        return None;
+    }
+    let shown = tls.peer_certificates()?.first()?;
+    tls::validity(shown).map(|it| it.to)
 }
 
 fn config(settings: &OriginTls) -> io::Result<Configs> {

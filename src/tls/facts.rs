@@ -1,5 +1,7 @@
 //! Facts of a certificate that the library for TLS does not tell: its validity, and whether it is self-issued.
 
+use std::time::Duration;
+
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::{CertificateError, Error};
 use x509_cert::certificate::{CertificateInner, Raw};
@@ -38,11 +40,12 @@ pub(crate) fn verify_validity(
     certificate: &CertificateDer<'_>,
     now: UnixTime,
 ) -> Result<(), Error> {
-    let read = CertificateInner::<Raw>::from_der(certificate);
-    let read = read.map_err(|_| CertificateError::BadEncoding)?;
-    let at = |time: Time| UnixTime::since_unix_epoch(time.to_unix_duration());
-    let validity = read.tbs_certificate().validity();
-    let (not_before, not_after) = (at(validity.not_before), at(validity.not_after));
+    let Validity { from, to } = validity(certificate).ok_or(CertificateError::BadEncoding)?;
+    let at = |seconds: i64| {
+        let seconds = u64::try_from(seconds).unwrap_or_default();
+        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+    };
+    let (not_before, not_after) = (at(from), at(to));
     let time = now;
     if now < not_before {
         return Err(CertificateError::NotValidYetContext { time, not_before }.into());

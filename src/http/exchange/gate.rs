@@ -255,14 +255,14 @@ impl<'a> GateRequest<'a> {
         at_gate: &mut Option<AtGate>,
         join: impl FnOnce(&Self, Duration) -> Result<Admission, GateRejection>,
     ) -> Result<Place, NoTurn> {
-        let (passed, span) = match join(self, waited) {
+        let joined = join(self, waited);
+        if !matches!(joined, Ok(Admission::Passed(_))) {
+            self.note_client();
+        }
+        let (passed, span) = match joined {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
-            Err(rejection) => {
-                self.note_client();
-                (Err(NoTurn::Rejected(rejection)), Duration::ZERO)
-            }
+            Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
             Ok(Admission::Waiting(waiting)) => {
-                self.note_client();
                 let began = worker.pacer.now();
                 *at_gate = Some(AtGate::Waiting(began));
                 let limits = self.wait_limits(self.most(waited));
