@@ -138,9 +138,11 @@ impl Sampler {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
         self.zones.begin();
-        let names = gateway.zones().iter().map(|zone| &zone.settings().name);
-        let names: Vec<_> = names.collect();
-        self.lately.keep(|name| names.iter().any(|it| *it == name));
+        let zones_now = gateway.zones();
+        if self.lately.len() > zones_now.len() {
+            let is_zone = |name: &str| zones_now.iter().any(|it| it.settings().name == name);
+            self.lately.keep(is_zone);
+        }
         for index in 0..gateway.zones().len() {
             if let Some((sample, keys)) = self.zone(gateway, index).await {
                 zones.push(sample);
@@ -161,6 +163,7 @@ impl Sampler {
         let (change, lost_keys) = (file::change(&state, now), file::lost_keys(&state, now));
         let needs_restart = state.needs_restart.iter();
         let needs_restart = needs_restart.map(|name| Plain::new(name)).collect();
+        let origins = self.origins.sample(gateway);
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
             seq: self.seq,
@@ -169,7 +172,8 @@ impl Sampler {
             lost_keys,
             needs_restart,
             zones,
-            origins: self.origins.sample(gateway),
+            certificates: certificates(&origins),
+            origins,
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
@@ -187,7 +191,6 @@ impl Sampler {
             descriptors: self.process.descriptors(),
             local_ports: self.process.local_ports(),
             log: self.process.log(),
-            certificates: certificates(gateway),
             handshakes: self.process.handshakes(),
             ..Sample::default()
         }

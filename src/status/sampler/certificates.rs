@@ -1,13 +1,11 @@
 //! The certificates that the headline must know of.
 
-use crate::http::gateway::Gateway;
 use crate::observe::certificates::{CertificateOf, expiry, known_certificates, unix_now};
-use crate::status::views::{CertificateSample, Plain};
-use crate::time::clock;
+use crate::status::views::{CertificateSample, OriginSample, Plain};
 
 /// Those that expire soon, have expired, are not valid yet or have a problem: mostly none.
-pub(super) fn certificates(gateway: &Gateway) -> Vec<CertificateSample> {
-    let (now, unix) = (clock::now(), unix_now());
+pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
+    let unix = unix_now();
     let known = known_certificates()
         .into_iter()
         .map(|it| CertificateSample {
@@ -17,13 +15,11 @@ pub(super) fn certificates(gateway: &Gateway) -> Vec<CertificateSample> {
             expires: it.validity.to,
             problem: it.problem.as_deref().map(Plain::new),
         });
-    let shown = gateway.origins().iter().filter_map(|origin| {
-        let servers = origin.servers(now);
-        let first = servers.filter_map(|it| it.certificate_expires).min();
-        first.map(|expires| CertificateSample {
+    let shown = origins.iter().filter_map(|origin| {
+        Some(CertificateSample {
             of: CertificateOf::Origin,
-            name: Plain::new(&origin.settings().name),
-            expires,
+            name: origin.name.clone(),
+            expires: origin.certificate_expires?,
             ..CertificateSample::default()
         })
     });

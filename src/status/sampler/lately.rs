@@ -8,9 +8,9 @@ use crate::status::views::Lately;
 /// No more requests than this are looked at, if these came within a few seconds.
 const REQUESTS: u64 = 100;
 /// Seconds that are looked at, however many requests came in them.
-const LEAST_SECONDS: usize = 3;
+const MIN_SECONDS: usize = 3;
 /// Seconds that are looked at, however few requests came in them.
-const MOST_SECONDS: usize = 600;
+const MAX_SECONDS: usize = 600;
 
 /// The requests of the last minutes, by zone.
 #[derive(Default)]
@@ -39,6 +39,11 @@ impl LatelyByZone {
         seconds.add(no_key, all)
     }
 
+    /// How many zones are known.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Forgets the zones that the file no longer has.
     pub(super) fn keep(&mut self, is_zone: impl Fn(&str) -> bool) {
         self.0.retain(|zone, _| is_zone(zone));
@@ -59,8 +64,8 @@ impl Seconds {
         self.counts.push_back((no_key, all));
         self.sum = (self.sum.0 + no_key, self.sum.1 + all);
         while let Some((old_no_key, old_all)) = self.counts.front().copied() {
-            let is_enough = self.counts.len() > LEAST_SECONDS && self.sum.1 - old_all >= REQUESTS;
-            if !is_enough && self.counts.len() <= MOST_SECONDS {
+            let is_enough = self.counts.len() > MIN_SECONDS && self.sum.1 - old_all >= REQUESTS;
+            if !is_enough && self.counts.len() <= MAX_SECONDS {
                 break;
             }
             self.counts.pop_front();

@@ -79,11 +79,16 @@ impl Origins {
             left_after,
             ..OriginSample::default()
         };
+        let past = self.past.entry(settings.name.clone()).or_default();
+        let mut requests = past.look(settings.response_timeout);
         let mut latencies = Counts::default();
         let mut last_failure = None;
         for server in origin.servers(now) {
             sample.servers += 1;
             sample.in_flight += server.in_flight as u64;
+            requests.look_at(server.requests, now);
+            let expires = sample.certificate_expires.into_iter();
+            sample.certificate_expires = expires.chain(server.certificate_expires).min();
             sample.answered += server.metrics.answered();
             sample.failed += server.metrics.failed();
             match server.availability {
@@ -122,8 +127,7 @@ impl Origins {
                 is_held: settings.holds(),
             });
         }
-        let past = self.past.entry(settings.name.clone()).or_default();
-        past.look(gateway, origin, &mut sample, now);
+        past.add(&requests, gateway, origin, &mut sample, now);
         sample
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::origin::{AtServer, Origin, Phase, Sender};
+use crate::origin::{InFlightTable, Origin, Phase, Sender};
 use crate::status::views::{Holder, OriginSample, Plain, Unanswered, Usual};
 
 /// Number of seconds from which the usual values are computed.
@@ -36,37 +36,45 @@ struct Second {
     late: u64,
 }
 
-/// What was found in the table of an origin's servers.
-#[derive(Default)]
-struct Found {
-    all: u64,
-    requests: u64,
+/// The requests in flight at an origin, as far as they were looked at.
+pub(super) struct Requests {
+    usual: Option<Usual>,
+    /// A request that waits longer than this for its answer is late.
+    late_after: Duration,
     late: u64,
-    oldest: Option<Moment>,
+    /// How many each sender has that wait for the same, and since when the oldest does.
     holders: HashMap<(Sender, Phase), (u64, Moment)>,
 }
 
 impl Past {
+    /// Begins to look at the requests of an origin that waits for an answer for `response_timeout`.
+    pub(super) fn look(&self, response_timeout: Duration) -> Requests {
+        let usual = self.usual();
+        let late_after = usual.map_or(response_timeout / 2, |usual| {
+            LATE.max(Duration::from_secs_f64(3.0 * usual.p95))
+        });
+        Requests {
+            usual,
+            late_after,
+            late: 0,
+            holders: HashMap::new(),
+        }
+    }
+
     /// Adds the requests without an answer, and what was usual, to the sample of an origin.
     ///
     /// The sample has its answers of this second already.
-    pub(super) fn look(
+    pub(super) fn add(
         &mut self,
+        requests: &Requests,
         gateway: &Gateway,
         origin: &Origin,
         sample: &mut OriginSample,
         now: Moment,
     ) {
-        let usual = self.usual();
-        let late_after = usual.map_or(origin.settings().response_timeout / 2, |usual| {
-            LATE.max(Duration::from_secs_f64(3.0 * usual.p95))
-        });
-        let mut found = Found::default();
-        for server in origin.servers(now) {
-            server.requests.each(|it| found.add(it, late_after, now));
-        }
+        let unanswered = requests.unanswered();
         let answers = sample.codes.values().sum();
-        if answers > 0 || found.requests == 0 || now.since(self.sampled) > PAUSE {
+        if answers > 0 || unanswered.is_none() || now.since(self.sampled) > PAUSE {
             self.answered = now;
         }
         self.sampled = now;
@@ -74,19 +82,19 @@ impl Past {
             answers,
             p95: sample.latency.p95,
             p99: sample.latency.p99,
-            late: found.late,
+            late: requests.late,
         });
         if self.seconds.len() > KEPT + NOW {
             self.seconds.pop_front();
         }
-        sample.usual = usual;
-        sample.unanswered = found.oldest.map(|oldest| Unanswered {
-            requests: found.requests,
+        sample.usual = requests.usual;
+        sample.unanswered = unanswered.map(|(count, oldest)| Unanswered {
+            requests: count,
             oldest: now.since(oldest).as_secs_f64(),
-            late: found.late,
+            late: requests.late,
             silence: now.since(self.answered).as_secs_f64(),
         });
-        sample.holder = found.holder(gateway, origin, now);
+        sample.holder = requests.holder(gateway, origin, now);
     }
 
     fn usual(&self) -> Option<Usual> {
@@ -114,20 +122,27 @@ fn median<T: Copy>(numbers: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Orderi
     *numbers.select_nth_unstable_by(middle, order).1
 }
 
-impl Found {
-    fn add(&mut self, request: &AtServer, late_after: Duration, now: Moment) {
-        self.all += 1;
-        let since = request.since;
-        let (requests, oldest) = (self.holders)
-            .entry((request.sender, request.phase))
-            .or_insert((0, since));
-        *requests += 1;
-        *oldest = since.min(*oldest);
-        if request.phase == Phase::Answer {
-            self.requests += 1;
-            self.late += u64::from(now.since(since) >= late_after);
-            self.oldest = Some(self.oldest.map_or(since, |oldest| oldest.min(since)));
-        }
+impl Requests {
+    /// Looks at the requests of one more server.
+    pub(super) fn look_at(&mut self, server: &InFlightTable, now: Moment) {
+        server.each(|request| {
+            let since = request.since;
+            let (count, oldest) = (self.holders)
+                .entry((request.sender, request.phase))
+                .or_insert((0, since));
+            *count += 1;
+            *oldest = since.min(*oldest);
+            let is_late = request.phase == Phase::Answer && now.since(since) >= self.late_after;
+            self.late += u64::from(is_late);
+        });
+    }
+
+    /// How many wait for an answer, and since when the oldest does.
+    fn unanswered(&self) -> Option<(u64, Moment)> {
+        let holders = self.holders.iter();
+        let waiting = holders.filter(|((_, phase), _)| *phase == Phase::Answer);
+        let all = waiting.map(|(_, counted)| *counted);
+        all.reduce(|(one, since), (other, before)| (one + other, since.min(before)))
     }
 
     /// Who has the most of all requests in flight, on one route and with one thing to wait for.
@@ -147,7 +162,7 @@ impl Found {
             route: Plain::new(&route.name()),
             phase,
             requests,
-            of: self.all,
+            of: self.holders.values().map(|(count, _)| count).sum(),
             oldest: now.since(oldest).as_secs_f64(),
         })
     }

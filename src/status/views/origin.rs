@@ -113,6 +113,15 @@ pub struct Check {
     pub text: Plain,
 }
 
+impl OriginSample {
+    /// For how long an origin that has requests has answered nothing, in seconds; 0 if it has none.
+    #[must_use]
+    pub fn silence(&self) -> f64 {
+        let unanswered = self.unanswered.as_ref();
+        unanswered.map_or(0.0, |unanswered| unanswered.silence)
+    }
+}
+
 /// The requests at an origin whose answers have not begun, though the origin has all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -200,6 +209,9 @@ pub struct OriginSample {
     /// Who has the most of the requests in flight. Only for the headline.
     #[serde(skip)]
     pub holder: Option<Holder>,
+    /// When the first of the certificates expires that its servers have shown, in Unix time. Only for the headline.
+    #[serde(skip)]
+    pub certificate_expires: Option<i64>,
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     /// The same failure in numbers. Only for the headline.
