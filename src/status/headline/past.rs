@@ -74,7 +74,7 @@ impl Past {
     ) -> Vec<Turn> {
         let mut turns = Vec::new();
         for it in self.history.iter_mut().filter(|it| !it.has_ended) {
-            if headline.found.iter().any(|found| is_of(it, found)) {
+            if headline.found.contains(&topic(&it.headline)) {
                 it.until = None;
                 continue;
             }
@@ -117,14 +117,11 @@ impl Past {
 }
 
 /// What a headline is about: as long as this stays, it is the same warning.
-fn topic(headline: &Headline) -> (&str, Option<&str>) {
-    let about = headline.about.as_ref();
-    (headline.cause.as_str(), about.map(Plain::as_str))
-}
-
-/// Whether a warning has this topic.
-fn is_of(past: &PastHeadline, found: &Topic) -> bool {
-    past.headline.cause == found.cause && past.headline.about == found.about
+fn topic(headline: &Headline) -> Topic {
+    Topic {
+        cause: headline.cause.clone(),
+        about: headline.about.clone(),
+    }
 }
 
 impl PastHeadline {

@@ -278,8 +278,8 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let lacking = lacking(recent, origin, gate).filter(|_| !is_for_origin);
     let (lacks, waited_for) = lacking.map_or((None, None), |it| (Some(it.evidence), it.remedy));
     let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
-    let held = holders::remedy(origin).filter(|_| !is_for_origin);
-    let holder = held.as_ref().and_then(|_| holders::evidence(origin));
+    let slow = holders::slow_client(recent, origin).filter(|_| !is_for_origin);
+    let (holder, held) = slow.unzip();
     let holder = holder.unwrap_or_default();
     let remedy = match (reason, held.or(waited_for)) {
         _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
@@ -347,8 +347,11 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         }
         None => waited_for(origin, gate),
     };
-    let remedy = holders::remedy(origin).unwrap_or(remedy);
-    let holder = holders::evidence(origin).unwrap_or_default();
+    let (holder, held) = holders::slow_client(recent, origin).unzip();
+    let remedy = held.unwrap_or(remedy);
+    let holder = holder
+        .or_else(|| holders::evidence(origin))
+        .unwrap_or_default();
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
     });

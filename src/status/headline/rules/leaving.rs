@@ -81,7 +81,8 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
     let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);
-    let lacking = holders::remedy(origin).or(lacking);
+    let slow = holders::slow_client(recent, origin).map(|(_, remedy)| remedy);
+    let lacking = slow.or(lacking);
     let faster = if backs_off || lacking.is_some() {
         String::new()
     } else {

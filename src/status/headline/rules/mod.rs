@@ -226,19 +226,17 @@ fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
 const SLOW: f64 = 1.0;
 /// Time without an answer from which on an origin with requests is silent, in seconds.
 const SILENT: f64 = 2.0;
-/// From so many requests without an answer on, it says nothing that none waits before them.
-const MANY: u64 = 10;
 
-/// For how long an origin that has requests has answered nothing, in seconds.
-fn silence(origin: &OriginSample) -> f64 {
-    let unanswered = origin.unanswered.as_ref();
-    unanswered.map_or(0.0, |unanswered| unanswered.silence)
+/// The first origin that is silent.
+fn silent(now: &Sample) -> Option<&OriginSample> {
+    let mut origins = now.origins.iter();
+    origins.find(|origin| origin.silence() >= SILENT)
 }
 
 /// What to do instead of raising a rate if an origin is slow, or has answered nothing.
 fn slow(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let is_silent =
-        |origin: &OriginSample| silence(origin) >= SILENT && recent.ended_at_origin(origin) == 0;
+        |origin: &OriginSample| origin.silence() >= SILENT && recent.ended_at_origin(origin) == 0;
     now.origins.iter().find_map(|origin| {
         let name = &origin.name;
         let what = match origin.latency.p95 {
@@ -311,21 +309,20 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
     let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
-    let silent = now.origins.iter().find(|origin| silence(origin) >= SILENT);
+    let silent = silent(now);
     let (cause, severity) = if came == 0 || silent.is_some() {
         (Cause::Idle, Severity::None)
     } else {
         (Cause::Fine, Severity::Fine)
     };
-    let unanswered = now.origins.iter().filter_map(|it| it.unanswered.as_ref());
-    let are_many = unanswered.map(|it| it.requests).sum::<u64>() >= MANY;
-    let title = if let Some(origin) = silent {
-        let (name, silence) = (&origin.name, seconds(silence(origin)));
-        format!("Origin {name} has answered nothing for {silence}")
-    } else if is_busy && (came == 0 || are_many) {
-        "All requests are under way".to_owned()
-    } else {
-        "No requests are waiting".to_owned()
+    let title = match silent {
+        Some(origin) => {
+            let (name, silence) = (&origin.name, seconds(origin.silence()));
+            format!("Origin {name} has answered nothing for {silence}")
+        }
+        None if answered > 0 => "Answers come as usual".to_owned(),
+        None if is_busy => "All requests are under way".to_owned(),
+        None => "No requests are waiting".to_owned(),
     };
     Finding {
         title,

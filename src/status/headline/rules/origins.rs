@@ -37,12 +37,11 @@ struct Failing {
 
 impl Failing {
     fn of(origin: &OriginSample) -> Self {
-        let failure = origin.failure.as_ref();
-        let text = origin.last_failure.as_ref().map_or("", Plain::as_str);
-        match failure.map_or(FailureKind::Other, |it| it.kind) {
-            FailureKind::Refused => {
-                failure.map_or_else(Self::other, |it| Self::refused(origin, it))
-            }
+        let Some(failure) = &origin.failure else {
+            return Self::other(origin);
+        };
+        match failure.kind {
+            FailureKind::Refused => Self::refused(origin, failure),
             FailureKind::Lookup => Self {
                 why: ": its name does not resolve",
                 evidence: last_failure(origin),
@@ -51,19 +50,19 @@ impl Failing {
                     origin.name
                 ),
             },
-            FailureKind::Certificate => {
-                // The words of a refused certificate are two sentences: what is wrong, and what to do.
-                let (wrong, help) = text.rsplit_once(". ").unwrap_or((text, "See the log"));
-                Self {
-                    why: ": a certificate is refused",
-                    evidence: format!(" Last: {wrong}."),
-                    remedy: format!("{help}."),
-                }
-            }
-            FailureKind::Other => Self {
-                evidence: last_failure(origin),
-                ..Self::other()
-            },
+            FailureKind::Certificate => Self::certificate(origin),
+            FailureKind::Other => Self::other(origin),
+        }
+    }
+
+    fn certificate(origin: &OriginSample) -> Self {
+        let text = origin.last_failure.as_ref().map_or("", Plain::as_str);
+        // The words of a refused certificate are two sentences: what is wrong, and what to do.
+        let (wrong, help) = text.rsplit_once(". ").unwrap_or((text, "See the log"));
+        Self {
+            why: ": a certificate is refused",
+            evidence: format!(" Last: {wrong}."),
+            remedy: format!("{help}."),
         }
     }
 
@@ -87,10 +86,10 @@ impl Failing {
         }
     }
 
-    fn other() -> Self {
+    fn other(origin: &OriginSample) -> Self {
         Self {
             why: "",
-            evidence: String::new(),
+            evidence: last_failure(origin),
             remedy: "Repair the origin or the way to it; see Origins and the log. More rate would not help."
                 .to_owned(),
         }

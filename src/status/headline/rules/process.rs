@@ -3,7 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, seconds, whole};
-use super::{SILENT, silence};
+use super::silent;
 use crate::observe::connections::IdleConnections;
 use crate::status::views::Sample;
 
@@ -66,11 +66,11 @@ fn idle(idle: IdleConnections) -> String {
 
 /// What helps if connections are in use because answers take long.
 fn slow(now: &Sample) -> String {
-    let silent = now.origins.iter().find(|origin| silence(origin) >= SILENT);
-    silent.map_or("find out why answers take so long".to_owned(), |origin| {
-        let (name, silence) = (&origin.name, seconds(silence(origin)));
-        format!("find out why origin {name} has answered nothing for {silence}")
-    })
+    let Some(origin) = silent(now) else {
+        return "find out why answers take so long".to_owned();
+    };
+    let (name, silence) = (&origin.name, seconds(origin.silence()));
+    format!("find out why origin {name} has answered nothing for {silence}")
 }
 
 pub(super) fn no_descriptors(recent: &Recent<'_>) -> Option<Finding> {

@@ -9,7 +9,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "fine",
         severity: "fine",
         about: None,
-        says: &["No requests are waiting", "10 a second", "none delayed"],
+        says: &["Answers come as usual", "10 a second", "none delayed"],
         says_not: MORE,
     },
     Situation {
