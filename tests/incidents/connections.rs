@@ -43,7 +43,6 @@ const IDLE: Rule = Rule {
 };
 
 #[test]
-#[ignore = "not told yet: levels"]
 fn idle_connections_that_take_all_are_reported_by_their_address() {
     let server = Server::start();
     let gateway = gateway(&server);

@@ -11,7 +11,7 @@ use super::clients::{
 use super::driver::stays_quiet;
 use super::servers::{Server, app, limited};
 use crate::support::frames::{Frames, head};
-use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site};
+use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site, day_or_night};
 
 const LONG: Duration = Duration::from_secs(30);
 /// Ten requests a second.
@@ -201,5 +201,24 @@ fn a_reload_that_takes_nothing_away_is_no_news() {
         gateway.wait_for_line("burst 20 -> 40");
         fs::write(&gold, "alice\nbob\ncarol\n").expect("a file");
         gateway.wait_for_line("gold.txt: 2 keys more");
+    });
+}
+
+/// A small site: a visitor a second, of whom each has a handful of pages, and a gate that is never full.
+#[test]
+fn a_quiet_gateway_reports_nothing_for_an_hour() {
+    let server = Server::start();
+    let rest = "limits = [{ zone = \"per_key\", burst = 10 }]\n\
+                [zones.per_key]\nkey = \"$arg_key\"\nrate = \"5r/s\"";
+    let file = app(&[server.address()], "max_in_flight = 20", rest);
+    let visited = Gateway::start(&file);
+    let idle = Gateway::start(&file);
+    let _visitors = steady(&visited, Duration::from_secs(1), |nth| {
+        get(format!("/{}?key=visitor{}", nth % 7, nth / 5))
+    });
+    let span = day_or_night(Duration::from_secs(20), Duration::from_secs(3600));
+    thread::scope(|scope| {
+        scope.spawn(|| stays_quiet(&visited, span));
+        stays_quiet(&idle, span);
     });
 }
