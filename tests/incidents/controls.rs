@@ -11,7 +11,8 @@ use super::clients::{
 use super::driver::stays_quiet;
 use super::servers::{Server, app, limited};
 use crate::support::frames::{Frames, head};
-use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site, day_or_night};
+use crate::support::night::day_or_night;
+use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site};
 
 const LONG: Duration = Duration::from_secs(30);
 /// Ten requests a second.
