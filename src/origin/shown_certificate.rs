@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::stream::OriginStream;
 use super::tls::shown_expiry;
 use crate::config::ServerUrl;
-use crate::observe::certificates::{DAY, expiry, unix_now};
-use crate::tls::CertificateRefused;
+use crate::tls::{CertificateRefused, DAY, expiry, unix_now};
 
 /// The end of the validity of the last certificate that a server showed.
 #[derive(Debug)]

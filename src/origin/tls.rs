@@ -15,10 +15,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, HandshakeKind};
 
 use crate::config::{Host, OriginTls};
-use crate::observe::certificates::{is_nearly_soon, unix_now};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
-use crate::tls;
+use crate::tls::{self, is_nearly_soon, unix_now};
 
 /// TLS to the servers.
 ///

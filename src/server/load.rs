@@ -8,8 +8,7 @@ use crate::config::{self, Access, CertPair, ClientAuth, FileField, LoadError, Se
 use crate::http::downstream::{
     CertificateError, Certificates, ClientTrustError, check_client_trust,
 };
-use crate::observe::certificates::{expiry, unix_now};
-use crate::tls::Validity;
+use crate::tls::{Validity, expiry, unix_now};
 
 /// What the process starts with.
 #[derive(Debug)]

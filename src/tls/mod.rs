@@ -6,12 +6,15 @@
 
 mod authorities;
 mod client;
+mod expiry;
 mod facts;
 mod refused;
 mod verifier;
 
 pub use authorities::Authorities;
 pub(crate) use client::client;
+pub(crate) use expiry::is_nearly_soon;
+pub use expiry::{DAY, date, expiry, unix_now};
 pub use facts::Validity;
 pub(crate) use facts::{is_self_issued, validity, verify_validity, version_and_validity};
 pub(crate) use refused::{CertificateRefused, Refused};

@@ -233,7 +233,7 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
                  [zones.z.plans.slow]\nkeys = [\"c\"]\nclass = \"batch\"\n";
     let text = file(&origin, plans).replace(
         "[zones.z]",
-        "rate = \"40r/s\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\
+        "rate = \"40r/s\"\nshare = \"z\"\nqueue_timeout = \"1h\"\n\
          classes = { interactive = 4, batch = 1 }\n\n[zones.z]",
     );
     let text = text.replace("limits = [{ zone = \"z\", burst = 4, nodelay = true }]", "");
@@ -326,7 +326,7 @@ fn the_plan_of_each_key_that_waits_is_told() {
     let text = file(&origin, plans).replace(", nodelay = true", "");
     let text = text.replacen(
         "[zones.z]",
-        "rate = \"2r/m\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\n[zones.z]",
+        "rate = \"2r/m\"\nshare = \"z\"\nqueue_timeout = \"1h\"\n\n[zones.z]",
         1,
     );
     let gateway = Gateway::start(&text);

@@ -233,3 +233,41 @@ fn an_expired_authority_of_clients_is_reported() {
     incident.reported();
     incident.leave();
 }
+
+const CLIENT_CERT_EXPIRES: Rule = Rule {
+    worst: Severity::Warn,
+    about: Some("app"),
+    says: &["app"],
+    helps: &["client_cert"],
+    log: Some(Line {
+        levels: &["WARN"],
+        parts: &["app"],
+    }),
+    ..RULE
+};
+
+#[test]
+fn a_client_cert_that_expires_soon_is_reported_until_the_file_is_renewed() {
+    let site = Site::new();
+    let ca = authority(site.folder(), "ca");
+    let soon = in_days(9);
+    write_pair(site.folder(), &ca, soon);
+    let origin = TlsOrigin::start(&ca, in_days(YEARS));
+    site.write(&format!(
+        "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\nserver_name = \"a.test\"\n\
+         client_cert = \"a.pem\"\nclient_key = \"a.key\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.origin.address
+    ));
+    let began = now();
+    let gateway = started(site);
+    let incident = Incident::since(&gateway, &CLIENT_CERT_EXPIRES, began);
+    let mut incident = incident.saying(format!("[89] days|{}", date(soon)));
+    incident.reported();
+    let check = Check {
+        status: 0,
+        parts: &["warning", "client_cert", "days"],
+    };
+    check.hold_for(&gateway);
+    incident.end(|| write_pair(gateway.site.folder(), &ca, in_days(YEARS)));
+}

@@ -284,7 +284,7 @@ fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() 
         room(
             "gate",
             origin.address,
-            "rate = \"1r/m\"\nqueue_timeout = \"1h\"\nqueue = 1\n"
+            "rate = \"1r/m\"\nqueue_timeout = \"90s\"\n"
         ),
         room("dead", dead, ""),
         route(

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-use crate::tls::Authorities;
+use crate::tls::{Authorities, Validity};
 
 /// What is special about TLS to the servers of an origin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,14 @@ pub struct OriginTls {
     pub identity: Option<ClientIdentity>,
     /// The name that is asked for and that their certificates are for; `None`: that of their URL.
     pub server_name: Option<ServerName<'static>>,
+}
+
+impl OriginTls {
+    /// When the certificate that the gateway shows is valid; `None`: it shows none.
+    #[must_use]
+    pub fn own_validity(&self) -> Option<Validity> {
+        self.identity.as_ref()?.validity
+    }
 }
 
 /// A certificate that the gateway shows, and its key.
@@ -27,4 +35,6 @@ pub struct ClientIdentity {
     pub chain: Arc<[CertificateDer<'static>]>,
     /// The key of the first one.
     pub key: Arc<PrivateKeyDer<'static>>,
+    /// When the first one is valid; `None`: it does not say.
+    pub validity: Option<Validity>,
 }

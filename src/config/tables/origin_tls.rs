@@ -11,7 +11,7 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
 use crate::config::{ClientIdentity, FileKind, OriginServer, OriginTls, read_regular};
-use crate::tls::Authorities;
+use crate::tls::{Authorities, expiry, unix_now, validity};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 32 << 20;
@@ -88,7 +88,12 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
         key_node.tell(&format!("{key} is not the key of {certificate}: {error}"));
         return None;
     }
+    let validity = chain.first().and_then(|own| validity(own));
+    if let Some(when) = validity.and_then(|it| expiry(it.to, unix_now())) {
+        certificate.warn(&format!("the certificate {when}; renew it"));
+    }
     Some(ClientIdentity {
+        validity,
         certificate_file,
         key_file,
         chain: chain.into(),

@@ -9,7 +9,7 @@ use crate::time::clock;
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let mut expires = Family::gauge(
         "drip_certificate_expires_timestamp_seconds",
-        "End of a certificate's validity, in Unix time: of the server, of the clients' authority, or as an origin's servers showed it last.",
+        "End of a certificate's validity, in Unix time: of the server, of the clients' authority, as an origin's servers showed it last, or of the client_cert of an origin.",
     );
     let mut is_empty = true;
     let mut add = |of: CertificateOf, name: &str, at: i64| {
@@ -24,6 +24,9 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         let shown = origin.servers(now).filter_map(|it| it.certificate_expires);
         if let Some(first) = shown.min() {
             add(CertificateOf::Origin, &origin.settings().name, first);
+        }
+        if let Some(own) = origin.settings().tls.own_validity() {
+            add(CertificateOf::ClientCert, &origin.settings().name, own.to);
         }
     }
     if !is_empty {

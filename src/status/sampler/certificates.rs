@@ -1,7 +1,8 @@
 //! The certificates that the headline must know of.
 
-use crate::observe::certificates::{CertificateOf, expiry, known_certificates, unix_now};
+use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::status::views::{CertificateSample, OriginSample, Plain};
+use crate::tls::{expiry, unix_now};
 
 /// Those that expire soon, have expired, are not valid yet or have a problem: mostly none.
 pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
@@ -15,16 +16,22 @@ pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
             expires: it.validity.to,
             problem: it.problem.as_deref().map(Plain::new),
         });
-    let shown = origins.iter().filter_map(|origin| {
-        Some(CertificateSample {
-            of: CertificateOf::Origin,
-            name: origin.name.clone(),
-            expires: origin.certificate_expires?,
-            ..CertificateSample::default()
+    let of_origins = origins.iter().flat_map(|origin| {
+        let both = [
+            (CertificateOf::Origin, origin.certificate_expires),
+            (CertificateOf::ClientCert, origin.client_cert_expires),
+        ];
+        both.into_iter().filter_map(|(of, expires)| {
+            Some(CertificateSample {
+                of,
+                name: origin.name.clone(),
+                expires: expires?,
+                ..CertificateSample::default()
+            })
         })
     });
     let is_doubtful = |it: &CertificateSample| {
         it.problem.is_some() || it.from > unix || expiry(it.expires, unix).is_some()
     };
-    known.chain(shown).filter(is_doubtful).collect()
+    known.chain(of_origins).filter(is_doubtful).collect()
 }

@@ -212,6 +212,9 @@ pub struct OriginSample {
     /// When the first of the certificates expires that its servers have shown, in Unix time. Only for the headline.
     #[serde(skip)]
     pub certificate_expires: Option<i64>,
+    /// When its `client_cert` expires, in Unix time. Only for the headline.
+    #[serde(skip)]
+    pub client_cert_expires: Option<i64>,
     /// What failed last in the last minute.
     pub last_failure: Option<Plain>,
     /// The same failure in numbers. Only for the headline.

@@ -5,8 +5,9 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{sentence, whole};
-use crate::observe::certificates::{CertificateOf, date, expiry};
+use crate::observe::certificates::CertificateOf;
 use crate::status::views::{CertificateSample, Sample};
+use crate::tls::{date, expiry};
 
 /// What is wrong with each certificate.
 pub(super) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
@@ -101,6 +102,13 @@ fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Fin
             evidence: "Requests to it get 502 from then on.".to_owned(),
             remedy: format!("Renew it at the servers of {name}."),
             ..finding(Severity::Warn)
+        }),
+        CertificateOf::ClientCert => Some(Finding {
+            about: Some(name.clone()),
+            title: format!("The certificate that the gateway shows to origin {name} {words}"),
+            evidence: "Servers that verify it refuse connections from then on.".to_owned(),
+            remedy: format!("Renew the files of `client_cert` and `client_key` of {name}: saved files are in force within seconds."),
+            ..finding(Severity::bad_if(has_expired))
         }),
     }
 }

@@ -12,13 +12,13 @@ pub(super) fn evidence(origin: &OriginSample) -> Option<String> {
 
 /// Such a sentence, and what helps, if most permits waited for a slow client lately, and not for the origin.
 ///
-/// Rejections of the last seconds are counted on when the client has gone.
+/// Rejections are counted for some seconds after the client has gone.
 pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
     let slow = |it| {
         let holder = most(it)?;
         matches!(holder.phase, Phase::Upload | Phase::Reader).then_some(holder)
     };
-    let holder = recent.latest(origin, slow)?;
+    let holder = recent.latest_or_before(origin, slow)?;
     let name = &origin.name;
     let remedy = if holder.phase == Phase::Upload {
         format!(

@@ -111,12 +111,12 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let mut found = found.into_iter();
     let headline = match found.next() {
         Some(mut first) => {
-            if let Some(slow) = slow(recent, now)
-                && ["`rate`", "`max_in_flight`", "`sessions`", "`admit`"]
-                    .iter()
-                    .any(|more| first.remedy.contains(more))
+            let advises = |field: &&&str| first.remedy.contains(**field);
+            let more = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
+            if let Some(field) = more.iter().find(advises)
+                && let Some(first_of_all) = find_out_first(recent, now, field)
             {
-                first.remedy = slow;
+                first.remedy = first_of_all;
             }
             let others = found.map(|it| Plain::new(&it.title));
             let advised_rate = advice::advised(now, &first);
@@ -233,8 +233,21 @@ fn silent(now: &Sample) -> Option<&OriginSample> {
     origins.find(|origin| origin.silence() >= SILENT)
 }
 
-/// What to do instead of raising a rate if an origin is slow, or has answered nothing.
-fn slow(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+/// Whether all permits of an origin are taken, and its answers do not come as usual.
+fn is_stuck(origin: &OriginSample) -> bool {
+    let most = origin.gate.as_ref().and_then(|gate| gate.max_in_flight.now);
+    let is_late = origin.unanswered.as_ref().is_some_and(|it| {
+        let usual = origin.usual.as_ref();
+        it.silence > 0.0 || usual.is_some_and(|usual| it.oldest > 3.0 * usual.longest)
+    });
+    most.is_some_and(|most| origin.in_flight >= most) && is_late
+}
+
+/// What to do instead of raising `field` if an origin is slow, or has answered nothing.
+fn find_out_first(recent: &Recent<'_>, now: &Sample, field: &str) -> Option<String> {
+    let was_stuck = |origin: &OriginSample| {
+        field == "`max_in_flight`" && recent.total(origin, |it| is_stuck(it).into()) > 0
+    };
     let is_silent =
         |origin: &OriginSample| origin.silence() >= SILENT && recent.ended_at_origin(origin) == 0;
     now.origins.iter().find_map(|origin| {
@@ -242,6 +255,7 @@ fn slow(recent: &Recent<'_>, now: &Sample) -> Option<String> {
         let what = match origin.latency.p95 {
             _ if is_silent(origin) => "has answered nothing for some seconds".to_owned(),
             Some(p95) if p95 >= SLOW => format!("takes {} for its slowest answers", seconds(p95)),
+            _ if was_stuck(origin) => "leaves requests without an answer".to_owned(),
             _ => return None,
         };
         Some(format!(

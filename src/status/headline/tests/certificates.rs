@@ -1,8 +1,9 @@
 //! Certificates that expire or do not fit, and where they stand among other warnings.
 
 use super::*;
-use crate::observe::certificates::{CertificateOf, DAY};
+use crate::observe::certificates::CertificateOf;
 use crate::status::views::{CertificateSample, HandshakeSample};
+use crate::tls::DAY;
 
 /// 2026-11-29 00:00.
 const NOW: i64 = 1_795_910_400;
@@ -101,6 +102,25 @@ const SITUATIONS: &[Situation] = &[
             "origin api expires in 1 day, on 2026-11-30",
             "servers of api",
         ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::ClientCert, "api", DAY),
+        cause: "certificate",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "shows to origin api expires in 1 day, on 2026-11-30",
+            "client_cert",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| expiring(it, CertificateOf::ClientCert, "api", -DAY),
+        cause: "certificate",
+        severity: "bad",
+        about: Some("api"),
+        says: &["shows to origin api expired on 2026-11-28", "client_cert"],
         says_not: MORE,
     },
     Situation {

@@ -123,6 +123,30 @@ const SITUATIONS: &[Situation] = &[
         says_not: HARMS,
     },
     Situation {
+        // The first second: the gate is full already, and the last answers were of this second.
+        change: |it| {
+            silent(it, 20, 0, 0.0, Some(USUAL));
+            gated(it, 100, 50);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("api"),
+        says: &["leaves requests without an answer: find out why"],
+        says_not: HARMS,
+    },
+    Situation {
+        // The first second: the gate is full already, and the last answers were of this second.
+        change: |it| {
+            silent(it, 20, 0, 0.0, Some(USUAL));
+            gated(it, 100, 50);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("api"),
+        says: &["leaves requests without an answer: find out why"],
+        says_not: HARMS,
+    },
+    Situation {
         // Long polls that take as long as before: none is late before a minute.
         change: |it| {
             silent(
