@@ -237,8 +237,10 @@ fn silent(now: &Sample) -> Option<&OriginSample> {
 fn is_stuck(origin: &OriginSample) -> bool {
     let most = origin.gate.as_ref().and_then(|gate| gate.max_in_flight.now);
     let is_late = origin.unanswered.as_ref().is_some_and(|it| {
-        let usual = origin.usual.as_ref();
-        it.silence > 0.0 || usual.is_some_and(|usual| it.oldest > 3.0 * usual.longest)
+        let usual = origin.usual.map(|usual| usual.longest);
+        let longest = usual.into_iter().chain(origin.latency.p99);
+        let longest = longest.max_by(f64::total_cmp);
+        it.silence > 0.0 || longest.is_some_and(|longest| it.oldest > 3.0 * longest)
     });
     most.is_some_and(|most| origin.in_flight >= most) && is_late
 }
