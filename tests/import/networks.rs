@@ -130,7 +130,7 @@ fn a_location_with_networks_is_opened_by_no_other() {
         "path = \"/b/\"\norigin = \"127-0-0-1-9000\"\nallow = [\"10.0.0.0/8\"]\n",
         "path = \"/c/\"\nrefuse = 403\n",
         "path = \"regex:^/d/\"\nrefuse = 403\n",
-        "path = \"regex:^/(?:)\"\nrefuse = 403\n",
+        "path = \"regex:^/\"\nrefuse = 403\n",
     ] {
         assert!(settings.contains(route), "{route}\n{settings}");
     }

@@ -4,13 +4,10 @@
 //! `internal/ingress`, at commit dbb11b92.
 
 mod annotations;
-mod hints;
 mod hosts;
 mod limits;
-mod manifest;
 mod networks;
 mod object;
-mod origins;
 mod patterns;
 mod policy;
 mod protection;
@@ -27,8 +24,7 @@ use std::path::Path;
 
 use hosts::hosts;
 use limits::Zones;
-use manifest::Manifest;
-use object::Ingress;
+use object::{Ingress, Manifest};
 use policy::Policy;
 use routes::Routes;
 use server::Plain;

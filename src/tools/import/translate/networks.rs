@@ -16,9 +16,9 @@ use crate::tools::import::tree::Directive;
 
 /// `allow` and `deny` of a route; without any all clients may come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Networks {
-    allow: Vec<IpNet>,
-    deny: Vec<IpNet>,
+pub(in crate::tools::import) struct Networks {
+    pub(in crate::tools::import) allow: Vec<IpNet>,
+    pub(in crate::tools::import) deny: Vec<IpNet>,
 }
 
 /// Why a route cannot have the rules of a location.
@@ -82,7 +82,7 @@ impl Networks {
     }
 
     /// Writes the fields of a route.
-    pub(super) fn write(&self, section: &mut Section) {
+    pub(in crate::tools::import) fn write(&self, section: &mut Section) {
         for (name, networks) in [("allow", &self.allow), ("deny", &self.deny)] {
             if !networks.is_empty() {
                 let texts: Vec<String> = networks.iter().map(text).collect();
@@ -185,14 +185,14 @@ impl Decided {
 }
 
 /// A network or an address as nginx writes it.
-fn network(text: &str) -> Option<IpNet> {
+pub(in crate::tools::import) fn network(text: &str) -> Option<IpNet> {
     let network = text.parse::<IpNet>();
     let network = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     Some(network.ok()?.trunc())
 }
 
 /// Whether a network has IPv4 addresses that are written as IPv6.
-fn is_mapped(network: &IpNet) -> bool {
+pub(in crate::tools::import) fn is_mapped(network: &IpNet) -> bool {
     matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
 }
 
