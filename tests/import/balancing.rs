@@ -51,7 +51,7 @@ fn what_chooses_a_server_is_translated_or_told() {
         (11, "random is not translated"),
         (11, "server: weight=70000 is not translated"),
         (16, "proxy_next_upstream became fail_on"),
-        (18, "proxy_next_upstream off is not translated"),
+        (18, "proxy_next_upstream is not translated"),
     ] {
         let wanted = format!("nginx.conf:{line}: {wanted}");
         let is_told = notes.iter().any(|note| note.contains(&wanted));

@@ -30,6 +30,7 @@ use routes::Routes;
 use server::Plain;
 
 use super::notes::{Notes, Place};
+use super::translate::page;
 
 /// Maximum number of routes of the result. Each host multiplies the paths of those that cover it.
 const MAX_ROUTES: usize = 5000;
@@ -97,11 +98,7 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     sections.append(&mut routes.origins.sections);
     sections.append(&mut zones.sections);
     sections.append(&mut routes.sections);
-    let mut page = String::new();
-    for section in &sections {
-        section.write(&mut page);
-    }
-    (Some(page), notes)
+    (Some(page::text(&sections)), notes)
 }
 
 fn policies(ingresses: &[Ingress], zones: &mut Zones, notes: &mut Notes) -> Vec<Policy> {

@@ -271,15 +271,15 @@ fn expression<'h>(location: &'h Location, policy: &Policy, notes: &mut Notes) ->
             action: refused.unwrap_or(Action::of(location)),
         };
     }
-    let (text, action) = match expression::translate(&format!("^{path}"), true) {
-        Some(text) => (text, Action::of(location)),
-        None => {
-            let plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
-            let begin: String = path.chars().take_while(plain).collect();
-            notes.add(place, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
-            let text = format!("(?i)^{}", regex::escape(&begin));
-            (text, Action::Refuse(503))
-        }
+    let translated = expression::translate(&format!("^{path}"), true);
+    let (text, action) = if let Some(text) = translated {
+        (text, Action::of(location))
+    } else {
+        let plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
+        let begin: String = path.chars().take_while(plain).collect();
+        notes.add(place, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
+        let text = format!("(?i)^{}", regex::escape(&begin));
+        (text, Action::Refuse(503))
     };
     Planned {
         pattern: Pattern::Regex(text),

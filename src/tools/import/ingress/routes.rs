@@ -9,7 +9,7 @@ use super::policy::Policy;
 use super::server::{Plain, TLS_LISTEN};
 use crate::config::toml_string;
 use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::{Names, Section};
+use crate::tools::import::translate::page::{Fields, Names, Section};
 use crate::tools::import::translate::probe;
 
 /// Makes routes of what is planned for each host.
@@ -133,7 +133,7 @@ pub(super) struct Origins {
     pub(super) sections: Vec<Section>,
     names: Names,
     /// The name of each, by its fields.
-    known: HashMap<Vec<(&'static str, String)>, String>,
+    known: HashMap<Fields, String>,
 }
 
 impl Origins {

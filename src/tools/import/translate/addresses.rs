@@ -36,7 +36,7 @@ pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
     let addresses = by_address(servers, tls);
     let is_forwarding = |it: &usize| servers[*it].forwards;
     let matters = |it: &usize| is_forwarding(it) || servers[*it].protects();
-    let is_strict = servers.iter().any(|it| it.protects())
+    let is_strict = servers.iter().any(Server::protects)
         || (servers.iter().any(|it| it.forwards && it.is_local())
             && addresses.iter().any(|it| !listen::is_local(&it.text)));
     let is_same = |one: &Address, other: &Address| {
@@ -44,10 +44,13 @@ pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
         let of_other = other.servers.iter().filter(|it| matters(it));
         of_one.eq(of_other) && one.default(servers) == other.default(servers)
     };
-    // Requests to other addresses may arrive at its socket.
+    // Requests to another address may arrive at its socket, and must not pass what is protected there.
     let is_clear = |one: &&Address| {
         let mut others = addresses.iter();
-        others.all(|other| !listen::covers(&one.text, &other.text) || is_same(one, other))
+        others.all(|other| {
+            let protects = other.servers.iter().any(|it| servers[*it].protects());
+            !protects || !listen::covers(&one.text, &other.text) || is_same(one, other)
+        })
     };
     let compared = addresses.iter().take(MAX_ADDRESSES);
     let mut order: Vec<usize> = (0..servers.len()).collect();

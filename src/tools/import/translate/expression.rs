@@ -13,7 +13,9 @@ const FOREIGN: [&str; 14] = [
 /// Translates the expression of a location; `ignores_case`: of `~*`. Returns `None` if drip has none
 /// that matches the same paths.
 pub(in crate::tools::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
-    if !pattern.is_ascii() || FOREIGN.iter().any(|part| pattern.contains(part)) {
+    // PCRE repeats the last byte of such a character, and drip all of it.
+    let is_known = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
+    if !is_known || FOREIGN.iter().any(|part| pattern.contains(part)) {
         return None;
     }
     let mut text = if ignores_case { "(?i)" } else { "" }.to_owned();
@@ -77,6 +79,7 @@ mod tests {
             (r"^/u/[0-9]+$", r"^/u/[0-9]+\n?$"),
             (r"\.(png|jpe?g)$", r"\.(png|jpe?g)\n?$"),
             (r"^/a\$[$]", r"^/a\$[$]"),
+            ("^/é", "^/é"),
             (r"^/(?<id>[[:alnum:]]{2,3})/", r"^/(?<id>[[:alnum:]]{2,3})/"),
         ] {
             assert_eq!(translate(pattern, false).as_deref(), Some(text));
@@ -90,7 +93,8 @@ mod tests {
             r"[a&&b]",
             r"\v",
             r"\<a",
-            "é",
+            "é+",
+            "\u{fffd}",
             "(",
             r"(?R)",
             r"\K",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Translation;
 use super::listen;
-use super::networks::{is_mapped, network};
+use super::networks::{differ, is_mapped, network};
 use super::page::{Section, absolute, list};
 use super::scope::everywhere;
 use super::server::Server;
@@ -120,39 +120,22 @@ impl Translation<'_> {
     fn trusted(&mut self, http: &[Directive], section: &mut Section) {
         let from = everywhere(http, "set_real_ip_from");
         let Some(first) = from.first() else { return };
-        let header = everywhere(http, "real_ip_header");
-        let known = header
-            .first()
-            .and_then(|header| header.args.first())
-            .map_or("X-Real-IP", String::as_str);
-        if !known.eq_ignore_ascii_case("x-forwarded-for") {
-            let place = header.first().map_or(first.place, |header| header.place);
-            if known.eq_ignore_ascii_case("proxy_protocol") {
-                return self.notes.add(place, "real_ip_header proxy_protocol: name the proxies in proxy_protocol of [server]; until then no proxy is trusted");
-            }
-            return self.notes.add(place, format!("real_ip_header {known}: drip reads only X-Forwarded-For (or Forwarded), so no proxy is trusted; set trusted_proxies once your proxies send it"));
+        if let Some(why) = differ(http) {
+            let message = format!("set_real_ip_from: {why}");
+            self.notes.add(first.place, message);
+        }
+        let headers = everywhere(http, "real_ip_header");
+        let header = headers.first().map_or("", |header| header.arg(0));
+        if !header.eq_ignore_ascii_case("x-forwarded-for") {
+            return;
         }
         let mut networks: Vec<String> = Vec::new();
-        for directive in &from {
-            let text = directive.arg(0);
-            match network(text).filter(|network| !is_mapped(network)) {
-                Some(network) => {
-                    let network = network.to_string();
-                    if !networks.contains(&network) {
-                        networks.push(network);
-                    }
-                }
-                None => self.notes.add(directive.place, format!("set_real_ip_from {text}: drip trusts only addresses and networks, and those of IPv4 in its form; it is left out")),
+        let known = from.iter().filter_map(|it| network(it.arg(0)));
+        for network in known.filter(|network| !is_mapped(network)) {
+            let network = network.to_string();
+            if !networks.contains(&network) {
+                networks.push(network);
             }
-        }
-        if !everywhere(http, "real_ip_recursive")
-            .iter()
-            .any(|directive| directive.args.first().is_some_and(|arg| arg == "on"))
-        {
-            self.notes.add(
-                first.place,
-                "drip uses the rightmost address that is not trusted, as with real_ip_recursive on",
-            );
         }
         if !networks.is_empty() {
             section.fields.push(("trusted_proxies", list(&networks)));

@@ -4,7 +4,7 @@ use super::directives;
 use super::fields::Fields;
 use super::limits::{Connections, LimitSet, Limits};
 use super::networks::Networks;
-use super::origins::{Spot, pass};
+use super::origins::{Spot, note, pass};
 use super::protection::{self, Protection};
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
@@ -97,7 +97,7 @@ impl Translation<'_> {
             let mut protection = Protection::of_location(inside, &around, &scope);
             let networks = protection
                 .as_mut()
-                .and_then(|it| it.networks(&scope, &self.clients, &mut self.notes));
+                .and_then(|it| it.networks(&scope, &self.clients));
             let one = One {
                 directive,
                 scope: &scope,
@@ -291,7 +291,7 @@ impl Translation<'_> {
         let scope = one.around.scope.inside(inside);
         let mut networks = own;
         if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
-            let theirs = protection.networks(&scope, &self.clients, &mut self.notes);
+            let theirs = protection.networks(&scope, &self.clients);
             // Of two lists of networks both count in nginx.
             let fits = |theirs: &Networks| networks.is_empty() || networks == *theirs;
             let Some(both) = theirs.filter(fits) else {
@@ -340,7 +340,9 @@ impl Translation<'_> {
             .map(|base| Connections::read(base, zones, notes))
             .filter(|connections| !connections.is_empty());
         let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
-        let (origin, prefix) = self.origins.of(pass, &spot, &connections, notes)?;
+        let found = self.origins.of(pass, &spot, &connections, notes);
+        let found = found.map_err(|why| note(pass, &why, notes));
+        let (origin, prefix) = found.ok()?;
         self.bodies.push(body_size(base.unwrap_or(scope), notes));
         let requests = base
             .map(|base| LimitSet::requests(base, zones, notes))

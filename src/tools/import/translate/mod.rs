@@ -74,10 +74,7 @@ pub(super) fn translate(
     http.extend(outside);
     let folder = main.parent().unwrap_or(Path::new("")).to_owned();
     let zones = Zones::read(&http, &mut notes);
-    let origins = Origins {
-        upstreams: upstreams::read(&http, &mut notes),
-        ..Origins::default()
-    };
+    let origins = Origins::new(upstreams::read(&http, &mut notes));
     let mut translation = Translation {
         files,
         folder,
@@ -110,9 +107,5 @@ pub(super) fn translate(
     sections.append(&mut translation.origins.sections);
     sections.append(&mut translation.zones.sections);
     sections.append(&mut translation.routes);
-    let mut page = String::new();
-    for section in &sections {
-        section.write(&mut page);
-    }
-    (Some(page), translation.notes)
+    (Some(page::text(&sections)), translation.notes)
 }

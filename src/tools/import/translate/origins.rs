@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::limits::Connections;
-use super::page::{Names, Section, list};
+use super::page::{Fields, Names, Section, list};
 use super::probe;
 use super::scope::{Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
@@ -13,11 +13,12 @@ use crate::tools::import::tree::Directive;
 /// The origins of the locations: one for each combination of upstream and settings.
 #[derive(Default)]
 pub(super) struct Origins {
-    pub(super) upstreams: HashMap<String, Upstream>,
+    upstreams: HashMap<String, Upstream>,
     pub(super) sections: Vec<Section>,
-    /// Each origin with the server that its connections are counted for, if not for all servers.
-    pub(super) owners: Vec<(Section, Option<usize>)>,
-    pub(super) names: Names,
+    /// The name of each, by its fields and the server that its connections are counted for, if they
+    /// are not for all servers.
+    known: HashMap<(Fields, Option<usize>), String>,
+    names: Names,
 }
 
 /// The location of a directive.
@@ -31,21 +32,20 @@ pub(super) struct Spot<'s, 't> {
 }
 
 impl Origins {
-    /// The name of the origin for the requests of a location, and the prefix that replaces that of
-    /// the location.
-    pub(super) fn of(
-        &mut self,
-        pass: &Directive,
-        spot: &Spot,
-        connections: &Connections,
-        notes: &mut Notes,
-    ) -> Option<(String, Option<String>)> {
-        let found = self.find(pass, spot, connections, notes);
-        found.map_err(|why| note(pass, &why, notes)).ok()
+    pub(super) fn new(upstreams: HashMap<String, Upstream>) -> Self {
+        Self {
+            upstreams,
+            ..Self::default()
+        }
     }
 
-    /// The same, or why a location is left out.
-    fn find(
+    /// The name of the origin for the requests of a location, and the prefix that replaces that of
+    /// the location.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the location is left out.
+    pub(super) fn of(
         &mut self,
         pass: &Directive,
         spot: &Spot,
@@ -90,7 +90,7 @@ impl Origins {
             );
         }
         let mut section = Section {
-            comments: upstream.comments.clone(),
+            comments: upstream.section.comments,
             ..Section::default()
         };
         let are_several = servers.len() > 1;
@@ -108,7 +108,7 @@ impl Origins {
             section.fields.push(("max_in_flight", most.to_string()));
         }
         let owner = connections.is_by_server.then_some(spot.server);
-        section.fields.extend(upstream.fields);
+        section.fields.extend(upstream.section.fields);
         // The only server of an origin is never taken out.
         if are_several && let Some(fail_on) = fail_on(spot.scope, notes) {
             section.fields.push(("fail_on", fail_on));
@@ -120,11 +120,9 @@ impl Origins {
     }
 
     fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {
-        let same =
-            |(known, by): &(Section, Option<usize>)| known.fields == section.fields && *by == owner;
-        if let Some(index) = self.owners.iter().position(same) {
-            let title = &self.sections[index].title;
-            return title["[origins.".len()..title.len() - 1].to_owned();
+        let key = (section.fields.clone(), owner);
+        if let Some(name) = self.known.get(&key) {
+            return name.clone();
         }
         if self
             .sections
@@ -134,7 +132,7 @@ impl Origins {
             section.comments.clear();
         }
         let name = self.names.unique(like);
-        self.owners.push((section.clone(), owner));
+        self.known.insert(key, name.clone());
         self.sections.push(Section {
             title: format!("[origins.{name}]"),
             ..section
@@ -149,7 +147,7 @@ pub(super) fn pass(block: &[Directive]) -> Option<&Directive> {
 }
 
 /// Notes something about a `proxy_pass`.
-fn note(pass: &Directive, what: &str, notes: &mut Notes) {
+pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
     notes.add(pass.place, format!("proxy_pass {}: {what}", pass.arg(0)));
 }
 

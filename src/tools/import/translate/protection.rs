@@ -95,18 +95,12 @@ impl Protection {
         &mut self,
         scope: &Scope,
         clients: &ClientAddresses,
-        notes: &mut Notes,
     ) -> Option<Networks> {
         if !self.is_by_networks {
             return None;
         }
         match clients.networks(&scope.all_of(&RULES)) {
-            Ok((networks, refuses_sockets)) => {
-                if refuses_sockets {
-                    notes.add(self.place, "clients of a socket file are in no network of allow, so drip refuses them; nginx lets them in here");
-                }
-                Some(networks)
-            }
+            Ok(networks) => Some(networks),
             Err(Unfit::Nobody) => None,
             Err(Unfit::Because(why)) => {
                 self.why = Some(why);

@@ -1,3 +1,5 @@
+//! Locations as the routes that they become.
+
 use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;

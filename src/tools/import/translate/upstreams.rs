@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::directives;
 use super::limits::MAX_IN_FLIGHT;
+use super::page::Section;
 use super::probe;
 use super::scope::named;
 use super::zones::key;
 use crate::config::{toml_string, toml_text};
-use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
@@ -19,8 +19,8 @@ use crate::tools::import::values;
 #[derive(Clone, Default)]
 pub(super) struct Upstream {
     pub(super) servers: Vec<Member>,
-    pub(super) fields: Vec<(&'static str, String)>,
-    pub(super) comments: Vec<String>,
+    /// Its fields and comments in the origin's table.
+    pub(super) section: Section,
 }
 
 /// All upstreams by name. If a name is defined again, the later ones are left out.
@@ -150,21 +150,19 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
         }
     }
     if let Some(balance) = balance(block, notes) {
-        upstream.fields.push(("balance", balance));
+        upstream.section.fields.push(("balance", balance));
     }
     if let Some(count) = of_all.fails {
         // In nginx 0 means never.
         let count = if count == 0 { u32::MAX } else { count };
-        upstream.fields.push(("max_fails", count.to_string()));
+        upstream.section.count("max_fails", count);
     }
     if let Some(span) = of_all.timeout {
-        upstream
-            .fields
-            .push(("fail_timeout", toml_string(&show_duration(span))));
+        upstream.section.span("fail_timeout", span);
     }
-    keep_alive(&mut upstream, block, notes);
+    keep_alive(&mut upstream.section, block, notes);
     directives::unknown(block, notes);
-    upstream.comments = notes.since(before);
+    upstream.section.comments = notes.since(before);
     upstream
 }
 
@@ -197,7 +195,7 @@ fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
 type ReadCount = fn(&str) -> Option<u32>;
 
 /// Translates how many connections are kept, for how long, and for how many requests.
-fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
+fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
     let (count, requests): (ReadCount, ReadCount) = (values::whole, values::requests);
     for (theirs, ours, read) in [
         ("keepalive", "keep_alive", count),
@@ -207,7 +205,7 @@ fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
             continue;
         };
         match read(directive.arg(0)) {
-            Some(count) => upstream.fields.push((ours, count.to_string())),
+            Some(count) => section.count(ours, count),
             None => notes.add(
                 directive.place,
                 format!("{theirs} is a whole number; the default is used"),
@@ -220,8 +218,7 @@ fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
     ] {
         let directive = named(block, theirs).next();
         if let Some(span) = directive.and_then(|it| time(it, notes)) {
-            let span = toml_string(&show_duration(span));
-            upstream.fields.push((ours, span));
+            section.span(ours, span);
         }
     }
 }
