@@ -5,16 +5,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::config::{CertPair, ClientAuth};
-use crate::http::downstream::{Certificates, check_client_trust};
+use crate::config::CertPair;
+use crate::http::downstream::Certificates;
 use crate::tools::complain::complain;
 use crate::tools::import::{Files, import as translate};
 
 /// Maximum size of a file in bytes. A larger file is not a settings file.
 const LARGEST: u64 = 16 * 1024 * 1024;
-
-/// Maximum size of a page in bytes.
-const LARGEST_PAGE: usize = 256 * 1024;
 
 /// How many notes are shown one by one. Further notes are only counted.
 const SHOWN: usize = 1000;
@@ -114,26 +111,6 @@ impl Files for Disk {
             key: owned(key),
         };
         Certificates::load(&[pair])
-            .map(drop)
-            .map_err(|error| error.to_string())
-    }
-
-    fn page(&self, path: &Path) -> Result<(), String> {
-        let bytes = self.read(path).map_err(|error| error.to_string())?;
-        if bytes.len() > LARGEST_PAGE {
-            return Err("it is larger than 256 KB".to_owned());
-        }
-        let text = String::from_utf8(bytes).map(drop);
-        text.map_err(|_| "it is no text in UTF-8".to_owned())
-    }
-
-    fn client_trust(&self, ca: &Path, crl: Option<&Path>) -> Result<(), String> {
-        let auth = ClientAuth {
-            ca: ca.to_owned(),
-            crl: crl.map(Path::to_owned),
-            is_required: true,
-        };
-        check_client_trust(&auth)
             .map(drop)
             .map_err(|error| error.to_string())
     }

@@ -30,8 +30,7 @@ const FILE: &str = "http {
 }
 ";
 
-const NOTES: [&str; 8] = [
-    "2: keepalive_timeout: drip sends no Keep-Alive field; the second time is left out",
+const NOTES: [&str; 7] = [
     "14: keepalive is a whole number; the default is used",
     "15: keepalive_timeout: \"0\" is not a time that drip accepts; the default is used",
     "16: keepalive_time: \"never\" is not a time that drip accepts; the default is used",

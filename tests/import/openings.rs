@@ -114,11 +114,8 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
                     "{conf}{settings}"
                 );
                 let told = |what: &str| notes.iter().any(|note| note.contains(what));
-                assert!(
-                    told("this server is left out: only this machine reaches it"),
-                    "{notes:?}"
-                );
-                assert!(told("would be open to others"), "{notes:?}");
+                assert!(told("this server is left out: "), "{notes:?}");
+                assert!(told("would be open there"), "{notes:?}");
             }
         }
     }
@@ -143,7 +140,9 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
             "{conf}{settings}"
         );
         assert!(
-            !notes.iter().any(|note| note.contains("only this machine")),
+            !notes
+                .iter()
+                .any(|note| note.contains("this server is left out")),
             "{notes:?}"
         );
     }
@@ -314,9 +313,8 @@ fn the_path_without_its_slash_is_refused_with_a_protected_one() {
         &[
             ("GET", "/a/", 403),
             ("GET", "/a", 403),
-            ("GET", "/b/", 200),
-            ("POST", "/b/", 403),
-            ("POST", "/b", 403),
+            ("GET", "/b/", 403),
+            ("GET", "/b", 403),
             ("GET", "/c", 200),
         ],
     );

@@ -40,20 +40,15 @@ refuse = 403
 path = "/admin/"
 refuse = 403
 
-# nginx.conf:8: deny protects the other methods of location = /write in nginx; drip does not check that, so it refuses all its requests with 403
-[[routes]]
-path = "= /write"
-methods = ["GET", "HEAD"]
-origin = "127-0-0-1-9000"
-
+# nginx.conf:8: limit_except protects location = /write in nginx; drip does not check that, so it refuses all its requests with 403
 [[routes]]
 path = "= /write"
 refuse = 403
 
 # nginx.conf:10: deny protects location ~ /\.(?!well-known) in nginx; drip does not check that, so it refuses all its requests with 403
-# nginx.conf:10: location ~ /\.(?!well-known): drip has no such regular expression; it refuses the paths of /\.(?:), which are more
+# nginx.conf:10: location ~ /\.(?!well-known): drip has no such regular expression; it refuses the paths of /\., which are more
 [[routes]]
-path = "regex:/\\.(?:)"
+path = "regex:/\\."
 refuse = 403
 
 [[routes]]
@@ -61,9 +56,9 @@ path = "regex:(?i)\\.php\\n?$"
 origin = "127-0-0-1-9001"
 
 # nginx.conf:13: internal protects location ~ (b)\1 in nginx; drip does not check that, so it refuses all its requests with 404
-# nginx.conf:13: location ~ (b)\1: drip has no such regular expression; it refuses the paths of ^/, which are more
+# nginx.conf:13: location ~ (b)\1: drip has no such regular expression; it refuses the paths of (b), which are more
 [[routes]]
-path = "regex:^/"
+path = "regex:(b)"
 refuse = 404
 "#;
 

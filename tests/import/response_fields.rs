@@ -10,7 +10,7 @@ const FILE: &str = r#"http {
         location /own/ {
             proxy_pass http://127.0.0.1:9000;
             add_header X-Served "$host at ${request_uri}" always;
-            add_header X-Client $ssl_client_s_dn always;
+            add_header X-Client $remote_addr always;
             add_header X-Cache $upstream_cache_status always;
             add_header X-Sometimes yes;
             add_header Set-Cookie "a=b" always;
@@ -54,7 +54,7 @@ fn fields_of_responses_have_their_variables_and_others_are_named_by_line() {
     for wanted in [
         "path = \"/\"\norigin = \"127-0-0-1-9000\"\nresponse_headers = { \"x-frame-options\" = \"DENY\" }\n",
         "path = \"/own/\"\norigin = \"127-0-0-1-9000\"\nresponse_headers = { \
-         \"x-served\" = \"$host at $request_uri\", \"x-client\" = \"$ssl_client_subject\" }\n",
+         \"x-served\" = \"$host at $request_uri\", \"x-client\" = \"$remote_addr\" }\n",
         "path = \"/none/\"\norigin = \"127-0-0-1-9000\"\n",
     ] {
         assert!(settings.contains(wanted), "{wanted}\n{settings}");

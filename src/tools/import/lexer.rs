@@ -143,19 +143,9 @@ impl<'t> Lexer<'t> {
                 b'}' if depth == 1 => return true,
                 b'}' => depth -= 1,
                 b'"' | b'\'' => self.skip_lua_text(byte),
-                b'[' => self.skip_lua_long(),
                 b'-' if self.peek() == Some(b'-') => {
-                    self.at += 1;
-                    let (at, line) = (self.at, self.line);
-                    if self.take() == Some(b'[') {
-                        self.skip_lua_long();
-                    }
-                    // A comment ends with the line, unless it was a long comment.
-                    if self.at <= at + 1 {
-                        (self.at, self.line) = (at, line);
-                        while self.peek().is_some_and(|byte| byte != b'\n') {
-                            self.at += 1;
-                        }
+                    while self.peek().is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
                     }
                 }
                 _ => {}
@@ -172,20 +162,6 @@ impl<'t> Lexer<'t> {
                 byte if byte == quote => return,
                 _ => {}
             }
-        }
-    }
-
-    /// After a `[`: skips a long string such as `[==[ ]==]` up to its end, if one begins there.
-    fn skip_lua_long(&mut self) {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let level = rest.iter().take_while(|byte| **byte == b'=').count();
-        if rest.get(level) != Some(&b'[') {
-            return;
-        }
-        let close = [&b"]"[..], &vec![b'='; level], b"]"].concat();
-        let end = memchr::memmem::find(rest, &close).map_or(rest.len(), |at| at + close.len());
-        for _ in 0..end {
-            self.take();
         }
     }
 }

@@ -7,7 +7,6 @@
 
 mod glob;
 mod ingress;
-mod leftovers;
 mod lexer;
 mod notes;
 mod translate;
@@ -17,6 +16,7 @@ mod values;
 #[cfg(test)]
 mod properties;
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -38,21 +38,6 @@ pub trait Files {
     ///
     /// Returns the reason if they cannot be loaded.
     fn pair(&self, cert: &Path, key: &Path) -> Result<(), String>;
-
-    /// Checks that a file can be a page of a route.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if it cannot.
-    fn page(&self, path: &Path) -> Result<(), String>;
-
-    /// Checks that certificates of clients can be verified with these authorities and revocation
-    /// lists.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if they cannot.
-    fn client_trust(&self, ca: &Path, crl: Option<&Path>) -> Result<(), String>;
 }
 
 /// The result of an import.
@@ -101,8 +86,62 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
     let notes = notes.all();
     Import {
         loss,
-        settings: settings.map(|page| leftovers::with_leftovers(&page, &notes)),
+        settings: settings.map(|page| with_leftovers(&page, &notes)),
         notes,
         subject,
+    }
+}
+
+/// How many notes stand in the file. Further ones are only counted there.
+const MAX_NOTES: usize = 1000;
+
+/// The settings with the notes that stand at no table of theirs, as comments above the first table.
+fn with_leftovers(page: &str, notes: &[String]) -> String {
+    let known: HashSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
+    let left: Vec<&str> = notes
+        .iter()
+        .map(String::as_str)
+        .filter(|note| !known.contains(note))
+        .collect();
+    if left.is_empty() {
+        return page.to_owned();
+    }
+    let mut text = String::from(
+        "# To be looked at, besides what stands at the tables below: these lines have no place in this file.\n",
+    );
+    for note in left.iter().take(MAX_NOTES) {
+        text.extend(["# ", note, "\n"]);
+    }
+    let more = left.len().saturating_sub(MAX_NOTES);
+    if more > 0 {
+        text.extend(["# and ", &more.to_string(), " more\n"]);
+    }
+    text.extend(["\n", page]);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_at_a_table_is_not_told_twice_and_no_list_is_endless() {
+        let page = "# a.conf:2: b\n[server]\n";
+        let notes = ["a.conf:1: a", "a.conf:2: b"].map(str::to_owned);
+        let text = with_leftovers(page, &notes);
+        assert!(
+            text.ends_with(&format!("file.\n# a.conf:1: a\n\n{page}")),
+            "{text}"
+        );
+        assert_eq!(with_leftovers(page, &notes[1..]), page);
+        let many: Vec<String> = (0..MAX_NOTES + 3)
+            .map(|line| format!("a.conf:{line}: x"))
+            .collect();
+        let text = with_leftovers(page, &many);
+        assert!(text.contains("\n# and 3 more\n"), "{text}");
+        assert_eq!(text.lines().count(), 1 + MAX_NOTES + 1 + 1 + 2);
     }
 }

@@ -1,3 +1,5 @@
+//! Notes on the lines of a file, for its user.
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -31,15 +31,6 @@ impl Files for Mirror<'_> {
             Ok(())
         }
     }
-
-    fn page(&self, _: &Path) -> Result<(), String> {
-        // The settings are checked with the files of the disk.
-        Err("it is not there".to_owned())
-    }
-
-    fn client_trust(&self, ca: &Path, crl: Option<&Path>) -> Result<(), String> {
-        self.pair(ca, crl.unwrap_or(ca))
-    }
 }
 
 fn holds(text: &[u8]) -> Result<(), TestCaseError> {

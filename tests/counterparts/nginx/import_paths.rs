@@ -21,11 +21,6 @@ const SERVER: &str = r#"
     }
     location /tried/ { allow 127.0.0.1; deny all; try_files /none @tried; }
     location @tried { allow 10.0.0.0/8; deny all; proxy_pass http://origin; }
-    location /read/ {
-        deny 127.0.0.2;
-        limit_except GET { allow 10.0.0.0/8; deny all; }
-        proxy_pass http://origin;
-    }
     location /basic/ {
         auth_basic "staff";
         auth_basic_user_file none;
@@ -83,7 +78,7 @@ const SERVER: &str = r#"
 "#;
 
 /// What is asked for, and whether nginx and drip both let it through, or refuse it.
-const ASKED: [(&str, &str, bool); 66] = [
+const ASKED: [(&str, &str, bool); 59] = [
     ("GET", "/", true),
     ("GET", "/a", true),
     ("GET", "/deny/x", false),
@@ -97,8 +92,6 @@ const ASKED: [(&str, &str, bool); 66] = [
     ("GET", "/others/x", false),
     ("GET", "/others/ours/x", true),
     ("GET", "/tried/x", false),
-    ("GET", "/read/x", true),
-    ("PUT", "/read/x", false),
     ("GET", "/basic/x", false),
     ("GET", "/basic/deeper/x", false),
     ("GET", "/basic/off/x", true),
@@ -111,8 +104,6 @@ const ASKED: [(&str, &str, bool); 66] = [
     ("GET", "/closed/deeper/x", true),
     ("GET", "/dropped/x", false),
     ("GET", "/if/x", false),
-    ("GET", "/get/x", true),
-    ("HEAD", "/get/x", true),
     ("POST", "/get/x", false),
     ("DELETE", "/get/x", false),
     ("GET", "/one", false),
@@ -138,13 +129,10 @@ const ASKED: [(&str, &str, bool); 66] = [
     ("GET", "/kept/secret/../a", true),
     ("GET", "/kept/deeper/a", true),
     ("GET", "/kept/deeper/a.sql", false),
-    ("GET", "/php/a", true),
     ("GET", "/php/a.php", false),
     ("GET", "/php/a.php%0A", false),
-    ("GET", "/php/open/a", true),
     ("GET", "/php/open/a.php", false),
     ("GET", "/x/a.php", true),
-    ("GET", "/parts/a", true),
     ("GET", "/parts/d", false),
     ("GET", "/v1/x%20y?z", true),
     ("GET", "/v2/x/../y", true),
@@ -153,7 +141,7 @@ const ASKED: [(&str, &str, bool); 66] = [
 ];
 
 /// What only drip refuses: it does not know who may.
-const REFUSED_BY_DRIP: [&str; 9] = [
+const REFUSED_BY_DRIP: [&str; 13] = [
     // nginx redirects to the location with a slash, which is protected.
     "/deny",
     "/slash",
@@ -165,6 +153,11 @@ const REFUSED_BY_DRIP: [&str; 9] = [
     "/either/x",
     // Look-around is left out of the expression.
     "/hidden/.well-known",
+    // drip has no methods of limit_except, and no regular expressions within a location.
+    "/get/x",
+    "/php/a",
+    "/php/open/a",
+    "/parts/a",
     // Regular expressions that refuse go before a prefix within one with ^~.
     "/kept/a.sql",
     "/kept/.htaccess",
@@ -174,11 +167,6 @@ fn answer(address: SocketAddr, method: &str, target: &str) -> (u16, Vec<u8>) {
     let mut client = Client::connect(address);
     let head = format!("{method} {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     client.send(head.as_bytes());
-    if method == "HEAD" {
-        let line = client.head().first_line;
-        let status = line.split(' ').nth(1).and_then(|it| it.parse().ok());
-        return (status.expect("a status"), Vec::new());
-    }
     let answer = client.answer();
     let text = answer.text();
     let path = text.split('?').next().unwrap_or_default();
@@ -190,8 +178,7 @@ fn answer(address: SocketAddr, method: &str, target: &str) -> (u16, Vec<u8>) {
 fn drip_on_the_imported_file_lets_through_what_nginx_does_with_the_same_path_or_less() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let target = exchange.target().to_owned();
-        let is_head = exchange.head.first_line.starts_with("HEAD");
-        exchange.reply(if is_head { b"" } else { target.as_bytes() })
+        exchange.reply(target.as_bytes())
     });
     let within = format!("}} {SERVER} location = /unused-2 {{");
     let nginx = Nginx::start(&origin, "", &[("= /unused", &within)]);

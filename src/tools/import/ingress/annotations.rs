@@ -1,3 +1,5 @@
+//! The annotations of an Ingress.
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -13,7 +15,7 @@ pub(super) struct Annotations {
     /// The Ingress as notes name it, such as `shop/web`.
     object: String,
     all: Vec<Annotation>,
-    /// The names that were read. All others are noted at the end.
+    /// The names that were read or noted. All others are noted at the end.
     read: RefCell<HashSet<String>>,
 }
 
@@ -89,14 +91,22 @@ impl Annotations {
         number
     }
 
-    /// Those that nothing has read.
-    pub(super) fn unread(&self) -> impl Iterator<Item = &Annotation> {
-        let is_unread = |it: &&Annotation| !self.read.borrow().contains(&it.name);
-        self.all.iter().filter(is_unread)
+    pub(super) fn all(&self) -> &[Annotation] {
+        &self.all
+    }
+
+    /// Notes those that nothing has read.
+    pub(super) fn note_unread(&self, notes: &mut Notes) {
+        for annotation in &self.all {
+            if !self.read.borrow().contains(&annotation.name) {
+                self.note(annotation, "not translated", notes);
+            }
+        }
     }
 
     /// Notes something about an annotation.
     pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
+        self.read.borrow_mut().insert(annotation.name.clone());
         notes.add(annotation.place, self.message(annotation, what));
     }
 

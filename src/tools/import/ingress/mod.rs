@@ -4,13 +4,10 @@
 //! `internal/ingress`, at commit dbb11b92.
 
 mod annotations;
-mod hints;
 mod hosts;
 mod limits;
-mod manifest;
 mod networks;
 mod object;
-mod origins;
 mod patterns;
 mod policy;
 mod protection;
@@ -27,13 +24,13 @@ use std::path::Path;
 
 use hosts::hosts;
 use limits::Zones;
-use manifest::Manifest;
-use object::Ingress;
+use object::{Ingress, Manifest};
 use policy::Policy;
 use routes::Routes;
 use server::Plain;
 
 use super::notes::{Notes, Place};
+use super::translate::page;
 
 /// Maximum number of routes of the result. Each host multiplies the paths of those that cover it.
 const MAX_ROUTES: usize = 5000;
@@ -101,11 +98,7 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     sections.append(&mut routes.origins.sections);
     sections.append(&mut zones.sections);
     sections.append(&mut routes.sections);
-    let mut page = String::new();
-    for section in &sections {
-        section.write(&mut page);
-    }
-    (Some(page), notes)
+    (Some(page::text(&sections)), notes)
 }
 
 fn policies(ingresses: &[Ingress], zones: &mut Zones, notes: &mut Notes) -> Vec<Policy> {

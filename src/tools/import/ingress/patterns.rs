@@ -11,7 +11,7 @@ use super::hosts::{Host, Location};
 use super::policy::Policy;
 use super::rewrite::{self, Rewrite};
 use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::{pcre, probe};
+use crate::tools::import::translate::{expression, probe};
 
 /// A path of a route, and what it is for.
 #[derive(Clone)]
@@ -271,20 +271,15 @@ fn expression<'h>(location: &'h Location, policy: &Policy, notes: &mut Notes) ->
             action: refused.unwrap_or(Action::of(location)),
         };
     }
-    let translated = pcre::translate(&format!("^{path}"), true);
-    let (text, action) = match translated {
-        Some(translated) if translated.is_exact => (translated.text, Action::of(location)),
-        Some(translated) => {
-            notes.add(place, format!("the path {path} has look-around or the like, which drip leaves out: the route takes more paths"));
-            (translated.text, Action::of(location))
-        }
-        None => {
-            let plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
-            let begin: String = path.chars().take_while(plain).collect();
-            notes.add(place, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
-            let text = format!("(?i)^{}", regex::escape(&begin));
-            (text, Action::Refuse(503))
-        }
+    let translated = expression::translate(&format!("^{path}"), true);
+    let (text, action) = if let Some(text) = translated {
+        (text, Action::of(location))
+    } else {
+        let plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
+        let begin: String = path.chars().take_while(plain).collect();
+        notes.add(place, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
+        let text = format!("(?i)^{}", regex::escape(&begin));
+        (text, Action::Refuse(503))
     };
     Planned {
         pattern: Pattern::Regex(text),

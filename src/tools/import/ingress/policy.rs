@@ -5,10 +5,9 @@ use std::time::Duration;
 use super::limits::Zones;
 use super::networks::Access;
 use super::object::Ingress;
-use super::{hints, protection};
-use crate::config::{KeyTemplate, toml_string, toml_text};
+use super::protection;
+use crate::config::{toml_string, toml_text};
 use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::list;
 use crate::tools::import::translate::probe;
 use crate::tools::import::values;
 
@@ -32,7 +31,6 @@ pub(super) struct Policy {
     /// The same for all paths of the hosts, those of other Ingresses, too.
     pub(super) refuse_hosts: Option<u16>,
     pub(super) rewrite_target: Option<String>,
-    pub(super) forwarded_prefix: Option<String>,
     pub(super) uses_regex: bool,
     pub(super) redirects: bool,
     /// Whether it redirects also where no certificate is named.
@@ -73,7 +71,6 @@ impl Policy {
         let text = |name| annotations.get(name).map(|it| it.value.clone());
         let is_given = |text: &String| !text.is_empty();
         let rewrite_target = text("rewrite-target").filter(is_given);
-        let forwarded_prefix = forwarded_prefix(ingress, notes);
         let always_redirects = annotations.flag("force-ssl-redirect", notes) == Some(true);
         // A Service is what drip sends requests to anyway.
         let _is_service = annotations.flag("service-upstream", notes);
@@ -83,7 +80,6 @@ impl Policy {
             access,
             refuse,
             refuse_hosts,
-            forwarded_prefix: forwarded_prefix.filter(|_| rewrite_target.is_some()),
             rewrite_target,
             uses_regex: annotations.flag("use-regex", notes) == Some(true),
             redirects: annotations.flag("ssl-redirect", notes) != Some(false),
@@ -93,35 +89,9 @@ impl Policy {
             of_origin: of_origin(ingress, notes),
             comments: Vec::new(),
         };
-        hints::unread(annotations, notes);
+        annotations.note_unread(notes);
         policy.comments = notes.since(before);
         policy
-    }
-
-    /// The fields of a route that forwards, behind its `origin` and its rewriting.
-    pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
-        let mut fields = Vec::new();
-        if let Some(prefix) = &self.forwarded_prefix {
-            let prefix = toml_string(prefix);
-            let field = format!("{{ \"x-forwarded-prefix\" = {prefix} }}");
-            fields.push(("request_headers", field));
-        }
-        if !self.limits.is_empty() {
-            fields.push(("limits", format!("[{}]", self.limits.join(", "))));
-            fields.push(("reject_status", "503".to_owned()));
-        }
-        fields
-    }
-
-    /// The fields of a route about the networks of clients.
-    pub(super) fn networks(&self) -> Vec<(&'static str, String)> {
-        let lists = [("allow", &self.access.allow), ("deny", &self.access.deny)];
-        let lists = lists
-            .into_iter()
-            .filter(|(_, networks)| !networks.is_empty());
-        lists
-            .map(|(name, networks)| (name, list(networks)))
-            .collect()
     }
 }
 
@@ -154,17 +124,6 @@ fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
             Some("http")
         }
     }
-}
-
-fn forwarded_prefix(ingress: &Ingress, notes: &mut Notes) -> Option<String> {
-    let annotations = &ingress.annotations;
-    let annotation = annotations.get("x-forwarded-prefix")?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
-    if annotation.value.is_empty() || !annotation.value.chars().all(is_plain) {
-        annotations.note(annotation, "this is no path; the field is left out", notes);
-        return None;
-    }
-    Some(annotation.value.clone())
 }
 
 fn body_size(ingress: &Ingress, notes: &mut Notes) -> u64 {
@@ -220,23 +179,6 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
                 "this is no host name that drip can send; the client's Host is kept",
                 notes,
             );
-        }
-    }
-    if let Some(annotation) = annotations.get("upstream-hash-by") {
-        let key = annotation
-            .value
-            .replace("$binary_remote_addr", "$remote_addr");
-        match key.parse::<KeyTemplate>() {
-            Ok(key) if !key.is_constant() => {
-                fields.push(("balance", toml_string(&format!("hash:{key}"))));
-                annotations.note(annotation, "a Service is one server for drip, and the cluster chooses the pod: balance has an effect once servers lists the pods, as those of a StatefulSet", notes);
-            }
-            Ok(_) => annotations.note(
-                annotation,
-                "a text alone chooses nothing; it is left out",
-                notes,
-            ),
-            Err(why) => annotations.note(annotation, &format!("not translated: {why}"), notes),
         }
     }
     fields

@@ -1,44 +1,7 @@
-//! What nginx protects, or answers itself, is refused.
+//! What ingress-nginx protects, or answers itself, is refused.
 
-use super::annotations::{Annotation, Annotations};
+use super::annotations::Annotations;
 use crate::tools::import::notes::Notes;
-
-/// Names of annotations that let nobody in without proof.
-const AUTH: [&str; 5] = [
-    "auth-url",
-    "auth-type",
-    "auth-secret",
-    "auth-signin",
-    "auth-tls-secret",
-];
-
-/// Further annotations about the same, with which nothing is protected alone.
-const OF_AUTH: [&str; 20] = [
-    "auth-realm",
-    "auth-secret-type",
-    "auth-tls-verify-depth",
-    "auth-tls-verify-client",
-    "auth-tls-error-page",
-    "auth-tls-pass-certificate-to-upstream",
-    "auth-tls-match-cn",
-    "auth-method",
-    "auth-cache-key",
-    "auth-cache-duration",
-    "auth-keepalive",
-    "auth-keepalive-share-vars",
-    "auth-keepalive-requests",
-    "auth-keepalive-timeout",
-    "auth-response-headers",
-    "auth-proxy-set-headers",
-    "auth-request-redirect",
-    "auth-signin-redirect-param",
-    "auth-always-set-cookie",
-    "enable-global-auth",
-];
-
-const SNIPPETS: [&str; 3] = ["configuration-snippet", "server-snippet", "auth-snippet"];
-
-const REDIRECTS: [&str; 2] = ["permanent-redirect", "temporal-redirect"];
 
 /// Beginnings of words in a snippet that may refuse requests, or send them elsewhere.
 const REFUSING: [&str; 10] = [
@@ -64,80 +27,42 @@ pub(super) struct Refusal {
 
 /// Reads whether the requests of an Ingress are refused, with notes.
 pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Option<Refusal> {
-    let mut refusal = None;
-    let mut refuse = |status, of_server| {
-        let known = refusal.get_or_insert(Refusal { status, of_server });
-        known.of_server |= of_server;
-    };
-    for annotation in all(annotations, &AUTH) {
-        let of_server = annotation.name.starts_with("auth-tls");
-        let remedy = if of_server {
-            "see client_ca of [server.tls]"
-        } else {
-            "let the application or a proxy such as oauth2-proxy ask for it"
+    let passes_through = annotations.flag("ssl-passthrough", notes) == Some(true);
+    let mut refusal: Option<Refusal> = None;
+    for annotation in annotations.all() {
+        let (name, value) = (&*annotation.name, &*annotation.value);
+        let (status, why) = match name {
+            _ if value.is_empty() => continue,
+            "configuration-snippet" | "server-snippet" | "auth-snippet" => {
+                let mut words = value.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let refuses =
+                    |word: &&str| *word == "if" || REFUSING.iter().any(|it| word.starts_with(it));
+                let Some(word) = words.find(refuses) else {
+                    continue;
+                };
+                (403, format!("this snippet has {word}"))
+            }
+            "permanent-redirect" | "temporal-redirect" => {
+                let why = "drip makes no redirects but those to https";
+                (404, why.to_owned())
+            }
+            "ssl-passthrough" if passes_through => {
+                let why = "drip ends TLS itself and passes no connections on";
+                (503, why.to_owned())
+            }
+            _ if name.starts_with("auth-") => (403, "drip does not ask for this proof".to_owned()),
+            _ => continue,
         };
         let what = format!(
-            "drip does not ask for this proof, so requests get 403; {remedy}, and put an origin in place of refuse"
+            "{why}, so requests get {status}; put an origin in place of refuse if they may pass"
         );
         annotations.note(annotation, &what, notes);
-        refuse(403, of_server);
-    }
-    for annotation in all(annotations, &SNIPPETS) {
-        let words = annotation
-            .value
-            .split(|c: char| !c.is_alphanumeric() && c != '_');
-        let refuses =
-            |word: &str| word == "if" || REFUSING.iter().any(|known| word.starts_with(known));
-        let found = words.into_iter().find(|word| refuses(word));
-        let what = match found {
-            Some(word) => format!("snippets are not translated; this one has {word}, so requests get 403. Write what it does as a route, and put an origin in place of refuse"),
-            None => "snippets are not translated; request_headers and response_headers of a route set fields".to_owned(),
-        };
-        annotations.note(annotation, &what, notes);
-        if found.is_some() {
-            refuse(403, annotation.name == "server-snippet");
-        }
-    }
-    if annotations.flag("ssl-passthrough", notes) == Some(true)
-        && let Some(annotation) = annotations.get("ssl-passthrough")
-    {
-        annotations.note(annotation, "drip ends TLS itself and passes no connections on, so requests get 503; give drip the certificate, and put an origin in place of refuse", notes);
-        refuse(503, true);
-    }
-    for annotation in all(annotations, &REDIRECTS) {
-        let what = format!(
-            "drip makes no redirects but those to https, so requests get 404; let an application redirect to {}",
-            annotation.value
-        );
-        annotations.note(annotation, &what, notes);
-        refuse(404, false);
-    }
-    for name in ["permanent-redirect-code", "temporal-redirect-code"]
-        .iter()
-        .chain(&OF_AUTH)
-    {
-        if let Some(annotation) = annotations.get(name)
-            && refusal.is_none()
-        {
-            annotations.note(
-                annotation,
-                "not translated, and without effect of its own",
-                notes,
-            );
-        }
-    }
-    let satisfies = annotations.get("satisfy");
-    if let Some(annotation) = satisfies {
-        annotations.note(
-            annotation,
-            "not translated: networks of allow and deny always count",
-            notes,
-        );
+        let known = refusal.get_or_insert(Refusal {
+            status,
+            of_server: false,
+        });
+        known.of_server |=
+            name.starts_with("auth-tls") || ["server-snippet", "ssl-passthrough"].contains(&name);
     }
     refusal
-}
-
-fn all<'a>(annotations: &'a Annotations, names: &[&str]) -> Vec<&'a Annotation> {
-    let found = names.iter().filter_map(|name| annotations.get(name));
-    found.filter(|it| !it.value.is_empty()).collect()
 }

@@ -1,21 +1,24 @@
-use std::collections::HashSet;
+//! Makes routes and origins of what is planned for each host.
+
+use std::collections::{HashMap, HashSet};
 
 use super::hosts::Host;
-use super::object::{Ingress, Services};
-use super::origins::Origins;
+use super::object::{Backend, Ingress, Port, Services};
 use super::patterns::{Action, Planned};
 use super::policy::Policy;
 use super::server::{Plain, TLS_LISTEN};
+use crate::config::toml_string;
 use crate::tools::import::notes::Notes;
-use crate::tools::import::translate::page::Section;
+use crate::tools::import::translate::page::{Fields, Names, Section};
+use crate::tools::import::translate::probe;
 
 /// Makes routes of what is planned for each host.
 pub(super) struct Routes<'i> {
-    pub(super) ingresses: &'i [Ingress],
-    pub(super) policies: &'i [Policy],
-    pub(super) services: &'i Services,
-    pub(super) has_namespaces: bool,
-    pub(super) plain: Plain,
+    ingresses: &'i [Ingress],
+    policies: &'i [Policy],
+    services: &'i Services,
+    has_namespaces: bool,
+    plain: Plain,
     pub(super) origins: Origins,
     pub(super) sections: Vec<Section>,
     /// The Ingresses whose notes stand at a route.
@@ -94,15 +97,18 @@ impl<'i> Routes<'i> {
                         twin = Some(refused);
                         section.text("listen", TLS_LISTEN);
                     }
-                    section.fields.extend(policy.networks());
+                    policy.access.networks.write(&mut section);
                     section.text("origin", &origin);
                     for (name, prefix) in [("strip_prefix", strip), ("add_prefix", add)] {
                         if let Some(prefix) = prefix {
                             section.text(name, prefix);
                         }
                     }
-                    section.fields.extend(policy.fields());
-                    if policy.has_lost && policy.limits.is_empty() {
+                    if !policy.limits.is_empty() {
+                        let limits = format!("[{}]", policy.limits.join(", "));
+                        section.fields.push(("limits", limits));
+                        section.fields.push(("reject_status", "503".to_owned()));
+                    } else if policy.has_lost {
                         notes.is_unlimited(format!("{}{}", host.shown(), location.path));
                     }
                 } else {
@@ -119,4 +125,71 @@ impl<'i> Routes<'i> {
         self.sections.push(section);
         self.sections.extend(twin);
     }
+}
+
+/// The origins of all paths: one for each combination of a port of a Service and settings.
+#[derive(Default)]
+pub(super) struct Origins {
+    pub(super) sections: Vec<Section>,
+    names: Names,
+    /// The name of each, by its fields.
+    known: HashMap<Fields, String>,
+}
+
+impl Origins {
+    /// The name of the origin of a backend; `None` if it has no address, which is noted.
+    pub(super) fn of(
+        &mut self,
+        ingress: &Ingress,
+        policy: &Policy,
+        backend: &Backend,
+        (services, has_namespaces): (&Services, bool),
+        notes: &mut Notes,
+    ) -> Option<String> {
+        let (namespace, service) = (&ingress.namespace, &backend.service);
+        let Some(port) = services.port(namespace, backend) else {
+            note_port(ingress, backend, services, notes);
+            return None;
+        };
+        let url = format!(
+            "{}://{service}.{namespace}.svc.cluster.local:{port}",
+            policy.scheme
+        );
+        if !probe::server(&url) {
+            let shown = ingress.shown();
+            notes.add(backend.place, format!("Ingress {shown}: {url} is no URL of a server, so requests get 503; correct the name of the Service"));
+            return None;
+        }
+        let mut fields = vec![("servers", format!("[{}]", toml_string(&url)))];
+        fields.extend(policy.of_origin.iter().cloned());
+        if let Some(name) = self.known.get(&fields) {
+            return Some(name.clone());
+        }
+        let name = self.names.unique(&if has_namespaces {
+            format!("{namespace}-{service}")
+        } else {
+            service.clone()
+        });
+        let mut section = Section::new(format!("[origins.{name}]"));
+        section.fields.clone_from(&fields);
+        self.sections.push(section);
+        self.known.insert(fields, name.clone());
+        Some(name)
+    }
+}
+
+fn note_port(ingress: &Ingress, backend: &Backend, services: &Services, notes: &mut Notes) {
+    let (shown, service) = (ingress.shown(), &backend.service);
+    let Port::Name(port) = &backend.port else {
+        return;
+    };
+    let namespace = &ingress.namespace;
+    let remedy = if services.has(namespace, service) {
+        format!("the Service {service} has no port of this name")
+    } else {
+        format!(
+            "add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
+        )
+    };
+    notes.add(backend.place, format!("Ingress {shown}: the number of the port {port} of {service} is not known, so requests get 503; {remedy}"));
 }

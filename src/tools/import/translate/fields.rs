@@ -1,10 +1,9 @@
-//! Translates `proxy_set_header` and `grpc_set_header` to `request_headers` of a route, and
+//! Translates `proxy_set_header` to `request_headers` of a route, and
 //! `add_header` to its `response_headers`.
 
-use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
-use super::variables::of_drip_alone;
+use super::zones::foreign;
 use crate::config::{KeyTemplate, toml_string, toml_text};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
@@ -21,21 +20,24 @@ enum Of {
 }
 
 impl Fields {
-    /// Those of the requests that `pass` forwards.
-    pub(super) fn of_requests(pass: Pass, scope: &Scope, notes: &mut Notes) -> Self {
+    /// Those of the requests of a location.
+    pub(super) fn of_requests(scope: &Scope, notes: &mut Notes) -> Self {
         let mut fields = Self::default();
-        for directive in scope.all(&pass.directive("set_header")) {
-            let set = &directive.name;
+        for directive in scope.all("proxy_set_header") {
             let [name, value] = &directive.args[..] else {
-                let what = format!("{set} has a name and a value; it is left out");
+                let what = "proxy_set_header has a name and a value; it is left out";
                 notes.add(directive.place, what);
                 continue;
             };
             if value.is_empty() {
                 fields.add(Of::Requests, directive, "false", notes);
-            } else if !is_of_drip(&name.to_ascii_lowercase(), value)
-                && let Some(value) = text(Of::Requests, directive, value, notes)
-            {
+            } else if !is_of_drip(&name.to_ascii_lowercase(), value) {
+                let value = text(directive, value, notes).unwrap_or_else(|why| {
+                    // The client's own field never gets through in place of nginx's.
+                    let why = format!("{why}, so the origin gets no such field");
+                    left_out(Of::Requests, directive, &why, notes);
+                    "false".to_owned()
+                });
                 fields.add(Of::Requests, directive, &value, notes);
             }
         }
@@ -61,8 +63,12 @@ impl Fields {
                 left_out(Of::Responses, directive, why, notes);
                 continue;
             }
-            let Some(value) = text(Of::Responses, directive, value, notes) else {
-                continue;
+            let value = match text(directive, value, notes) {
+                Ok(value) => value,
+                Err(why) => {
+                    left_out(Of::Responses, directive, why, notes);
+                    continue;
+                }
             };
             if fields.add(Of::Responses, directive, &value, notes) {
                 notes.add(directive.place, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
@@ -119,36 +125,25 @@ fn is_of_drip(name: &str, value: &str) -> bool {
     }
 }
 
-/// The value of a field in TOML; `None` if drip cannot have it.
-fn text(of: Of, directive: &Directive, value: &str, notes: &mut Notes) -> Option<String> {
-    let known = value
-        .replace("$ssl_client_s_dn", "$ssl_client_subject")
-        .replace("${ssl_client_s_dn}", "${ssl_client_subject}");
-    let has = |text: &str, name: &str| {
-        text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"))
-    };
-    // In nginx only the file itself could define it.
-    let is_other = has(value, "ssl_client_subject");
-    let template = KeyTemplate::parse_value(&known).ok();
-    let template = template.filter(|it| !is_other && of_drip_alone(it).is_none());
-    let Some(template) = template else {
-        left_out(of, directive, "drip does not know its variables", notes);
-        return None;
-    };
+/// The value of a field in TOML.
+///
+/// # Errors
+///
+/// Returns why drip cannot have it.
+fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String, &'static str> {
+    let template = KeyTemplate::parse_value(value).ok();
+    let template = template.filter(|template| foreign(template).is_none());
+    let template = template.ok_or("drip does not know its variables")?;
     let template = template.to_string();
     if template.contains("${") {
-        let why = "a variable cannot end right before a letter there";
-        left_out(of, directive, why, notes);
-        return None;
+        return Err("a variable cannot end right before a letter there");
     }
-    let shown = format!("{} {}", directive.name, directive.arg(0));
-    if has(value, "ssl_client_fingerprint") {
-        notes.add(directive.place, format!("{shown}: $ssl_client_fingerprint is SHA-256 in drip, and SHA-1 in nginx; change what compares it"));
-    }
-    if has(value, "arg_") || has(value, "cookie_") {
+    let has = |name: &str| template.contains(&format!("${name}"));
+    if has("arg_") || has("cookie_") {
+        let shown = format!("{} {}", directive.name, directive.arg(0));
         notes.add(directive.place, format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
     }
-    Some(toml_text(&template))
+    Ok(toml_text(&template))
 }
 
 fn left_out(of: Of, directive: &Directive, why: &str, notes: &mut Notes) {

@@ -1,10 +1,10 @@
-use std::net::IpAddr;
+//! The tables `[server]` and `[server.tls]`.
+
 use std::path::Path;
 
-use ipnet::IpNet;
-
 use super::Translation;
-use super::listen::{self, Listen};
+use super::listen;
+use super::networks::{differ, is_mapped, network};
 use super::page::{Section, absolute, list};
 use super::scope::everywhere;
 use super::server::Server;
@@ -33,14 +33,6 @@ impl Translation<'_> {
         }
         if let Some(count) = self.one_for_all(http, "keepalive_requests", values::requests) {
             section.count("keep_alive_requests", count);
-        }
-        for directive in everywhere(http, "keepalive_timeout") {
-            if directive.args.len() > 1 {
-                self.notes.add(
-                    directive.place,
-                    "keepalive_timeout: drip sends no Keep-Alive field; the second time is left out",
-                );
-            }
         }
         let read = |text: &str| match text {
             "on" => Some(true),
@@ -77,19 +69,14 @@ impl Translation<'_> {
             .iter()
             .flat_map(|server| &server.listens)
             .any(|listen| listen.tls);
-        let mut listens = Vec::new();
+        let mut listens: Vec<&str> = Vec::new();
         for server in servers {
             for listen in &server.listens {
                 if self.dropped.contains(&listen.address) {
-                    let why = if server.is_local() {
-                        "what only this machine reaches there would be open to others"
-                    } else {
-                        "requests there would pass what is protected"
-                    };
                     self.notes.add(
                         server.place,
                         format!(
-                            "{} is left out: import writes no routes by listen address, and {why}",
+                            "{} is left out: import writes no routes by listen address, and what is protected, or for this machine alone, would be open there",
                             listen.address
                         ),
                     );
@@ -101,7 +88,7 @@ impl Translation<'_> {
                         format!("{} is left out, as it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]", listen.address),
                     );
                 } else if listen.tls || !tls || listen.address.starts_with("unix:") {
-                    listens.push(listen.clone());
+                    listens.push(&listen.address);
                 } else {
                     self.notes.add(
                         server.place,
@@ -113,7 +100,6 @@ impl Translation<'_> {
                 }
             }
         }
-        let listens: Vec<Listen> = listens;
         let mut addresses = listen::together(&listens);
         if addresses.is_empty() && tls {
             // Nobody else reaches it until it has its certificate.
@@ -122,12 +108,7 @@ impl Translation<'_> {
         if addresses.is_empty() {
             return;
         }
-        let entries: Vec<String> = addresses
-            .iter()
-            .map(|it| self.client_certs.entry(it))
-            .collect();
-        let listen = format!("[{}]", entries.join(", "));
-        section.fields.push(("listen", listen));
+        section.fields.push(("listen", list(&addresses)));
         let mut ports = (9090..=u16::MAX).map(|port| format!("127.0.0.1:{port}"));
         let free =
             ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
@@ -139,46 +120,22 @@ impl Translation<'_> {
     fn trusted(&mut self, http: &[Directive], section: &mut Section) {
         let from = everywhere(http, "set_real_ip_from");
         let Some(first) = from.first() else { return };
-        let header = everywhere(http, "real_ip_header");
-        let known = header
-            .first()
-            .and_then(|header| header.args.first())
-            .map_or("X-Real-IP", String::as_str);
-        if !known.eq_ignore_ascii_case("x-forwarded-for") {
-            let place = header.first().map_or(first.place, |header| header.place);
-            if known.eq_ignore_ascii_case("proxy_protocol") {
-                return self.notes.add(place, "real_ip_header proxy_protocol: name the proxies in proxy_protocol of [server]; until then no proxy is trusted");
-            }
-            return self.notes.add(place, format!("real_ip_header {known}: drip reads only X-Forwarded-For (or Forwarded), so no proxy is trusted; set trusted_proxies once your proxies send it"));
+        if let Some(why) = differ(http) {
+            let message = format!("set_real_ip_from: {why}");
+            self.notes.add(first.place, message);
+        }
+        let headers = everywhere(http, "real_ip_header");
+        let header = headers.first().map_or("", |header| header.arg(0));
+        if !header.eq_ignore_ascii_case("x-forwarded-for") {
+            return;
         }
         let mut networks: Vec<String> = Vec::new();
-        for directive in &from {
-            let text = directive.arg(0);
-            let network = text
-                .parse::<IpNet>()
-                .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-            match network.map(|network| network.trunc()) {
-                // IPv4-mapped networks must be written as IPv4.
-                Ok(IpNet::V6(network)) if network.addr().to_ipv4_mapped().is_some() => {
-                    self.notes.add(directive.place, format!("set_real_ip_from {text}: write it as IPv4; it is left out"));
-                }
-                Ok(network) => {
-                    let network = network.to_string();
-                    if !networks.contains(&network) {
-                        networks.push(network);
-                    }
-                }
-                Err(_) => self.notes.add(directive.place, format!("set_real_ip_from {text}: drip trusts only addresses and networks; it is left out")),
+        let known = from.iter().filter_map(|it| network(it.arg(0)));
+        for network in known.filter(|network| !is_mapped(network)) {
+            let network = network.to_string();
+            if !networks.contains(&network) {
+                networks.push(network);
             }
-        }
-        if !everywhere(http, "real_ip_recursive")
-            .iter()
-            .any(|directive| directive.args.first().is_some_and(|arg| arg == "on"))
-        {
-            self.notes.add(
-                first.place,
-                "drip uses the rightmost address that is not trusted, as with real_ip_recursive on",
-            );
         }
         if !networks.is_empty() {
             section.fields.push(("trusted_proxies", list(&networks)));
@@ -212,7 +169,6 @@ impl Translation<'_> {
         let mut section = Section::new("[server.tls]");
         section.fields.push(("cert", list(&certs)));
         section.fields.push(("key", list(&keys)));
-        self.client_certs.write(&mut section);
         Some(section)
     }
 

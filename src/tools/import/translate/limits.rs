@@ -1,9 +1,15 @@
-use super::requests::LimitReq;
+//! Translates `limit_req` and `limit_conn` to the limits of a route, or to `max_in_flight` of its
+//! origin.
+
 use super::scope::Scope;
-use super::zones::{RequestZone, Zones};
+use super::zones::{ConnectionZone, Zones};
 use crate::config::toml_string;
 use crate::tools::import::notes::{Notes, Place};
+use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
+
+/// Largest `max_in_flight` of an origin.
+pub(super) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
 
 /// nginx's default status of a rejection.
 const STATUS: u32 = 503;
@@ -22,39 +28,38 @@ pub(super) struct LimitSet {
     directive: &'static str,
     /// In TOML syntax.
     pub(super) list: Vec<String>,
-    pub(super) status: u32,
+    status: u32,
     dry_run: bool,
     /// The zones in the settings.
     zones: Vec<String>,
 }
 
 impl LimitSet {
-    pub(super) fn new(directive: &'static str, dry_run: bool) -> Self {
+    /// A set without limits. Its dry run is that of the scope.
+    fn new(directive: &'static str, scope: &Scope) -> Self {
+        let dry_run = scope.get(&format!("{directive}_dry_run"));
         Self {
             directive,
             list: Vec::new(),
             status: STATUS,
-            dry_run,
+            dry_run: dry_run.is_some_and(|it| it.arg(0) == "on"),
             zones: Vec::new(),
         }
     }
 
     /// The `limit_req` directives of a location.
     pub(super) fn requests(scope: &Scope, zones: &Zones, notes: &mut Notes) -> Self {
-        let mut set = Self::new("limit_req", dry_run(scope, "limit_req_dry_run"));
+        let mut set = Self::new("limit_req", scope);
         for directive in scope.all("limit_req") {
-            let Some(limit) = LimitReq::read(directive, notes) else {
-                continue;
-            };
-            if let Some((zone, text)) = translate(&limit, zones, notes) {
+            if let Some((zone, text)) = request(directive, zones, notes) {
                 set.add(zone, text, directive.place, notes);
             }
         }
-        set.status = status(scope, "limit_req_status", notes);
+        set.read_status(scope, notes);
         set
     }
 
-    pub(super) fn add(&mut self, zone: &str, limit: String, place: Place, notes: &mut Notes) {
+    fn add(&mut self, zone: &str, limit: String, place: Place, notes: &mut Notes) {
         if self.zones.iter().any(|known| known == zone) {
             return notes.add(
                 place,
@@ -63,6 +68,22 @@ impl LimitSet {
         }
         self.zones.push(zone.to_owned());
         self.list.push(limit);
+    }
+
+    /// Reads the status of rejections.
+    fn read_status(&mut self, scope: &Scope, notes: &mut Notes) {
+        let name = format!("{}_status", self.directive);
+        let Some(directive) = scope.get(&name) else {
+            return;
+        };
+        let text = directive.arg(0);
+        match values::whole(text).filter(|status| (400..=599).contains(status)) {
+            Some(status) => self.status = status,
+            None => notes.add(
+                directive.place,
+                format!("{name} is a number from 400 to 599, not \"{text}\"; {STATUS} is used"),
+            ),
+        }
     }
 
     /// Adds the limits of the other directive, or notes why they are left out.
@@ -107,61 +128,127 @@ impl Limits {
     }
 }
 
-/// The zone in the settings, and the limit in TOML syntax.
-///
-/// `None` if it is left out, or part of another zone's limit.
-fn translate<'z>(
-    limit: &LimitReq,
+/// The zone of a `limit_req` in the settings, and the limit in TOML syntax; `None` if it is left out.
+fn request<'z>(
+    directive: &Directive,
     zones: &'z Zones,
     notes: &mut Notes,
 ) -> Option<(&'z str, String)> {
-    let (zone, burst) = (limit.zone, limit.burst);
-    let known = match zones.requests.get(zone) {
-        Some(RequestZone::Limits(known)) => known,
-        Some(RequestZone::InPlan) => return None,
-        Some(RequestZone::LeftOut) => {
-            notes.lose(
-                limit.place,
-                format!("zone {zone} is not translated, so this limit is left out"),
-            );
-            return None;
+    let place = directive.place;
+    let (mut zone, mut burst, mut delay) = (None, 0, Some(0));
+    for arg in &directive.args {
+        let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
+        match (name, values::whole(value)) {
+            ("zone", _) => zone = Some(value),
+            ("nodelay", _) => delay = None,
+            ("burst", Some(number)) => burst = number,
+            ("delay", Some(number)) => delay = Some(number),
+            ("burst" | "delay", None) => notes.add(
+                place,
+                format!("limit_req: {name} is a whole number, not \"{value}\"; it is left out"),
+            ),
+            _ => notes.add(
+                place,
+                format!("limit_req: {arg} is not known; is a ; missing?"),
+            ),
         }
-        None => {
-            notes.lose(
-                limit.place,
-                format!("there is no limit_req_zone {zone}; this limit is left out"),
-            );
-            return None;
-        }
-    };
-    let mut text = format!("{{ zone = {}, burst = {burst}", toml_string(known));
-    match limit.delay() {
-        Some(0) => {}
-        Some(delay) => text.extend([", delay = ", &delay.to_string()]),
-        None => text += ", nodelay = true",
     }
-    text += " }";
-    Some((known, text))
-}
-
-/// The status of rejections by a directive.
-pub(super) fn status(scope: &Scope, name: &str, notes: &mut Notes) -> u32 {
-    let Some(directive) = scope.get(name) else {
-        return STATUS;
+    let Some(zone) = zone else {
+        notes.lose(place, "limit_req has no zone; this limit is left out");
+        return None;
     };
-    let text = directive.arg(0);
-    let status = values::whole(text).filter(|status| (400..=599).contains(status));
-    status.unwrap_or_else(|| {
-        notes.add(
-            directive.place,
-            format!("{name} is a number from 400 to 599, not \"{text}\"; {STATUS} is used"),
-        );
-        STATUS
-    })
+    let why = match zones.requests.get(zone) {
+        Some(Some(known)) => {
+            let mut text = format!("{{ zone = {}, burst = {burst}", toml_string(known));
+            match delay.filter(|delay| *delay <= burst) {
+                Some(0) => {}
+                Some(delay) => text.extend([", delay = ", &delay.to_string()]),
+                None => text += ", nodelay = true",
+            }
+            return Some((known.as_str(), text + " }"));
+        }
+        Some(None) => format!("zone {zone} is not translated, so this limit is left out"),
+        None => format!("there is no limit_req_zone {zone}; this limit is left out"),
+    };
+    notes.lose(place, why);
+    None
 }
 
-/// Whether a directive's limits reject nothing.
-pub(super) fn dry_run(scope: &Scope, name: &str) -> bool {
-    let on = scope.get(name).and_then(|directive| directive.args.first());
-    on.is_some_and(|on| on == "on")
+/// The `limit_conn` directives of a location.
+pub(super) struct Connections {
+    /// Those of zones that count each key.
+    pub(super) of_keys: LimitSet,
+    /// The smallest of those that count all requests, or all of a server.
+    pub(super) most: Option<u32>,
+    pub(super) is_by_server: bool,
+}
+
+impl Connections {
+    pub(super) fn read(scope: &Scope, zones: &Zones, notes: &mut Notes) -> Self {
+        let mut all = Self {
+            of_keys: LimitSet::new("limit_conn", scope),
+            most: None,
+            is_by_server: false,
+        };
+        for directive in scope.all("limit_conn") {
+            if let Err(why) = all.add(directive, zones, notes) {
+                notes.lose(directive.place, why);
+            }
+        }
+        if !all.of_keys.list.is_empty() {
+            all.of_keys.read_status(scope, notes);
+        }
+        all
+    }
+
+    /// Adds a limit.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it is lost.
+    fn add(
+        &mut self,
+        directive: &Directive,
+        zones: &Zones,
+        notes: &mut Notes,
+    ) -> Result<(), String> {
+        let place = directive.place;
+        let [zone, number] = &directive.args[..] else {
+            return Err("limit_conn has a zone and a number; it is left out".to_owned());
+        };
+        let known = zones.connections.get(zone);
+        let known =
+            known.ok_or_else(|| format!("there is no limit_conn_zone {zone}; it is left out"))?;
+        let range = 1..=MAX_IN_FLIGHT;
+        let most = values::whole(number).filter(|number| range.contains(number));
+        let most = most.ok_or_else(|| {
+            format!("limit_conn: \"{number}\" is not a number above 0; it is left out")
+        })?;
+        match known {
+            ConnectionZone::Limits(known) => {
+                let name = toml_string(known);
+                let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
+                self.of_keys.add(known, limit, place, notes);
+            }
+            ConnectionZone::LeftOut => {
+                return Err(format!(
+                    "zone {zone} is not translated, so this limit is left out"
+                ));
+            }
+            ConnectionZone::Together | ConnectionZone::ByServer if self.of_keys.dry_run => {
+                notes.add(place, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
+            }
+            counted => {
+                notes.add(place, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
+                self.is_by_server |= matches!(counted, ConnectionZone::ByServer);
+                self.most = Some(self.most.map_or(most, |known| known.min(most)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is limited here.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of_keys.list.is_empty() && self.most.is_none()
+    }
 }

@@ -1,3 +1,5 @@
+//! Addresses that servers listen on.
+
 use std::net::SocketAddr;
 
 use super::probe;
@@ -79,11 +81,10 @@ fn address(text: &str) -> String {
 }
 
 /// The addresses to listen on. An address is left out if a wildcard address already covers it.
-pub(super) fn together(listens: &[Listen]) -> Vec<String> {
+pub(super) fn together(listens: &[&str]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
-    for listen in listens {
+    for new in listens {
         let pair = |one: &str, other: &str| one == other || meet(one, other);
-        let new = &listen.address;
         let wide = |address: &str| {
             (
                 address.starts_with("[::]:"),
@@ -93,10 +94,10 @@ pub(super) fn together(listens: &[Listen]) -> Vec<String> {
         if let Some(index) = kept.iter().position(|known| pair(known, new)) {
             if wide(new) > wide(&kept[index]) {
                 kept.retain(|known| !pair(known, new));
-                kept.push(new.clone());
+                kept.push((*new).to_owned());
             }
         } else {
-            kept.push(new.clone());
+            kept.push((*new).to_owned());
         }
     }
     kept

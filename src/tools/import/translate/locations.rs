@@ -1,19 +1,84 @@
-use super::connections::Connections;
+//! Translates `location` blocks.
+
+use super::directives;
 use super::fields::Fields;
-use super::hints;
-use super::kind::{Kind, Mark, kind};
-use super::limits::{LimitSet, Limits};
+use super::limits::{Connections, LimitSet, Limits};
 use super::networks::Networks;
-use super::one_location::One;
-use super::origins::Spot;
-use super::pass::Pass;
-use super::protection::Protection;
+use super::origins::{Spot, note, pass};
+use super::protection::{self, Protection};
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Around, Scope, named};
-use super::{Translation, pcre, probe};
+use super::{Translation, expression, probe};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
+
+/// A location that is looked at.
+struct One<'t> {
+    directive: &'t Directive,
+    scope: &'t Scope<'t>,
+    around: Around<'t>,
+    protection: Option<Protection>,
+    /// The clients that may come, if drip checks all that protects.
+    networks: Option<Networks>,
+    /// The number of notes before those on it.
+    before: usize,
+}
+
+/// What the arguments of a `location` say.
+pub(super) enum Kind<'d> {
+    Path {
+        mark: Mark,
+        path: &'d str,
+    },
+    Regex {
+        pattern: &'d str,
+        ignores_case: bool,
+    },
+    Named,
+    Bad,
+}
+
+/// How a path is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    None,
+    Exact,
+    Stops,
+}
+
+impl One<'_> {
+    fn inside(&self) -> &[Directive] {
+        self.directive.inside()
+    }
+
+    fn shown(&self) -> String {
+        format!("location {}", self.directive.args.join(" "))
+    }
+
+    /// The location with its host, where several servers may have such a location.
+    fn with_host(&self) -> String {
+        let shown = self.directive.args.join(" ");
+        match self.around.name.filter(|_| self.around.has_others) {
+            Some(host) if shown.starts_with('/') => format!("{host}{shown}"),
+            Some(host) => format!("{host} {shown}"),
+            None => shown,
+        }
+    }
+
+    fn route(&self, pattern: Pattern, action: Action, notes: &Notes) -> Location {
+        Location {
+            pattern,
+            action,
+            comments: notes.since(self.before),
+            place: self.directive.place,
+        }
+    }
+
+    fn note(&self, what: &str, notes: &mut Notes) {
+        notes.add(self.directive.place, format!("{}{what}", self.shown()));
+    }
+}
 
 impl Translation<'_> {
     /// Adds the locations of a block and the locations nested in them.
@@ -28,18 +93,17 @@ impl Translation<'_> {
             let inside = directive.inside();
             let scope = scope.inside(inside);
             let before = self.notes.count();
-            hints::unhandled(inside, &mut self.notes);
-            let mut protection = Protection::of_location(inside, around.block, &scope);
+            directives::unknown(inside, &mut self.notes);
+            let mut protection = Protection::of_location(inside, &around, &scope);
             let networks = protection
                 .as_mut()
-                .and_then(|it| it.networks(&scope, &self.clients, &mut self.notes));
+                .and_then(|it| it.networks(&scope, &self.clients));
             let one = One {
                 directive,
                 scope: &scope,
                 around,
                 protection,
                 networks,
-                pages: self.pages(inside, &scope, around),
                 before,
             };
             match kind(&directive.args) {
@@ -54,17 +118,9 @@ impl Translation<'_> {
                 Kind::Regex {
                     pattern,
                     ignores_case,
-                } => {
-                    let translated = pcre::translate(pattern, ignores_case);
-                    let is_read = readable(pattern) == pattern;
-                    self.regex(&one, translated.filter(|_| is_read).as_ref(), found);
-                }
+                } => self.regex(&one, pattern, ignores_case, found),
                 // Noted where it is used.
-                Kind::Named => {
-                    if let Some(page) = named(inside, "error_page").next() {
-                        self.notes.add(page.place, "error_page of a named location is not translated: put pages on the routes that it became");
-                    }
-                }
+                Kind::Named => {}
                 Kind::Bad => self.not_a_path(&one),
             }
         }
@@ -79,14 +135,18 @@ impl Translation<'_> {
         beside: &[Directive],
         found: &mut Vec<Location>,
     ) {
-        let place = one.directive.place;
-        if readable(path) != path {
-            return self.unreadable(one, readable(path), found);
+        if readable(path) != path || !probe::path(path) {
+            return self.no_path(one, readable(path), found);
         }
-        let Some(pattern) = one.pattern(mark, path) else {
-            return self.not_a_path(one);
+        let (path_of_route, stops) = (path.to_owned(), mark == Mark::Stops);
+        let pattern = if mark == Mark::Exact {
+            Pattern::Exact(path_of_route)
+        } else {
+            Pattern::Prefix {
+                path: path_of_route,
+                stops,
+            }
         };
-        let shown = one.shown();
         let is_same = |known: &Pattern| match (known, &pattern) {
             (Pattern::Prefix { path: known, .. }, Pattern::Prefix { path, .. }) => known == path,
             (known, pattern) => known == pattern,
@@ -94,165 +154,165 @@ impl Translation<'_> {
         if found.iter().any(|known| is_same(&known.pattern)) {
             return self.defined_already(one);
         }
-        let bare = redirected(beside, path);
-        let refused = |bare: &str, status| Location {
-            pattern: Pattern::Exact(bare.to_owned()),
-            action: Action::Refuse(status),
-            pages: one.pages.clone(),
-            comments: Vec::new(),
-            place,
+        let (is_checked, bare) = (one.networks.is_some(), redirected(beside, path));
+        let action = match &one.protection {
+            Some(protection) if !is_checked => self.refused(one, protection),
+            protection => match (self.forwarded(one, Some(path)), protection) {
+                (Some(action), _) => action,
+                (None, Some(protection)) => self.refused(one, protection),
+                (None, None) => return,
+            },
         };
-        let forwarded = match &one.protection {
-            Some(_) if one.networks.is_none() || !probe::path(path) => None,
-            _ => self.forwarded(one, Some(path)),
-        };
-        let action = if let (None, Some(protection)) = (&forwarded, &one.protection) {
-            protection.tell(&format!("location {shown}"), &mut self.notes);
-            if let Some(bare) = bare.filter(|_| Pass::of(one.inside()).is_some()) {
-                // nginx answers it with a redirect to a path that is refused.
-                found.push(refused(bare, protection.status));
-            }
-            Action::Refuse(protection.status)
-        } else {
-            let Some(action) = forwarded else {
-                return;
+        // nginx answers it with a redirect to this path.
+        if let Some(bare) = bare.filter(|_| pass(one.inside()).is_some()) {
+            let status = match &action {
+                Action::Refuse(status) => Some(*status),
+                Action::Forward(forward) if !forward.networks.is_empty() => Some(403),
+                Action::Forward(_) | Action::Absent => None,
             };
-            if let (Some(bare), Action::Forward(forward)) = (bare, &action) {
-                if let Some(status) = forward.refuses() {
-                    found.push(refused(bare, status));
-                } else if mark != Mark::Exact {
-                    self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
-                }
+            if let Some(status) = status {
+                found.push(Location {
+                    pattern: Pattern::Exact(bare.to_owned()),
+                    action: Action::Refuse(status),
+                    comments: Vec::new(),
+                    place: one.directive.place,
+                });
+            } else if mark != Mark::Exact {
+                self.notes.add(one.directive.place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
             }
-            action
-        };
+        }
         found.push(one.route(pattern, action, &self.notes));
     }
 
-    /// Refuses the paths that begin with `start`, which is what can be read of a protected path.
-    fn unreadable(&mut self, one: &One, start: &str, found: &mut Vec<Location>) {
+    /// Refuses the paths that begin with `start`, if a location is protected whose path no route
+    /// can have.
+    fn no_path(&mut self, one: &One, start: &str, found: &mut Vec<Location>) {
         let Some(protection) = &one.protection else {
             return self.not_a_path(one);
         };
-        let shown = one.shown();
-        protection.tell(&format!("location {shown}"), &mut self.notes);
-        self.notes.add(one.directive.place, format!("location {shown} cannot be written exactly; drip refuses all paths that begin with {start}"));
-        let pattern = Pattern::regex(pcre::prefix(start));
-        let route = one.route(pattern, Action::Refuse(protection.status), &self.notes);
-        found.insert(0, route);
+        let action = self.refused(one, protection);
+        one.note(
+            &format!(" cannot be written exactly; drip refuses all paths that begin with {start}"),
+            &mut self.notes,
+        );
+        let pattern = Pattern::Regex(expression::prefix(start));
+        found.insert(0, one.route(pattern, action, &self.notes));
     }
 
-    /// Adds a location of a regular expression; `translated`: in drip's syntax, if it can be.
-    fn regex(
-        &mut self,
-        one: &One,
-        translated: Option<&pcre::Translated>,
-        found: &mut Vec<Location>,
-    ) {
-        let place = one.directive.place;
-        let shown = one.shown();
-        let mut protection = one.protection.clone();
-        if protection.is_none() && one.refuses_within() {
-            let by = "a location within".to_owned();
-            protection = Some(Protection::because(place, by));
-        }
-        let has_nested = named(one.inside(), "location").next().is_some();
-        if has_nested && protection.is_none() {
-            self.notes.add(place, format!("location {shown}: the locations within are left out; their requests are those of this one"));
-        }
+    /// Adds a location of a regular expression.
+    fn regex(&mut self, one: &One, pattern: &str, ignores_case: bool, found: &mut Vec<Location>) {
         let within = one.around.within;
-        let confined = |it: &pcre::Translated| match within {
-            Some(prefix) => pcre::beneath(prefix, &it.text),
-            None => Some(it.text.clone()),
-        };
-        let exact = translated.filter(|it| it.is_exact).and_then(confined);
+        let has_nested = named(one.inside(), "location").next().is_some();
+        let mut protection = one.protection.clone();
+        if protection.is_none() && protection::is_within(one.inside(), one.scope) {
+            protection = Some(Protection::by_nested(one.directive));
+        }
+        let exact = expression::translate(pattern, ignores_case).filter(|_| within.is_none());
         let is_open = protection.is_none() || (one.networks.is_some() && !has_nested);
+        if has_nested && is_open {
+            one.note(
+                ": the locations within are left out; their requests are those of this one",
+                &mut self.notes,
+            );
+        }
         if let Some(text) = exact.clone().filter(|_| is_open)
             && let Some(action) = self.forwarded(one, None)
         {
             return self.add_regex(one, text, action, found);
         }
+        let why = if within.is_some() {
+            ": drip has no regular expression for a part of a location"
+        } else {
+            ": drip has no such regular expression"
+        };
         let Some(protection) = protection else {
             if exact.is_none() {
-                self.notes.add(place, format!("location {shown}: drip has no such regular expression; its requests go to the route that matches otherwise"));
+                let what = format!("{why}; its requests go to the route that matches otherwise");
+                one.note(&what, &mut self.notes);
             }
             return;
         };
-        protection.tell(&format!("location {shown}"), &mut self.notes);
+        let action = self.refused(one, &protection);
         let text = exact.unwrap_or_else(|| {
             // Rather too many are refused than too few.
-            let wider = translated.and_then(confined);
-            let wider = wider.unwrap_or_else(|| pcre::prefix(within.unwrap_or("/")));
-            self.notes.add(place, format!("location {shown}: drip has no such regular expression; it refuses the paths of {wider}, which are more"));
+            let wider = expression::wider(pattern, ignores_case).filter(|_| within.is_none());
+            let wider = wider.unwrap_or_else(|| expression::prefix(within.unwrap_or("/")));
+            let what = format!("{why}; it refuses the paths of {wider}, which are more");
+            one.note(&what, &mut self.notes);
             wider
         });
-        self.add_regex(one, text, Action::Refuse(protection.status), found);
+        self.add_regex(one, text, action, found);
     }
 
     /// Adds the route of a regular expression. Of two that are equal, nginx takes the first.
     fn add_regex(&mut self, one: &One, text: String, action: Action, found: &mut Vec<Location>) {
-        let pattern = Pattern::Regex {
-            text,
-            within: one.around.within.map(str::to_owned),
-        };
+        let pattern = Pattern::Regex(text);
         if found.iter().any(|known| known.pattern == pattern) {
             return self.defined_already(one);
         }
         found.push(one.route(pattern, action, &self.notes));
     }
 
+    fn refused(&mut self, one: &One, protection: &Protection) -> Action {
+        protection.tell(&one.shown(), &mut self.notes);
+        Action::Refuse(protection.status)
+    }
+
     fn defined_already(&mut self, one: &One) {
-        let shown = one.shown();
-        let message = format!("location {shown} is defined already; this one is left out");
-        self.notes.add(one.directive.place, message);
+        one.note(" is defined already; this one is left out", &mut self.notes);
     }
 
     fn not_a_path(&mut self, one: &One) {
-        let shown = one.shown();
-        self.notes.add(
-            one.directive.place,
-            format!("location {shown} is not a path that a route can have; it is left out"),
+        one.note(
+            " is not a path that a route can have; it is left out",
+            &mut self.notes,
         );
     }
 
-    /// The origin of a location's requests, and what becomes of them.
+    /// The origin of a location's requests, and what becomes of them; `None` if it is left out.
     ///
     /// `path`: what a URI of `proxy_pass` replaces.
     fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
-        if let Some(pass) = Pass::of(one.inside()) {
+        if let Some(pass) = pass(one.inside()) {
             return self.passed(one, path, pass, (one.scope, own), None);
         }
-        let Some(mut fallback) = self.fallback(one.inside(), one.scope, one.around) else {
+        let Some((files, target)) = fallback(one) else {
             return self.unforwarded(one, path);
         };
-        let mut networks = own.clone();
-        if let Some(mut protection) = fallback.protection.take() {
-            let theirs = protection.networks(&fallback.scope, &self.clients, &mut self.notes);
-            let fits = |theirs: &Networks| own.is_empty() || own == *theirs;
-            if !theirs.as_ref().is_none_or(fits) {
-                protection = protection.why(
-                    "these rules and those of the location that falls back to it both hold there",
-                );
-            }
+        let (name, inside) = (target.arg(0), target.inside());
+        let Some(pass) = pass(inside) else {
+            return self.unforwarded(one, path);
+        };
+        self.notes.add(
+            files.place,
+            format!("try_files: drip serves no files; all requests go to {name}"),
+        );
+        let scope = one.around.scope.inside(inside);
+        let mut networks = own;
+        if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
+            let theirs = protection.networks(&scope, &self.clients);
+            // Of two lists of networks both count in nginx.
+            let fits = |theirs: &Networks| networks.is_empty() || networks == *theirs;
             let Some(both) = theirs.filter(fits) else {
-                protection.tell(&format!("location {}", fallback.name), &mut self.notes);
+                protection.tell(&format!("location {name}"), &mut self.notes);
                 return Some(Action::Refuse(protection.status));
             };
             networks = both;
         }
-        let (pass, scope) = (fallback.pass, &fallback.scope);
-        self.passed(one, path, pass, (scope, networks), Some(one.scope))
+        self.passed(one, path, pass, (&scope, networks), Some(one.scope))
     }
 
     /// What becomes of requests that nginx does not forward.
     fn unforwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
-        let (place, shown) = (one.directive.place, one.shown());
         if path == Some("/") && redirects(one.inside()) {
-            self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
+            one.note(" has no proxy_pass and is left out; its requests go to the longest path that matches", &mut self.notes);
             return None;
         }
-        self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass: nginx answers it itself, and drip refuses its requests with 404"));
+        one.note(
+            " has no proxy_pass: nginx answers it itself, and drip refuses its requests with 404",
+            &mut self.notes,
+        );
         Some(Action::Absent)
     }
 
@@ -263,7 +323,7 @@ impl Translation<'_> {
         &mut self,
         one: &One,
         path: Option<&str>,
-        pass: Pass,
+        pass: &Directive,
         (scope, networks): (&Scope, Networks),
         base: Option<&Scope>,
     ) -> Option<Action> {
@@ -272,7 +332,6 @@ impl Translation<'_> {
             server: one.around.server,
             path,
             server_name: one.around.name,
-            files: self.files,
         };
         // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
@@ -281,27 +340,10 @@ impl Translation<'_> {
             .map(|base| Connections::read(base, zones, notes))
             .filter(|connections| !connections.is_empty());
         let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
-        let chosen = self.choosers.of(pass);
-        let to = chosen
-            .as_ref()
-            .map_or(pass, |chosen| pass.to(&chosen.default));
-        let (origin, prefix) = self.origins.of(to, &spot, &connections, notes)?;
-        let mut choices = Vec::new();
-        for (condition, target) in chosen.iter().flat_map(|chosen| &chosen.values) {
-            let (origin, _) = self
-                .origins
-                .of(pass.to(target), &spot, &connections, notes)?;
-            choices.push((condition.clone(), origin));
-        }
-        if let Some(chosen) = &chosen {
-            self.zones.translated.extend(&chosen.places);
-            if chosen.is_decoded {
-                pass.note("drip compares arguments and cookies decoded, and nginx as the client wrote them", notes);
-            }
-        }
-        let zones = &self.zones;
-        let size = body_size(base.unwrap_or(scope), notes);
-        self.bodies.push(size);
+        let found = self.origins.of(pass, &spot, &connections, notes);
+        let found = found.map_err(|why| note(pass, &why, notes));
+        let (origin, prefix) = found.ok()?;
+        self.bodies.push(body_size(base.unwrap_or(scope), notes));
         let requests = base
             .map(|base| LimitSet::requests(base, zones, notes))
             .filter(|requests| !requests.list.is_empty());
@@ -309,22 +351,54 @@ impl Translation<'_> {
         let limits_origin = connections.most.is_some();
         let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
-            notes.is_unlimited(one.shown_with_host());
+            notes.is_unlimited(one.with_host());
         }
-        let fields = Fields::of_requests(pass, scope, notes);
-        let responses = Fields::of_responses(scope, notes);
-        let methods = one.methods(&networks, &self.clients, notes);
         Some(Action::Forward(Box::new(Forward {
             origin,
             limits,
-            choices,
             rewrite: path.map(str::to_owned).zip(prefix),
-            fields,
-            responses,
+            fields: Fields::of_requests(scope, notes),
+            responses: Fields::of_responses(scope, notes),
             networks,
-            methods,
         })))
     }
+}
+
+/// Reads the arguments of a `location`.
+pub(super) fn kind(args: &[String]) -> Kind<'_> {
+    let (mark, text) = match args {
+        [mark, text] if !mark.is_empty() => (&**mark, &**text),
+        [text] => {
+            let marks = ["~*", "~", "=", "^~"];
+            let mark = marks.into_iter().find(|mark| text.starts_with(mark));
+            let mark = mark.unwrap_or_default();
+            (mark, &text[mark.len()..])
+        }
+        _ => return Kind::Bad,
+    };
+    let path = |mark| Kind::Path { mark, path: text };
+    let regex = |ignores_case| Kind::Regex {
+        pattern: text,
+        ignores_case,
+    };
+    match mark {
+        "" if text.starts_with('@') => Kind::Named,
+        "" => path(Mark::None),
+        "=" => path(Mark::Exact),
+        "^~" => path(Mark::Stops),
+        "~" => regex(false),
+        "~*" => regex(true),
+        _ => Kind::Bad,
+    }
+}
+
+/// The `try_files` of a location, and the named location at its end.
+fn fallback<'t>(one: &One<'t>) -> Option<(&'t Directive, &'t Directive)> {
+    let files = one.scope.get("try_files")?;
+    let name = files.args.last().filter(|last| last.starts_with('@'))?;
+    let mut locations = named(one.around.block, "location");
+    let target = locations.find(|location| location.args.first() == Some(name))?;
+    Some((files, target))
 }
 
 /// The path that nginx answers with a redirect to a location that forwards.
@@ -344,7 +418,7 @@ pub(super) fn redirects(block: &[Directive]) -> bool {
     })
 }
 
-/// The beginning of a path or an expression up to what was not UTF-8.
+/// The beginning of a path up to what was not UTF-8.
 fn readable(text: &str) -> &str {
     text.split('\u{fffd}').next().unwrap_or_default()
 }

@@ -16,9 +16,9 @@ use crate::tools::import::tree::Directive;
 
 /// `allow` and `deny` of a route; without any all clients may come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Networks {
-    allow: Vec<IpNet>,
-    deny: Vec<IpNet>,
+pub(in crate::tools::import) struct Networks {
+    pub(in crate::tools::import) allow: Vec<IpNet>,
+    pub(in crate::tools::import) deny: Vec<IpNet>,
 }
 
 /// Why a route cannot have the rules of a location.
@@ -33,25 +33,25 @@ pub(super) enum Unfit {
 /// What is known of the addresses of clients.
 #[derive(Debug, Default)]
 pub(super) struct ClientAddresses {
-    /// Whether clients connect to a socket file.
-    pub(super) has_sockets: bool,
     /// Why drip may take another address for that of a client.
-    pub(super) differ: Option<String>,
+    differ: Option<&'static str>,
 }
 
 impl ClientAddresses {
+    /// `has_sockets`: whether clients connect to a socket file.
     pub(super) fn of(http: &[Directive], has_sockets: bool) -> Self {
-        Self {
-            has_sockets,
-            differ: differ(http).map(str::to_owned),
-        }
+        let differ = if has_sockets {
+            Some("clients of a socket file have no address")
+        } else {
+            differ(http)
+        };
+        Self { differ }
     }
 
-    /// The networks of these rules, and whether they refuse clients of socket files, whom nginx
-    /// lets in.
-    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<(Networks, bool), Unfit> {
-        if let Some(why) = &self.differ {
-            return Err(Unfit::Because(why.clone()));
+    /// The networks of these rules.
+    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<Networks, Unfit> {
+        if let Some(why) = self.differ {
+            return Err(Unfit::Because(why.to_owned()));
         }
         let mut decided = Decided::default();
         for rule in rules {
@@ -61,14 +61,7 @@ impl ClientAddresses {
                 return Err(Unfit::Because(why));
             }
         }
-        let sockets = decided.sockets.unwrap_or(true);
-        let networks = decided.networks().ok_or(Unfit::Nobody)?;
-        let is_open = networks.allow.is_empty();
-        if self.has_sockets && is_open && !sockets {
-            let why = "drip cannot refuse the clients of a socket file alone";
-            return Err(Unfit::Because(why.to_owned()));
-        }
-        Ok((networks, self.has_sockets && sockets && !is_open))
+        decided.networks().ok_or(Unfit::Nobody)
     }
 }
 
@@ -82,7 +75,7 @@ impl Networks {
     }
 
     /// Writes the fields of a route.
-    pub(super) fn write(&self, section: &mut Section) {
+    pub(in crate::tools::import) fn write(&self, section: &mut Section) {
         for (name, networks) in [("allow", &self.allow), ("deny", &self.deny)] {
             if !networks.is_empty() {
                 let texts: Vec<String> = networks.iter().map(text).collect();
@@ -106,8 +99,6 @@ fn text(network: &IpNet) -> String {
 struct Decided {
     order: Vec<IpNet>,
     is_allowed: HashMap<IpNet, bool>,
-    /// For clients of socket files; `None`: no rule.
-    sockets: Option<bool>,
 }
 
 impl Decided {
@@ -117,11 +108,7 @@ impl Decided {
             return None;
         };
         let is_allowed = rule.name == "allow";
-        let is_all = text == "all";
-        if is_all || text == "unix:" {
-            self.sockets.get_or_insert(is_allowed);
-        }
-        if is_all {
+        if text == "all" {
             for network in everybody() {
                 self.insert(network, is_allowed);
             }
@@ -185,14 +172,14 @@ impl Decided {
 }
 
 /// A network or an address as nginx writes it.
-fn network(text: &str) -> Option<IpNet> {
+pub(in crate::tools::import) fn network(text: &str) -> Option<IpNet> {
     let network = text.parse::<IpNet>();
     let network = network.or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     Some(network.ok()?.trunc())
 }
 
 /// Whether a network has IPv4 addresses that are written as IPv6.
-fn is_mapped(network: &IpNet) -> bool {
+pub(in crate::tools::import) fn is_mapped(network: &IpNet) -> bool {
     matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
 }
 
@@ -204,7 +191,7 @@ fn everybody() -> [IpNet; 2] {
 /// Why drip may take another address than nginx for that of a client.
 ///
 /// `trusted_proxies` is for all of the gateway, and names the rightmost address that is not trusted.
-fn differ(http: &[Directive]) -> Option<&'static str> {
+pub(super) fn differ(http: &[Directive]) -> Option<&'static str> {
     let from = everywhere(http, "set_real_ip_from");
     if from.is_empty() {
         return None;
@@ -222,7 +209,7 @@ fn differ(http: &[Directive]) -> Option<&'static str> {
         || !from.iter().all(is_network)
     {
         return Some(
-            "drip does not find the address of the client as set_real_ip_from and real_ip_header say",
+            "drip does not find the address of the client as set_real_ip_from and real_ip_header say: it reads X-Forwarded-For of the networks in trusted_proxies",
         );
     }
     if value("real_ip_recursive") != "on" {
@@ -251,22 +238,15 @@ mod tests {
         texts.iter().map(rule).collect()
     }
 
-    fn translated(texts: &[(bool, String)], has_sockets: bool) -> Result<(Networks, bool), Unfit> {
-        let clients = ClientAddresses {
-            has_sockets,
-            differ: None,
-        };
+    fn translated(texts: &[(bool, String)]) -> Result<Networks, Unfit> {
         let rules = rules(texts);
-        clients.networks(&rules.iter().collect::<Vec<_>>())
+        ClientAddresses::default().networks(&rules.iter().collect::<Vec<_>>())
     }
 
-    /// What nginx decides: the first rule that matches. `None`: a client of a socket file.
-    fn first_match(texts: &[(bool, String)], client: Option<IpAddr>) -> bool {
-        let matches = |text: &str| match client {
-            _ if text == "all" => true,
-            None => text == "unix:",
-            Some(client) => network(text).is_some_and(|it| it.contains(&client)),
-        };
+    /// What nginx decides: the first rule that matches.
+    fn first_match(texts: &[(bool, String)], client: IpAddr) -> bool {
+        let matches =
+            |text: &str| text == "all" || network(text).is_some_and(|it| it.contains(&client));
         let mut rules = texts.iter();
         rules
             .find(|(_, text)| matches(text))
@@ -274,7 +254,7 @@ mod tests {
     }
 
     /// What drip decides with the fields of a route.
-    fn decides(networks: &Networks, client: Option<IpAddr>) -> bool {
+    fn decides(networks: &Networks, client: IpAddr) -> bool {
         let list = |list: &[IpNet]| {
             (!list.is_empty()).then(|| config::Networks {
                 list: list.to_vec(),
@@ -282,7 +262,7 @@ mod tests {
             })
         };
         let (allow, deny) = (list(&networks.allow), list(&networks.deny));
-        config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serve(client)
+        config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serve(Some(client))
     }
 
     fn addresses() -> impl Strategy<Value = IpAddr> {
@@ -321,29 +301,21 @@ mod tests {
         fn the_fields_decide_as_the_first_rule_that_matches(
             texts in texts(),
             clients in prop::collection::vec(addresses(), 30),
-            has_sockets in any::<bool>(),
         ) {
-            let of_socket = first_match(&texts, None);
-            match translated(&texts, has_sockets) {
-                Ok((networks, refuses_sockets)) => {
+            match translated(&texts) {
+                Ok(networks) => {
                     for client in clients {
-                        let decided = decides(&networks, Some(client));
-                        let expected = first_match(&texts, Some(client));
+                        let decided = decides(&networks, client);
+                        let expected = first_match(&texts, client);
                         prop_assert_eq!(decided, expected, "{} {:?} {:?}", client, texts, networks);
                     }
-                    // Nobody comes in whom nginx refuses.
-                    let comes = has_sockets && decides(&networks, None);
-                    prop_assert!(!comes || of_socket, "{:?} {:?}", texts, networks);
-                    prop_assert_eq!(refuses_sockets, has_sockets && of_socket && !comes);
                 }
                 Err(Unfit::Nobody) => {
                     for client in clients {
-                        prop_assert!(!first_match(&texts, Some(client)), "{} {:?}", client, texts);
+                        prop_assert!(!first_match(&texts, client), "{} {:?}", client, texts);
                     }
                 }
-                Err(Unfit::Because(why)) => {
-                    prop_assert!(has_sockets && !of_socket, "{:?} {}", texts, why);
-                }
+                Err(Unfit::Because(why)) => prop_assert!(false, "{:?} {}", texts, why),
             }
         }
     }
@@ -371,7 +343,7 @@ mod tests {
         ] {
             let rule = |it: &str| (it.starts_with('+'), it[1..].to_owned());
             let rules: Vec<_> = rules.split(' ').map(rule).collect();
-            let (networks, _) = translated(&rules, false).unwrap();
+            let networks = translated(&rules).unwrap();
             let shown = |list: &[IpNet]| list.iter().map(text).collect::<Vec<_>>().join(", ");
             let found = [shown(&networks.allow), shown(&networks.deny)];
             assert_eq!(found, [allow, deny], "{rules:?}");

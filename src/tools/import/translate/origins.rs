@@ -1,27 +1,24 @@
-use std::collections::HashMap;
-use std::path::PathBuf;
+//! Translates where locations forward their requests.
 
-use super::balancing;
-use super::connections::Connections;
-use super::origin_tls;
-use super::page::{Names, Section};
-use super::pass::Pass;
+use std::collections::HashMap;
+
+use super::limits::Connections;
+use super::page::{Fields, Names, Section, list};
 use super::probe;
-use super::scope::Scope;
+use super::scope::{Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
-use crate::tools::import::Files;
 use crate::tools::import::notes::Notes;
+use crate::tools::import::tree::Directive;
 
 /// The origins of the locations: one for each combination of upstream and settings.
 #[derive(Default)]
 pub(super) struct Origins {
-    pub(super) upstreams: HashMap<String, Upstream>,
-    /// The folder of nginx's main file.
-    pub(super) folder: PathBuf,
+    upstreams: HashMap<String, Upstream>,
     pub(super) sections: Vec<Section>,
-    /// Each origin with the server that its connections are counted for, if not for all servers.
-    pub(super) owners: Vec<(Section, Option<usize>)>,
-    pub(super) names: Names,
+    /// The name of each, by its fields and the server that its connections are counted for, if they
+    /// are not for all servers.
+    known: HashMap<(Fields, Option<usize>), String>,
+    names: Names,
 }
 
 /// The location of a directive.
@@ -32,32 +29,33 @@ pub(super) struct Spot<'s, 't> {
     /// The path that a URI of `proxy_pass` replaces; `None` of a regular expression.
     pub(super) path: Option<&'s str>,
     pub(super) server_name: Option<&'s str>,
-    pub(super) files: &'s dyn Files,
 }
 
 impl Origins {
-    /// The name of the origin for the requests of a location, and the prefix that replaces that of
-    /// the location.
-    pub(super) fn of(
-        &mut self,
-        pass: Pass,
-        spot: &Spot,
-        connections: &Connections,
-        notes: &mut Notes,
-    ) -> Option<(String, Option<String>)> {
-        let found = self.find(pass, spot, connections, notes);
-        found.map_err(|why| pass.note(&why, notes)).ok()
+    pub(super) fn new(upstreams: HashMap<String, Upstream>) -> Self {
+        Self {
+            upstreams,
+            ..Self::default()
+        }
     }
 
-    /// The same, or why a location is left out.
-    fn find(
+    /// The name of the origin for the requests of a location, and the prefix that replaces that of
+    /// the location.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the location is left out.
+    pub(super) fn of(
         &mut self,
-        pass: Pass,
+        pass: &Directive,
         spot: &Spot,
         connections: &Connections,
         notes: &mut Notes,
     ) -> Result<(String, Option<String>), String> {
-        let (scheme, rest) = pass.scheme().ok_or("only http:// and https:// are translated, and grpc:// and grpcs:// of grpc_pass; this location is left out")?;
+        let target = pass.arg(0).split_once("://");
+        let target = target.filter(|(scheme, _)| ["http", "https"].contains(scheme));
+        let (scheme, rest) =
+            target.ok_or("only http:// and https:// are translated; this location is left out")?;
         // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
         let rest = rest
             .strip_suffix("$request_uri")
@@ -74,7 +72,7 @@ impl Origins {
             servers: vec![Member::at(authority)],
             ..Upstream::default()
         });
-        // drip speaks HTTP/1 without TLS over socket files.
+        // drip speaks no TLS over socket files.
         let is_spoken = |it: &Member| scheme == "http" || !it.address.starts_with("unix:");
         let is_known = |it: &&Member| is_spoken(it) && probe::server(&url(scheme, &it.address));
         let servers = upstream.servers.iter().filter(is_known).cloned();
@@ -92,38 +90,39 @@ impl Origins {
             );
         }
         let mut section = Section {
-            comments: upstream.comments.clone(),
+            comments: upstream.section.comments,
             ..Section::default()
         };
         let are_several = servers.len() > 1;
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
         if scheme == "https" {
-            let files = (spot.files, &*self.folder);
-            origin_tls::write(&mut section, pass, group, spot.scope, files, notes);
+            note(
+                pass,
+                "drip verifies the certificate of the origin; nginx does so only if it is told to",
+                notes,
+            );
         }
-        timeouts(&mut section, pass, spot.scope, notes);
+        timeouts(&mut section, spot.scope, notes);
         if let Some(most) = connections.most {
             section.fields.push(("max_in_flight", most.to_string()));
         }
         let owner = connections.is_by_server.then_some(spot.server);
-        section.fields.extend(upstream.fields);
+        section.fields.extend(upstream.section.fields);
         // The only server of an origin is never taken out.
-        if are_several && let Some(fail_on) = balancing::fail_on(pass, spot.scope, notes) {
+        if are_several && let Some(fail_on) = fail_on(spot.scope, notes) {
             section.fields.push(("fail_on", fail_on));
         }
-        if let Some(host) = host(pass, group, spot, notes) {
+        if let Some(host) = host(group, spot, notes) {
             section.text("host", &host);
         }
         Ok((self.named(section, owner, authority), prefix))
     }
 
     fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {
-        let same =
-            |(known, by): &(Section, Option<usize>)| known.fields == section.fields && *by == owner;
-        if let Some(index) = self.owners.iter().position(same) {
-            let title = &self.sections[index].title;
-            return title["[origins.".len()..title.len() - 1].to_owned();
+        let key = (section.fields.clone(), owner);
+        if let Some(name) = self.known.get(&key) {
+            return name.clone();
         }
         if self
             .sections
@@ -133,7 +132,7 @@ impl Origins {
             section.comments.clear();
         }
         let name = self.names.unique(like);
-        self.owners.push((section.clone(), owner));
+        self.known.insert(key, name.clone());
         self.sections.push(Section {
             title: format!("[origins.{name}]"),
             ..section
@@ -142,9 +141,19 @@ impl Origins {
     }
 }
 
+/// The `proxy_pass` of a block, without those in the blocks within it.
+pub(super) fn pass(block: &[Directive]) -> Option<&Directive> {
+    named(block, "proxy_pass").next()
+}
+
+/// Notes something about a `proxy_pass`.
+pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
+    notes.add(pass.place, format!("proxy_pass {}: {what}", pass.arg(0)));
+}
+
 /// What replaces the path of a location, where `uri` is that of `proxy_pass`; or what is wrong.
 fn prefix(
-    pass: Pass,
+    pass: &Directive,
     path: Option<&str>,
     uri: &str,
     notes: &mut Notes,
@@ -157,7 +166,7 @@ fn prefix(
                 let what = format!(
                     "nginx sends // where {path} meets the rest of a path, and drip sends /"
                 );
-                pass.note(&what, notes);
+                note(pass, &what, notes);
             }
             Ok(Some(uri.to_owned()))
         }
@@ -177,12 +186,12 @@ fn split(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-fn timeouts(section: &mut Section, pass: Pass, scope: &Scope, notes: &mut Notes) {
+fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
     for (theirs, ours) in [
-        ("connect_timeout", "connect_timeout"),
-        ("read_timeout", "response_timeout"),
+        ("proxy_connect_timeout", "connect_timeout"),
+        ("proxy_read_timeout", "response_timeout"),
     ] {
-        let directive = scope.get(&pass.directive(theirs));
+        let directive = scope.get(theirs);
         if let Some(span) = directive.and_then(|it| time(it, notes)) {
             section.span(ours, span);
         }
@@ -190,9 +199,8 @@ fn timeouts(section: &mut Section, pass: Pass, scope: &Scope, notes: &mut Notes)
 }
 
 /// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
-fn host(pass: Pass, group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
-    let directive = pass.directive("set_header");
-    let fields = spot.scope.all(&directive);
+fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
+    let fields = spot.scope.all("proxy_set_header");
     let field = fields.iter().find(|field| {
         field
             .args
@@ -213,19 +221,42 @@ fn host(pass: Pass, group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Opti
         "$host:$server_port" | "$host:$proxy_port" | "$http_host:$server_port" => {
             notes.add(
                 field.place,
-                format!("{directive} Host {value}: the origin gets the client's Host unchanged"),
+                format!(
+                    "proxy_set_header Host {value}: the origin gets the client's Host unchanged"
+                ),
             );
             None
         }
         "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
         "preserve" | "origin" => {
-            notes.add(field.place, format!("{directive} Host {value}: this word has another meaning in drip; the client's Host is kept"));
+            notes.add(field.place, format!("proxy_set_header Host {value}: this word has another meaning in drip; the client's Host is kept"));
             None
         }
         literal if probe::origin_host(literal) => Some(literal.to_owned()),
         _ => {
-            notes.add(field.place, format!("{directive} Host {value}: drip cannot build this value; the client's Host is kept"));
+            notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }
+}
+
+/// The field `fail_on` for the statuses of `proxy_next_upstream`; `None` if there are none.
+fn fail_on(scope: &Scope, notes: &mut Notes) -> Option<String> {
+    let directive = scope.get("proxy_next_upstream")?;
+    let statuses = directive.args.iter();
+    let statuses = statuses.filter_map(|arg| arg.strip_prefix("http_"));
+    // nginx counts neither of these as a failure of the server.
+    let statuses = statuses.filter(|status| !["403", "404"].contains(status));
+    let statuses: Vec<String> = statuses.map(str::to_owned).collect();
+    let usual = ["error", "timeout"];
+    if directive.args.iter().all(|arg| usual.contains(&&**arg)) {
+        return None;
+    }
+    let what = if statuses.is_empty() {
+        "is not translated"
+    } else {
+        "became fail_on: such answers count for max_fails, and the client gets them"
+    };
+    notes.add(directive.place, format!("proxy_next_upstream {what}; drip sends a request again only if it could not be sent, or its connection broke"));
+    (!statuses.is_empty()).then(|| list(&statuses))
 }

@@ -1,3 +1,5 @@
+//! Tables of the settings, and their text.
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,13 +8,15 @@ use std::time::Duration;
 use crate::config::{toml_string, toml_text};
 use crate::limit::show_duration;
 
+/// Names of fields and their values in TOML syntax.
+pub(in crate::tools::import) type Fields = Vec<(&'static str, String)>;
+
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tools::import) struct Section {
     pub(in crate::tools::import) title: String,
     pub(in crate::tools::import) comments: Vec<String>,
-    /// Names and their values in TOML syntax.
-    pub(in crate::tools::import) fields: Vec<(&'static str, String)>,
+    pub(in crate::tools::import) fields: Fields,
 }
 
 impl Section {
@@ -41,19 +45,25 @@ impl Section {
     pub(in crate::tools::import) fn count(&mut self, name: &'static str, count: u32) {
         self.fields.push((name, count.to_string()));
     }
+}
 
-    pub(in crate::tools::import) fn write(&self, page: &mut String) {
-        let gap = if page.is_empty() { "" } else { "\n" };
-        page.push_str(gap);
-        for comment in &self.comments {
+/// The text of a file with these tables.
+pub(in crate::tools::import) fn text(sections: &[Section]) -> String {
+    let mut page = String::new();
+    for section in sections {
+        if !page.is_empty() {
+            page.push('\n');
+        }
+        for comment in &section.comments {
             // Writing to a string does not fail.
             let _ = writeln!(page, "# {comment}");
         }
-        let _ = writeln!(page, "{}", self.title);
-        for (name, value) in &self.fields {
+        let _ = writeln!(page, "{}", section.title);
+        for (name, value) in &section.fields {
             let _ = writeln!(page, "{name} = {value}");
         }
     }
+    page
 }
 
 /// A TOML list of strings.

@@ -1,11 +1,10 @@
 //! The order in which drip finds the routes of a server as nginx finds its locations.
 //!
 //! Both compare exact paths, then regular expressions in their order, then prefixes, the longest
-//! first. But nginx compares no regular expression with a path whose longest prefix has `^~`, and
-//! those within a location only with paths of it. In drip such prefixes become regular
-//! expressions, too, in the right order.
+//! first. But nginx compares no regular expression with a path whose longest prefix has `^~`. In
+//! drip such prefixes become regular expressions, too, in the right order.
 
-use super::pcre;
+use super::expression;
 use super::route::{Location, Pattern};
 use crate::tools::import::notes::Notes;
 
@@ -19,23 +18,18 @@ pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) ->
     }
     let (pinned, lost) = pinned(locations);
     let is_first = |it: &Location| match &it.pattern {
-        Pattern::Regex { within, .. } => within.is_some() || (!lost.is_empty() && it.is_refused()),
+        Pattern::Regex(_) => !lost.is_empty() && it.is_refused(),
         Pattern::Prefix { path, .. } => pinned.contains(&&**path),
         Pattern::Exact(_) => false,
     };
     for path in &lost {
         if let Some(location) = locations.iter().find(|it| it.prefix() == Some(path)) {
-            notes.add(location.place, format!("location {path} is part of a location that keeps regular expressions off, or that has its own; in drip only those that refuse go before it"));
+            notes.add(location.place, format!("location {path} is part of a location that keeps regular expressions off; in drip only those that refuse go before it"));
         }
     }
     let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();
-    // The sort keeps regular expressions in their order.
-    first.sort_by_key(|it| match &it.pattern {
-        Pattern::Regex { .. } if !lost.is_empty() && it.is_refused() => (0, 0, 0),
-        Pattern::Regex { within, .. } => (1, before(within.as_deref().unwrap_or_default()), 0),
-        Pattern::Prefix { path, .. } => (1, before(path), 1),
-        Pattern::Exact(_) => (2, 0, 0),
-    });
+    // Those that refuse come first, in their order.
+    first.sort_by_key(|it| it.prefix().map(before));
     let mut routes: Vec<Location> = first.into_iter().map(as_regex).collect();
     let rest = locations.iter().filter(|it| !is_first(it));
     if !alone {
@@ -61,13 +55,12 @@ fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
         let Pattern::Prefix { path, stops } = &location.pattern else {
             continue;
         };
-        let is_beneath = locations.iter().any(|other| {
-            let outer = match &other.pattern {
-                Pattern::Prefix { path, stops: true } => Some(path),
-                Pattern::Regex { within, .. } => within.as_ref(),
-                Pattern::Prefix { .. } | Pattern::Exact(_) => None,
-            };
-            outer.is_some_and(|outer| path.len() > outer.len() && path.starts_with(&**outer))
+        let is_beneath = locations.iter().any(|other| match &other.pattern {
+            Pattern::Prefix {
+                path: outer,
+                stops: true,
+            } => path.len() > outer.len() && path.starts_with(&**outer),
+            _ => false,
         });
         if *stops || is_beneath {
             pinned.push(&**path);
@@ -83,14 +76,17 @@ fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
 fn as_regex(location: &Location) -> Location {
     let mut location = location.clone();
     if let Pattern::Prefix { path, .. } = &location.pattern {
-        location.pattern = Pattern::regex(pcre::prefix(path));
+        location.pattern = Pattern::Regex(expression::prefix(path));
     }
     location
 }
 
 /// The route of these, in their order, that takes a path.
 pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
-    let matches = |it: &&Location| it.regex().is_some_and(|text| pcre::matches(text, path));
+    let matches = |it: &&Location| {
+        it.regex()
+            .is_some_and(|text| expression::matches(text, path))
+    };
     let regex = routes.iter().find(matches);
     regex.or_else(|| of_prefix(routes, path))
 }
@@ -106,7 +102,7 @@ pub(super) fn of_prefix<'l>(routes: &'l [Location], path: &str) -> Option<&'l Lo
 pub(super) fn is_whole(location: &Location) -> bool {
     match &location.pattern {
         Pattern::Prefix { path, .. } => path == "/",
-        Pattern::Regex { text, .. } => *text == pcre::prefix("/"),
+        Pattern::Regex(text) => *text == expression::prefix("/"),
         Pattern::Exact(_) => false,
     }
 }

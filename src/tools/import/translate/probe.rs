@@ -34,19 +34,9 @@ pub(in crate::tools::import) fn rewrite(strip: &str, add: &str) -> bool {
     takes("", SERVERS, &route)
 }
 
-pub(super) fn method(method: &str) -> bool {
-    let route = format!("{PATH}\nmethods = [{}]", toml_text(method));
-    takes("", SERVERS, &route)
-}
-
 pub(in crate::tools::import) fn host(host: &str) -> bool {
     let route = format!("{PATH}\nhost = {}", toml_string(host));
     takes("", SERVERS, &route)
-}
-
-/// Whether a route can have this condition: an entry of a table in TOML.
-pub(super) fn matches(entry: &str) -> bool {
-    takes("", SERVERS, &format!("{PATH}\nmatch = {{ {entry} }}"))
 }
 
 /// Whether `request_headers` or `response_headers` of a route can have these entries in TOML.

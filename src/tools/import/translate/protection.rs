@@ -1,13 +1,14 @@
-//! What protects a location from some or all clients. drip checks networks of clients, and refuses
-//! where something else protects.
+//! What protects a location from some or all clients.
+//!
+//! drip checks networks of clients, and refuses all requests where something else protects.
 
-use super::kind::{Kind, kind};
+use super::locations::{Kind, kind};
 use super::networks::{ClientAddresses, Networks, Unfit};
-use super::scope::{Scope, named};
+use super::scope::{Around, Scope, named};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
 
-/// Modules that ask for a password, a token or another program's consent.
+/// Directives that ask for a password, a token or another program's consent.
 const CHECKS: [&str; 12] = [
     "access_by_lua",
     "access_by_lua_block",
@@ -26,6 +27,16 @@ const CHECKS: [&str; 12] = [
 /// The rules about the addresses of clients, of which the first that matches decides.
 const RULES: [&str; 2] = ["allow", "deny"];
 
+/// Variables that say only how a request came, and under which name.
+const OF_ADDRESS: [&str; 6] = [
+    "$host",
+    "$http_host",
+    "$http_x_forwarded_proto",
+    "$https",
+    "$scheme",
+    "$server_port",
+];
+
 /// The status of drip where it refuses.
 const FORBIDDEN: u16 = 403;
 const NOT_FOUND: u16 = 404;
@@ -43,64 +54,39 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// What protects the requests of a location; `None` if everybody may send them.
+    /// What protects the requests of a block; `None` if everybody may send them.
     ///
     /// `server` is the block of the server, whose `return` and `if` go before all locations.
     pub(super) fn of(block: &[Directive], server: &[Directive], scope: &Scope) -> Option<Self> {
-        Self::by_return(server)
-            .or_else(|| Self::by_return(block))
-            .or_else(|| {
-                let internal = scope.get("internal")?;
-                Some(Self::new(NOT_FOUND, internal, "internal"))
-            })
-            .or_else(|| Self::by_condition(server))
-            .or_else(|| Self::by_condition(block))
+        let blocks = [server, block];
+        let by = |status, directive: &Directive| Self::new(status, directive, &directive.name);
+        let returns = blocks.iter().find_map(|block| Self::by_return(block));
+        returns
+            .or_else(|| Some(by(NOT_FOUND, scope.get("internal")?)))
+            .or_else(|| blocks.iter().find_map(|block| Self::by_condition(block)))
+            .or_else(|| Some(by(FORBIDDEN, named(block, "limit_except").next()?)))
             .or_else(|| Self::inherited(scope))
     }
 
-    /// What protects a location of a server: its own directives, or a `rewrite` that may lead to
-    /// a location which is protected. That one is judged by its new path in nginx.
-    pub(super) fn of_location(
-        block: &[Directive],
-        server: &[Directive],
-        scope: &Scope,
-    ) -> Option<Self> {
-        let own = Self::of(block, server, scope);
-        let (by_networks, own) = match own {
-            Some(own) if own.is_by_networks => (Some(own), None),
-            own => (None, own),
-        };
-        let by_rewrite = || {
-            let http = scope.outermost();
-            let protected = Protected::of(server, &http.inside(server));
-            let mut all = rewrites(server, true);
-            all.extend(rewrites(block, false));
-            let rewrite = all.into_iter().find(|it| protected.may_take(it))?;
-            let by = format!("rewrite {}", rewrite.args.join(" "));
-            Some(Self::new(FORBIDDEN, rewrite, &by))
-        };
-        own.or_else(by_rewrite).or(by_networks)
-    }
-
-    /// What protects a whole server; `None` if some of its requests are for everybody.
-    pub(super) fn of_server(server: &[Directive], scope: &Scope) -> Option<Self> {
-        Self::of(&[], server, scope)
-    }
-
-    /// What protects the methods that a `limit_except` does not name.
-    pub(super) fn of_other_methods(block: &[Directive], scope: &Scope) -> Option<Self> {
-        Self::inherited(&scope.inside(block))
-    }
-
-    /// Another location's protection, which this one cannot have on its own.
-    pub(super) fn because(place: Place, by: String) -> Self {
-        Self {
-            status: FORBIDDEN,
-            place,
-            by,
-            is_by_networks: false,
-            why: None,
+    /// What protects a location: its own directives, or a `rewrite` that may lead to a location
+    /// which is protected. nginx judges a rewritten request by its new path.
+    pub(super) fn of_location(block: &[Directive], around: &Around, scope: &Scope) -> Option<Self> {
+        let own = Self::of(block, around.block, scope);
+        if own.as_ref().is_some_and(|own| !own.is_by_networks) {
+            return own;
         }
+        let of_server = rewrites(around.block, true).into_iter();
+        let mut all = of_server.chain(rewrites(block, false));
+        let Some(rewrite) = all.find(|it| may_lead_to(it, around.protected)) else {
+            return own;
+        };
+        let by = format!("rewrite {}", rewrite.args.join(" "));
+        Some(Self::new(FORBIDDEN, rewrite, &by))
+    }
+
+    /// Protection of a location by those within it, which it cannot have on their own.
+    pub(super) fn by_nested(location: &Directive) -> Self {
+        Self::new(FORBIDDEN, location, "a location within")
     }
 
     /// The networks of the clients that may come, if nothing else protects; `scope`: the blocks
@@ -109,31 +95,17 @@ impl Protection {
         &mut self,
         scope: &Scope,
         clients: &ClientAddresses,
-        notes: &mut Notes,
     ) -> Option<Networks> {
         if !self.is_by_networks {
             return None;
         }
         match clients.networks(&scope.all_of(&RULES)) {
-            Ok((networks, refuses_sockets)) => {
-                if refuses_sockets {
-                    notes.add(self.place, "clients of a socket file are in no network of allow, so drip refuses them; nginx lets them in here");
-                }
-                Some(networks)
-            }
+            Ok(networks) => Some(networks),
             Err(Unfit::Nobody) => None,
             Err(Unfit::Because(why)) => {
                 self.why = Some(why);
                 None
             }
-        }
-    }
-
-    /// The same for this reason.
-    pub(super) fn why(self, why: &str) -> Self {
-        Self {
-            why: Some(why.to_owned()),
-            ..self
         }
     }
 
@@ -147,32 +119,25 @@ impl Protection {
         }
     }
 
-    /// The name of what protects.
-    pub(super) fn by(&self) -> &str {
-        &self.by
-    }
-
     /// Protection by directives that inner blocks inherit.
-    pub(super) fn inherited(scope: &Scope) -> Option<Self> {
-        let is_on = |directive: &&Directive| directive.args.first().is_none_or(|it| it != "off");
+    fn inherited(scope: &Scope) -> Option<Self> {
         let mut checks = CHECKS.iter().filter_map(|name| scope.get(name));
-        if let Some(check) = checks.find(is_on) {
+        if let Some(check) = checks.find(|check| check.arg(0) != "off") {
             return Some(Self::new(FORBIDDEN, check, &check.name));
         }
-        let verifies = scope.get("ssl_verify_client").filter(
-            |it| matches!(it.args.first(), Some(value) if value != "off" && !value.starts_with("optional")),
-        );
+        let verifies = scope.get("ssl_verify_client").filter(|verifies| {
+            let value = verifies.arg(0);
+            value != "off" && !value.starts_with("optional")
+        });
         if let Some(verifies) = verifies {
-            return Some(Self::new(FORBIDDEN, verifies, "ssl_verify_client"));
+            return Some(Self::new(FORBIDDEN, verifies, &verifies.name));
         }
         // The first rule that fits a client counts. Without any that does, the client may pass.
-        let rules = scope.all_of(&RULES);
-        let is_open = |rule: &&Directive| {
-            rule.name == "allow" && rule.args.first().is_some_and(|it| it == "all")
-        };
-        let rules = rules.into_iter().take_while(|rule| !is_open(rule));
-        let deny = rules.into_iter().find(|rule| rule.name == "deny");
-        deny.map(|deny| Self {
+        let is_open = |rule: &&Directive| rule.name == "allow" && rule.arg(0) == "all";
+        let rules = scope.all_of(&RULES).into_iter();
+        let mut rules = rules.take_while(|rule| !is_open(rule));
+        let deny = rules.find(|rule| rule.name == "deny")?;
+        Some(Self {
             is_by_networks: true,
             ..Self::new(FORBIDDEN, deny, "deny")
         })
@@ -186,7 +151,8 @@ impl Protection {
         })
     }
 
-    /// Protection by an `if` that answers by itself, other than with a redirect to HTTPS.
+    /// Protection by an `if` that answers by itself, other than with 2xx or a redirect to HTTPS or
+    /// to another name.
     fn by_condition(block: &[Directive]) -> Option<Self> {
         named(block, "if").find_map(|condition| {
             let inside = condition.inside();
@@ -194,19 +160,17 @@ impl Protection {
             if let Some(refused) = Self::by_return(inside) {
                 return Some(Self::new(refused.status, condition, &by));
             }
-            let returned = named(inside, "return").next();
-            let target = if let Some(returned) = returned {
-                let code = returned.arg(0);
-                if code.starts_with('2') {
+            let target = if let Some(returned) = named(inside, "return").next() {
+                if returned.arg(0).starts_with('2') {
                     return None;
                 }
-                returned.args.last()
+                returned.args.last().map_or("", String::as_str)
             } else {
-                let mut rewrites = named(inside, "rewrite");
-                rewrites.find(|it| is_redirect(it))?.args.get(1)
+                named(inside, "rewrite").find(|it| is_redirect(it))?.arg(1)
             };
-            let target = target.map_or("", String::as_str);
-            let is_plain = is_of_address(condition) && is_elsewhere(target);
+            let asked = condition.arg(0).trim_matches(['(', ')']);
+            let is_elsewhere = target.starts_with("https://") || target.starts_with("$scheme://");
+            let is_plain = OF_ADDRESS.contains(&asked) && is_elsewhere;
             (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
     }
@@ -236,57 +200,52 @@ pub(super) fn error_status(directive: &Directive) -> Option<u16> {
     }
 }
 
-/// Whether a server protects some of its requests.
-pub(super) fn in_server(server: &[Directive], scope: &Scope) -> bool {
-    let protected = Protected::of(server, scope);
-    protected.has_regex || !protected.paths.is_empty()
+/// The paths that a server protects, and `None` for each regular expression.
+pub(super) fn of_server<'t>(server: &'t [Directive], scope: &Scope<'t>) -> Vec<Option<&'t str>> {
+    let mut found = Vec::new();
+    if Protection::of(&[], server, scope).is_some() {
+        found.push(Some("/"));
+    }
+    add_nested(server, server, scope, &mut found);
+    found
 }
 
-/// The locations of a server that are protected.
-#[derive(Default)]
-struct Protected<'t> {
-    paths: Vec<&'t str>,
-    has_regex: bool,
+/// Whether a location within another is protected.
+pub(super) fn is_within(location: &[Directive], scope: &Scope) -> bool {
+    let mut found = Vec::new();
+    add_nested(location, &[], scope, &mut found);
+    !found.is_empty()
 }
 
-impl<'t> Protected<'t> {
-    fn of(server: &'t [Directive], scope: &Scope<'t>) -> Self {
-        let mut all = Self::default();
-        if Protection::of_server(server, scope).is_some() {
-            all.paths.push("/");
+fn add_nested<'t>(
+    block: &'t [Directive],
+    server: &[Directive],
+    scope: &Scope<'t>,
+    found: &mut Vec<Option<&'t str>>,
+) {
+    for location in named(block, "location") {
+        let inside = location.inside();
+        let scope = scope.inside(inside);
+        if Protection::of(inside, server, &scope).is_some() {
+            found.push(match kind(&location.args) {
+                Kind::Path { path, .. } => Some(path),
+                _ => None,
+            });
         }
-        let mut blocks = vec![(server, scope.clone())];
-        while let Some((block, scope)) = blocks.pop() {
-            for location in named(block, "location") {
-                let inside = location.inside();
-                let scope = scope.inside(inside);
-                let mut excepts = named(inside, "limit_except");
-                let is_protected = Protection::of(inside, server, &scope).is_some()
-                    || excepts.any(|except| {
-                        let inside = except.inside();
-                        Protection::of_other_methods(inside, &scope).is_some()
-                    });
-                match kind(&location.args) {
-                    Kind::Path { path, .. } if is_protected => all.paths.push(path),
-                    Kind::Path { .. } => {}
-                    _ => all.has_regex |= is_protected,
-                }
-                blocks.push((inside, scope));
-            }
-        }
-        all
+        add_nested(inside, server, &scope, found);
     }
+}
 
-    /// Whether the path that a `rewrite` makes may be one of these.
-    fn may_take(&self, rewrite: &Directive) -> bool {
-        let target = rewrite.arg(1);
-        let (fixed, is_open) = match target.split_once('$') {
-            Some((fixed, _)) => (fixed, true),
-            None => (target.split('?').next().unwrap_or_default(), false),
-        };
-        let takes = |path: &&str| fixed.starts_with(*path) || (is_open && path.starts_with(fixed));
-        self.has_regex || self.paths.iter().any(takes)
-    }
+/// Whether the path that a `rewrite` makes may be one of these.
+fn may_lead_to(rewrite: &Directive, protected: &[Option<&str>]) -> bool {
+    let target = rewrite.arg(1);
+    let (fixed, is_open) = match target.split_once('$') {
+        Some((fixed, _)) => (fixed, true),
+        None => (target.split('?').next().unwrap_or_default(), false),
+    };
+    protected.iter().any(|path| {
+        path.is_none_or(|path| fixed.starts_with(path) || (is_open && path.starts_with(fixed)))
+    })
 }
 
 /// The `rewrite` of a block and of each `if` in it after which nginx looks for a location again.
@@ -299,28 +258,8 @@ fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
 
 /// Whether a `rewrite` answers with a redirect.
 fn is_redirect(rewrite: &Directive) -> bool {
-    let flag = rewrite.arg(2);
     let target = rewrite.arg(1);
     let starts = ["http://", "https://", "$scheme"];
-    ["redirect", "permanent"].contains(&flag) || starts.iter().any(|it| target.starts_with(it))
-}
-
-/// Whether the condition of an `if` asks only how and under which name the client came.
-fn is_of_address(condition: &Directive) -> bool {
-    let asked = condition.arg(0);
-    let asked = asked.trim_start_matches('(').trim_end_matches(')');
-    let known = [
-        "$host",
-        "$http_host",
-        "$http_x_forwarded_proto",
-        "$https",
-        "$scheme",
-        "$server_port",
-    ];
-    known.contains(&asked)
-}
-
-/// Whether a redirect goes to HTTPS, or to another name.
-fn is_elsewhere(target: &str) -> bool {
-    target.starts_with("https://") || target.starts_with("$scheme://")
+    ["redirect", "permanent"].contains(&rewrite.arg(2))
+        || starts.iter().any(|it| target.starts_with(it))
 }

@@ -1,8 +1,9 @@
+//! Locations as the routes that they become.
+
 use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;
 use super::page::Section;
-use super::pages::Pages;
 use crate::tools::import::notes::Place;
 
 /// A location that became a route.
@@ -10,7 +11,6 @@ use crate::tools::import::notes::Place;
 pub(super) struct Location {
     pub(super) pattern: Pattern,
     pub(super) action: Action,
-    pub(super) pages: Pages,
     pub(super) comments: Vec<String>,
     pub(super) place: Place,
 }
@@ -24,18 +24,8 @@ pub(super) enum Pattern {
         path: String,
         stops: bool,
     },
-    /// In drip's syntax. `within`: the location around it.
-    Regex {
-        text: String,
-        within: Option<String>,
-    },
-}
-
-impl Pattern {
-    /// The paths of an expression that stands in no other location.
-    pub(super) fn regex(text: String) -> Self {
-        Self::Regex { text, within: None }
-    }
+    /// In drip's syntax.
+    Regex(String),
 }
 
 /// What happens to the requests of a location.
@@ -52,8 +42,6 @@ pub(super) enum Action {
 #[derive(Clone, Debug)]
 pub(super) struct Forward {
     pub(super) origin: String,
-    /// Conditions in TOML, and the origins of requests that meet them.
-    pub(super) choices: Vec<(String, String)>,
     pub(super) limits: Limits,
     /// What is removed from paths, and what is put before them.
     pub(super) rewrite: Option<(String, String)>,
@@ -63,28 +51,9 @@ pub(super) struct Forward {
     pub(super) responses: Fields,
     /// The clients that may come.
     pub(super) networks: Networks,
-    /// The only methods for which all this holds, and what becomes of the others.
-    pub(super) methods: Option<(Vec<String>, OtherMethods)>,
-}
-
-/// What becomes of the methods that `limit_except` does not name.
-#[derive(Clone, Debug)]
-pub(super) enum OtherMethods {
-    Refused(u16),
-    /// Other clients may send them.
-    Of(Networks),
 }
 
 impl Forward {
-    /// The status of requests that nginx refuses; `None` if it forwards all.
-    pub(super) fn refuses(&self) -> Option<u16> {
-        match &self.methods {
-            Some((_, OtherMethods::Refused(status))) => Some(*status),
-            Some((_, OtherMethods::Of(_))) => Some(403),
-            None => (!self.networks.is_empty()).then_some(403),
-        }
-    }
-
     /// Writes the fields of its route.
     pub(super) fn write(&self, section: &mut Section) {
         section.text("origin", &self.origin);
@@ -118,20 +87,20 @@ impl Location {
         match &self.pattern {
             Pattern::Exact(path) => format!("= {path}"),
             Pattern::Prefix { path, .. } => path.clone(),
-            Pattern::Regex { text, .. } => format!("regex:{text}"),
+            Pattern::Regex(text) => format!("regex:{text}"),
         }
     }
 
     pub(super) fn prefix(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Prefix { path, .. } => Some(path),
-            Pattern::Exact(_) | Pattern::Regex { .. } => None,
+            Pattern::Exact(_) | Pattern::Regex(_) => None,
         }
     }
 
     pub(super) fn regex(&self) -> Option<&str> {
         match &self.pattern {
-            Pattern::Regex { text, .. } => Some(text),
+            Pattern::Regex(text) => Some(text),
             Pattern::Exact(_) | Pattern::Prefix { .. } => None,
         }
     }

@@ -1,4 +1,5 @@
-use crate::tools::import::notes::Place;
+//! The blocks around a directive, and what it inherits from them.
+
 use crate::tools::import::tree::Directive;
 
 /// The blocks around a directive, the outermost first. An inner block overrides an outer one.
@@ -10,11 +11,6 @@ impl<'t> Scope<'t> {
         let mut blocks = self.0.clone();
         blocks.push(block);
         Self(blocks)
-    }
-
-    /// The outermost of these blocks alone.
-    pub(super) fn outermost(&self) -> Self {
-        Self(self.0.first().copied().into_iter().collect())
     }
 
     /// The directive that applies here.
@@ -33,11 +29,8 @@ impl<'t> Scope<'t> {
     pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive> {
         let is_named = |directive: &&Directive| names.contains(&&*directive.name);
         let of = |block: &&'t [Directive]| block.iter().filter(is_named).collect::<Vec<_>>();
-        let blocks = self.0.iter().rev().map(of);
-        blocks
-            .into_iter()
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+        let mut blocks = self.0.iter().rev().map(of);
+        blocks.find(|found| !found.is_empty()).unwrap_or_default()
     }
 }
 
@@ -48,6 +41,8 @@ pub(super) struct Around<'s> {
     pub(super) name: Option<&'s str>,
     /// Whether there are other servers.
     pub(super) has_others: bool,
+    /// The paths that nginx protects, and `None` for each regular expression.
+    pub(super) protected: &'s [Option<&'s str>],
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
     /// The path of the location around those that are looked at.
@@ -71,23 +66,4 @@ pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Dire
         }
     }
     found
-}
-
-/// Visits the locations in a block, with their places and the blocks around and in them.
-pub(super) fn each_location<'t>(
-    block: &'t [Directive],
-    scope: &Scope<'t>,
-    visit: &mut dyn FnMut(Place, &Scope<'t>),
-) {
-    for directive in block {
-        let is_location = directive.name == "location";
-        if is_location || directive.name == "server" {
-            let inside = directive.inside();
-            let scope = scope.inside(inside);
-            if is_location {
-                visit(directive.place, &scope);
-            }
-            each_location(inside, &scope, visit);
-        }
-    }
 }

@@ -1,61 +1,73 @@
-use super::hints;
-use super::hosts::{Expression, Names};
+//! What a `server` block listens on, its names, and whether it protects or forwards.
+
+use super::directives;
 use super::listen::{self, Listen};
-use super::pass::Pass;
+use super::origins::pass;
+use super::probe;
 use super::protection::{self, error_status};
 use super::scope::{Scope, named};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
 
 /// A `server` block.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a property of its own"
-)]
 pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
     pub(super) place: Place,
     pub(super) listens: Vec<Listen>,
     /// The names that a route can match: whole ones, and wildcards such as `*.example.com`.
     pub(super) names: Vec<String>,
-    /// Those that are regular expressions.
-    pub(super) expressions: Vec<Expression>,
     /// Whether it has names that no route can match, such as `mail.*`.
     pub(super) has_other_names: bool,
-    /// Whether nginx refuses some of its requests.
-    pub(super) protects: bool,
+    /// The paths that nginx protects, and `None` for each regular expression.
+    pub(super) protected: Vec<Option<&'t str>>,
     /// Whether nginx forwards some of its requests.
     pub(super) forwards: bool,
-    /// Whether drip lets no client without a certificate connect to its addresses.
-    pub(super) needs_certificates: bool,
 }
 
 impl<'t> Server<'t> {
-    pub(super) fn read(directive: &'t Directive, http: &Scope, notes: &mut Notes) -> Self {
+    pub(super) fn read(directive: &'t Directive, http: &Scope<'t>, notes: &mut Notes) -> Self {
         let block = directive.inside();
-        hints::unhandled(block, notes);
+        directives::unknown(block, notes);
         let mut listens = named(block, "listen")
             .filter_map(|listen| Listen::read(listen, notes))
             .collect::<Vec<_>>();
         if named(block, "listen").next().is_none() {
             listens.push(Listen::anywhere());
         }
-        let mut read = Names::default();
-        for directive in named(block, "server_name") {
-            for name in &directive.args {
-                read.add(name, directive.place, notes);
-            }
-        }
-        Self {
+        let scope = http.inside(block);
+        let mut server = Self {
             block,
             place: directive.place,
             listens,
-            names: read.list,
-            expressions: read.expressions,
-            has_other_names: read.has_others,
-            protects: protection::in_server(block, &http.inside(block)),
+            names: Vec::new(),
+            has_other_names: false,
+            protected: protection::of_server(block, &scope),
             forwards: !answers_all(block) && forwards(block),
-            needs_certificates: false,
+        };
+        for directive in named(block, "server_name") {
+            for name in &directive.args {
+                server.add_name(name, directive.place, notes);
+            }
+        }
+        server
+    }
+
+    fn add_name(&mut self, name: &str, place: Place, notes: &mut Notes) {
+        if name == "_" || name.is_empty() {
+            return;
+        }
+        let lower = name.to_ascii_lowercase();
+        let both = match lower.strip_prefix('.') {
+            Some(whole) => vec![whole.to_owned(), format!("*.{whole}")],
+            None => vec![lower],
+        };
+        for name in both {
+            if !probe::host(&name) {
+                self.has_other_names = true;
+                notes.add(place, format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
+            } else if !self.names.contains(&name) {
+                self.names.push(name);
+            }
         }
     }
 
@@ -65,14 +77,15 @@ impl<'t> Server<'t> {
         hosts.next().map(String::as_str)
     }
 
+    /// Whether nginx refuses some of its requests.
+    pub(super) fn protects(&self) -> bool {
+        !self.protected.is_empty()
+    }
+
     /// Whether only programs of this machine reach it.
     pub(super) fn is_local(&self) -> bool {
         let mut listens = self.listens.iter();
         !self.listens.is_empty() && listens.all(|listen| listen::is_local(&listen.address))
-    }
-
-    pub(super) fn has_tls(&self) -> bool {
-        self.listens.iter().any(|listen| listen.tls)
     }
 }
 
@@ -84,5 +97,5 @@ pub(super) fn answers_all(block: &[Directive]) -> bool {
 
 /// Whether a block has a location that forwards.
 fn forwards(block: &[Directive]) -> bool {
-    Pass::of(block).is_some() || named(block, "location").any(|it| forwards(it.inside()))
+    pass(block).is_some() || named(block, "location").any(|it| forwards(it.inside()))
 }

@@ -1,9 +1,10 @@
+//! Makes routes of servers and their locations.
+
 use super::addresses::Served;
 use super::locations;
-use super::page::{Section, list};
-use super::pages::Pages;
+use super::page::Section;
 use super::precedence::ordered;
-use super::route::{Action, Forward, Location, OtherMethods};
+use super::route::{Action, Forward, Location};
 use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::virtual_hosts::Chosen;
@@ -20,19 +21,20 @@ const MAX_ROUTES: usize = 5000;
 impl Translation<'_> {
     /// Makes routes of all servers.
     pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
-        let tls = servers.iter().any(Server::has_tls);
-        let mut order = (0..servers.len()).collect::<Vec<_>>();
-        // If several servers have one name, the server with TLS is kept.
-        order.sort_by_key(|index| tls && !servers[*index].has_tls());
-        let Some(choice) = addresses::served(servers, &order, tls) else {
+        let tls = servers.iter().any(|it| it.listens.iter().any(|it| it.tls));
+        let Some(choice) = addresses::served(servers, tls) else {
             self.is_unsafe = true;
             let place = servers.first().map(|server| server.place);
             return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
-        order.retain(|index| !choice.left_out.contains(index));
         let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
-        if let Some(index) = default.filter(|_| choice.is_closed) {
+        let is_hidden =
+            |index: &usize| servers[*index].has_other_names && servers[*index].protects();
+        let mut others = choice.order.iter().filter(|index| Some(**index) != default);
+        if let Some(index) = default
+            && others.any(is_hidden)
+        {
             self.notes.add(servers[index].place, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
             default = None;
         }
@@ -53,11 +55,10 @@ impl Translation<'_> {
         }
         let chosen = Chosen {
             servers,
-            order,
+            order: choice.order,
             // One that only redirects leaves its names to the next.
-            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects),
+            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects()),
             skipped: default,
-            tls,
         };
         self.virtual_hosts(&chosen, &all, &any, http);
     }
@@ -76,16 +77,16 @@ impl Translation<'_> {
                 server: index,
                 name: server.host(),
                 has_others: servers.len() > 1,
+                protected: &server.protected,
                 block: server.block,
                 scope: &scope,
                 within: None,
             };
             let mut found = Vec::new();
-            let is_left_out = choice.left_out.contains(&index);
-            if is_left_out && server.is_local() {
-                self.notes.add(server.place, "this server is left out: only this machine reaches it, and import writes no routes by listen address, so other machines would reach it at the other addresses; give it a drip of its own");
-            } else if is_left_out {
-                self.notes.add(server.place, "this server is left out: import writes no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
+            if !choice.order.contains(&index) {
+                if server.forwards || server.protects() {
+                    self.notes.add(server.place, "this server is left out: import writes no routes by listen address, and would open what is protected, or for this machine alone; give it a drip of its own");
+                }
             } else if server::answers_all(server.block) {
                 let message =
                     "nginx answers all requests of this server itself; its locations are left out";
@@ -127,80 +128,25 @@ impl Translation<'_> {
                 section.text("host", host);
             }
             match &location.action {
-                Action::Absent => refuse(404, &location.pages, &mut section),
-                Action::Refuse(status) => refuse(*status, &location.pages, &mut section),
-                Action::Forward(forward) => {
-                    self.forwards(forward, location, section);
-                    continue;
-                }
+                Action::Absent => section.fields.push(("refuse", "404".to_owned())),
+                Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
+                Action::Forward(forward) => self.forward(forward, location, &mut section),
             }
             self.routes.push(section);
         }
     }
-}
 
-impl Translation<'_> {
-    /// Makes the routes of a location that forwards: one for each condition, and those of other
-    /// methods.
-    fn forwards(&mut self, forward: &Forward, of: &Location, mut section: Section) {
-        let mut rest = section.clone();
-        rest.comments.clear();
-        if let Some((methods, _)) = &forward.methods {
-            section.fields.push(("methods", list(methods)));
-        }
-        self.choose(forward, of, section);
-        match &forward.methods {
-            None => {}
-            Some((_, OtherMethods::Refused(status))) => {
-                refuse(*status, &of.pages, &mut rest);
-                self.routes.push(rest);
-            }
-            Some((_, OtherMethods::Of(networks))) => {
-                let networks = networks.clone();
-                let forward = Forward {
-                    networks,
-                    ..forward.clone()
-                };
-                self.choose(&forward, of, rest);
-            }
-        }
-    }
-
-    fn choose(&mut self, forward: &Forward, of: &Location, section: Section) {
-        let mut plain = section.clone();
-        plain.comments.clear();
-        self.forward(forward, of, section);
-        for (condition, origin) in &forward.choices {
-            let mut section = plain.clone();
-            section.fields.push(("match", format!("{{ {condition} }}")));
-            let forward = Forward {
-                origin: origin.clone(),
-                ..forward.clone()
-            };
-            self.forward(&forward, of, section);
-        }
-    }
-
-    /// Adds a route, unless the file has too many networks.
-    fn forward(&mut self, forward: &Forward, of: &Location, mut section: Section) {
+    /// Writes the fields of a route that forwards, unless the file has too many networks.
+    fn forward(&mut self, forward: &Forward, of: &Location, section: &mut Section) {
         self.networks += forward.networks.count();
         if self.networks <= MAX_NETWORKS {
-            forward.write(&mut section);
-            of.pages.write(&mut section);
-        } else {
-            let before = self.notes.count();
-            self.notes.add(of.place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
-            section.comments.extend(self.notes.since(before));
-            refuse(403, &of.pages, &mut section);
+            return forward.write(section);
         }
-        self.routes.push(section);
+        let before = self.notes.count();
+        self.notes.add(of.place, format!("this is refused, as the routes have more than {MAX_NETWORKS} networks; write them into a file, one a line, and allow = {{ file = \"networks.txt\" }} or deny, with the origin {}", forward.origin));
+        section.comments.extend(self.notes.since(before));
+        section.fields.push(("refuse", "403".to_owned()));
     }
-}
-
-/// Writes the fields of a route that refuses its requests.
-fn refuse(status: u16, pages: &Pages, section: &mut Section) {
-    section.fields.push(("refuse", status.to_string()));
-    pages.write_for_status(section, status);
 }
 
 /// Whether a server redirects what it does not forward.

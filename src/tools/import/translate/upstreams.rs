@@ -1,14 +1,16 @@
+//! Translates `upstream` blocks.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use super::balancing;
-use super::connections::MAX_IN_FLIGHT;
-use super::hints;
+use super::directives;
+use super::limits::MAX_IN_FLIGHT;
+use super::page::Section;
 use super::probe;
 use super::scope::named;
+use super::zones::key;
 use crate::config::{toml_string, toml_text};
-use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
@@ -17,8 +19,8 @@ use crate::tools::import::values;
 #[derive(Clone, Default)]
 pub(super) struct Upstream {
     pub(super) servers: Vec<Member>,
-    pub(super) fields: Vec<(&'static str, String)>,
-    pub(super) comments: Vec<String>,
+    /// Its fields and comments in the origin's table.
+    pub(super) section: Section,
 }
 
 /// All upstreams by name. If a name is defined again, the later ones are left out.
@@ -87,7 +89,6 @@ impl Member {
 struct OfAll {
     fails: Option<u32>,
     timeout: Option<Duration>,
-    slow_start: Option<Duration>,
 }
 
 /// Reads a server of a group; `None` if it has no address.
@@ -112,9 +113,6 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
             ("max_fails", Some(count), _) => pick(&mut of_all.fails, count, arg, directive, notes),
             ("fail_timeout", _, Some(span)) if !span.is_zero() => {
                 pick(&mut of_all.timeout, span, arg, directive, notes);
-            }
-            ("slow_start", _, Some(span)) if !span.is_zero() => {
-                pick(&mut of_all.slow_start, span, arg, directive, notes);
             }
             // In nginx 0 means any number.
             ("max_conns", Some(count), _) => {
@@ -151,34 +149,53 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
             upstream.servers.push(member);
         }
     }
-    if let Some(balance) = balancing::balance(block, notes) {
-        upstream.fields.push(("balance", balance));
-    }
-    if let Some(span) = of_all.slow_start {
-        upstream
-            .fields
-            .push(("slow_start", toml_string(&show_duration(span))));
+    if let Some(balance) = balance(block, notes) {
+        upstream.section.fields.push(("balance", balance));
     }
     if let Some(count) = of_all.fails {
         // In nginx 0 means never.
         let count = if count == 0 { u32::MAX } else { count };
-        upstream.fields.push(("max_fails", count.to_string()));
+        upstream.section.count("max_fails", count);
     }
     if let Some(span) = of_all.timeout {
-        upstream
-            .fields
-            .push(("fail_timeout", toml_string(&show_duration(span))));
+        upstream.section.span("fail_timeout", span);
     }
-    keep_alive(&mut upstream, block, notes);
-    hints::unhandled(block, notes);
-    upstream.comments = notes.since(before);
+    keep_alive(&mut upstream.section, block, notes);
+    directives::unknown(block, notes);
+    upstream.section.comments = notes.since(before);
     upstream
+}
+
+/// The field `balance` for `hash` and `ip_hash` of an upstream; `None` if it is drip's default.
+fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
+    if let Some(directive) = named(block, "ip_hash").next() {
+        notes.add(directive.place, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
+        return Some(toml_string("hash:$remote_addr"));
+    }
+    let directive = named(block, "hash").next()?;
+    match key(directive.arg(0)) {
+        Ok(key) if !key.is_constant() => {
+            notes.add(
+                directive.place,
+                "hash: drip spreads the keys otherwise than nginx; keys change their servers once",
+            );
+            // A key has variables of its own, and none of the environment.
+            Some(toml_string(&format!("hash:{key}")))
+        }
+        other => {
+            let why = other
+                .err()
+                .unwrap_or("a text alone chooses nothing".to_owned());
+            notes.add(directive.place, format!("hash is not translated: {why}; drip picks the server with the fewest requests in flight"));
+            None
+        }
+    }
 }
 
 type ReadCount = fn(&str) -> Option<u32>;
 
 /// Translates how many connections are kept, for how long, and for how many requests.
-fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
+fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
     let (count, requests): (ReadCount, ReadCount) = (values::whole, values::requests);
     for (theirs, ours, read) in [
         ("keepalive", "keep_alive", count),
@@ -188,7 +205,7 @@ fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
             continue;
         };
         match read(directive.arg(0)) {
-            Some(count) => upstream.fields.push((ours, count.to_string())),
+            Some(count) => section.count(ours, count),
             None => notes.add(
                 directive.place,
                 format!("{theirs} is a whole number; the default is used"),
@@ -201,8 +218,7 @@ fn keep_alive(upstream: &mut Upstream, block: &[Directive], notes: &mut Notes) {
     ] {
         let directive = named(block, theirs).next();
         if let Some(span) = directive.and_then(|it| time(it, notes)) {
-            let span = toml_string(&show_duration(span));
-            upstream.fields.push((ours, span));
+            section.span(ours, span);
         }
     }
 }

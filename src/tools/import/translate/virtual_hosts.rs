@@ -7,14 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Translation;
-use super::hosts::{Expression, covering};
-use super::pages::Pages;
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
 use super::route::{Action, Location, Pattern};
 use super::scope::Scope;
 use super::server::Server;
-use crate::tools::import::notes::Notes;
 
 /// The servers that are translated.
 pub(super) struct Chosen<'s> {
@@ -25,7 +22,6 @@ pub(super) struct Chosen<'s> {
     pub(super) default: Option<usize>,
     /// The same, whether it keeps them or not.
     pub(super) skipped: Option<usize>,
-    pub(super) tls: bool,
 }
 
 /// A server with the names that it has.
@@ -62,10 +58,9 @@ impl Translation<'_> {
         let others = chosen.order.iter().copied();
         for index in others.filter(|index| Some(*index) != chosen.skipped) {
             let server = &servers[index];
-            let protection = Protection::of_server(server.block, &http.inside(server.block));
-            let is_kept = !chosen.tls || server.has_tls();
+            let protection = Protection::of(&[], server.block, &http.inside(server.block));
             let has_wider = !any.is_empty() || server.names.iter().any(|name| is_below(&name));
-            if all[index].is_empty() && (protection.is_none() || !has_wider || !is_kept) {
+            if all[index].is_empty() && (protection.is_none() || !has_wider) {
                 continue;
             }
             let mut own = all[index].clone();
@@ -91,8 +86,7 @@ impl Translation<'_> {
             if !names.is_empty() {
                 let mut own = all[index].clone();
                 if !own.iter().any(is_whole) {
-                    let protection =
-                        Protection::of_server(server.block, &http.inside(server.block));
+                    let protection = Protection::of(&[], server.block, &http.inside(server.block));
                     own.push(self.rest(server, protection.as_ref()));
                 }
                 kept.insert(0, Named { index, names, own });
@@ -174,7 +168,6 @@ impl Translation<'_> {
                 stops: false,
             },
             action: Action::Refuse(status),
-            pages: Pages::default(),
             comments: self.notes.since(before),
             place: server.place,
         }
@@ -199,7 +192,7 @@ impl Translation<'_> {
                 }
                 Pattern::Prefix { path, .. } => of_prefix(own, path),
                 // All of this host's are regular expressions then, and go before those of more hosts.
-                Pattern::Regex { .. } => None,
+                Pattern::Regex(_) => None,
             };
             if let Some(best) = best {
                 let copy = Location {
@@ -230,30 +223,10 @@ fn has_regex(routes: &[&[Location]]) -> bool {
     all.any(|location| location.regex().is_some())
 }
 
-/// Gives the servers the names that their expressions match, where no other server has them.
-pub(super) fn settle(servers: &mut [Server], notes: &mut Notes) {
-    let written: HashSet<String> = servers.iter().flat_map(|it| it.names.clone()).collect();
-    let mut taken: HashSet<String> = HashSet::new();
-    // Those of which it is not known which hosts they match.
-    let mut open: Vec<Expression> = Vec::new();
-    for server in servers {
-        for expression in std::mem::take(&mut server.expressions) {
-            let Some(names) = expression.names() else {
-                server.has_other_names = true;
-                notes.add(expression.place, format!("server_name ~{}: drip has no expressions of hosts, and this one is not of a few names; it is left out", expression.text));
-                open.push(expression);
-                continue;
-            };
-            for name in names {
-                let is_named = written.contains(&name)
-                    || covering(&name).any(|it| written.contains(it.as_str()));
-                if open.iter().any(|it| it.may_match(&name)) {
-                    server.has_other_names = true;
-                    notes.add(expression.place, format!("server_name ~{}: {name} is left out, as an expression before it may match it", expression.text));
-                } else if !is_named && taken.insert(name.clone()) {
-                    server.names.push(name);
-                }
-            }
-        }
-    }
+/// The wildcards that take a host, or all hosts of a wildcard, the longest first.
+fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
+    let whole = name.strip_prefix("*.").unwrap_or(name);
+    whole
+        .match_indices('.')
+        .map(|(at, _)| format!("*{}", &whole[at..]))
 }

@@ -27,14 +27,6 @@ impl Files for NoFiles {
     fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
         panic!("{} is loaded", cert.display())
     }
-
-    fn page(&self, path: &Path) -> Result<(), String> {
-        panic!("{} is a page", path.display())
-    }
-
-    fn client_trust(&self, ca: &Path, _: Option<&Path>) -> Result<(), String> {
-        panic!("{} is loaded", ca.display())
-    }
 }
 
 fn imported(text: &str) -> Import {
@@ -151,12 +143,11 @@ fn origins_are_services() {
         ("proxy-connect-timeout", "7"),
         ("proxy-read-timeout", "3600"),
         ("upstream-vhost", "app.internal"),
-        ("upstream-hash-by", "$binary_remote_addr"),
         ("proxy-body-size", "8m"),
     ]);
     let origin = "[origins.app]\nservers = [\"h2c://app.shop.svc.cluster.local:80\"]\n\
         connect_timeout = \"7s\"\nresponse_timeout = \"1h\"\nbody_timeout = \"1h\"\n\
-        tunnel_timeout = \"1h\"\nhost = \"app.internal\"\nbalance = \"hash:$remote_addr\"\n";
+        tunnel_timeout = \"1h\"\nhost = \"app.internal\"\n";
     assert!(settings.contains(origin), "{settings}");
     assert!(settings.contains("max_body_size = \"8MB\""), "{settings}");
 }

@@ -1,0 +1,125 @@
+//! Regular expressions of nginx in drip's syntax.
+//!
+//! nginx has those of PCRE, and drip those of the crate `regex`. Only what means the same in both
+//! is translated.
+
+use crate::config::{ByteRegex, PathPattern};
+
+/// Parts that only PCRE has, or that mean something else there.
+const FOREIGN: [&str; 14] = [
+    "\\<", "\\>", "\\v", "\\b{", "&&", "--", "~~", "*+", "++", "?+", "}+", "(?R", "(?u", "(?x",
+];
+
+/// Translates the expression of a location; `ignores_case`: of `~*`. Returns `None` if drip has none
+/// that matches the same paths.
+pub(in crate::tools::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
+    // PCRE repeats the last byte of such a character, and drip all of it.
+    let is_known = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
+    if !is_known || FOREIGN.iter().any(|part| pattern.contains(part)) {
+        return None;
+    }
+    let mut text = if ignores_case { "(?i)" } else { "" }.to_owned();
+    let (mut is_escaped, mut is_class) = (false, false);
+    for c in pattern.chars() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            ']' => is_class = false,
+            // PCRE finds the end before a last line feed, too.
+            '$' if !is_class => text.push_str("\\n?"),
+            _ => {}
+        }
+        text.push(c);
+    }
+    ByteRegex::new(&text).ok()?;
+    Some(text)
+}
+
+/// An expression for all paths of `pattern` and more: what stands before the first look-around or
+/// back-reference. Returns `None` if there is none.
+pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
+    let starts = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
+    let end = starts
+        .iter()
+        .filter_map(|start| pattern.find(start))
+        .min()?;
+    let (begin, rest) = pattern.split_at(end);
+    // With an alternative behind it, a path may match without the beginning.
+    let is_plain = !rest.contains(['\\', '[']);
+    let mut depth = 0_i32;
+    for c in rest.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '|' if depth <= 0 || !is_plain => return None,
+            _ => {}
+        }
+    }
+    translate(begin, ignores_case).filter(|_| !begin.is_empty())
+}
+
+/// The expression of all paths that begin with `prefix`.
+pub(super) fn prefix(prefix: &str) -> String {
+    format!("^{}", regex::escape(prefix))
+}
+
+/// Whether an expression in drip's syntax matches a path.
+pub(super) fn matches(text: &str, path: &str) -> bool {
+    ByteRegex::new(text).is_ok_and(|regex| PathPattern::Regex(regex).matches(path.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_the_same_is_translated() {
+        for (pattern, text) in [
+            (r"^/u/[0-9]+$", r"^/u/[0-9]+\n?$"),
+            (r"\.(png|jpe?g)$", r"\.(png|jpe?g)\n?$"),
+            (r"^/a\$[$]", r"^/a\$[$]"),
+            ("^/é", "^/é"),
+            (r"^/(?<id>[[:alnum:]]{2,3})/", r"^/(?<id>[[:alnum:]]{2,3})/"),
+        ] {
+            assert_eq!(translate(pattern, false).as_deref(), Some(text));
+        }
+        assert_eq!(translate("a", true).as_deref(), Some("(?i)a"));
+        for pattern in [
+            r"/\.(?!well-known)",
+            r"(a)\1",
+            r"a*+b",
+            r"(?>a)",
+            r"[a&&b]",
+            r"\v",
+            r"\<a",
+            "é+",
+            "\u{fffd}",
+            "(",
+            r"(?R)",
+            r"\K",
+            "[a[b]",
+        ] {
+            assert_eq!(translate(pattern, false), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_wider_expression_matches_all_paths_of_another_and_more() {
+        for (pattern, text) in [
+            (r"/\.(?!well-known)", Some(r"/\.")),
+            (r"^/(?=e)", Some("^/")),
+            (r"(b)\1", Some("(b)")),
+            (r"/\.(?!a|b)", Some(r"/\.")),
+            (r"/a(?!b)|/c", None),
+            (r"/a(?!\(|b)", None),
+            ("(?<!a)b", None),
+            (r"/(a(?!b))", None),
+            (r"[(?=]", None),
+            (r"\(?=", None),
+            ("/(?>a)", None),
+        ] {
+            assert_eq!(wider(pattern, false).as_deref(), text, "{pattern}");
+        }
+    }
+}
