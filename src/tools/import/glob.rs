@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use glob::{MatchOptions, Pattern};
+
 use super::Files;
 
 /// Maximum number of files of an include.
@@ -22,11 +24,7 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
                 return vec![folder.join(component)];
             }
             let mut names = files.list(folder);
-            // Only a dot in the pattern matches a leading dot.
-            names.retain(|file| {
-                (name.starts_with('.') || !file.starts_with('.'))
-                    && matches(name.as_bytes(), file.as_bytes())
-            });
+            names.retain(|file| matches(&name, file));
             names.sort();
             names.into_iter().map(|file| folder.join(file)).collect()
         };
@@ -35,62 +33,15 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a name matches the pattern.
-///
-/// It backtracks only to the last `*`, so its time is at most the product of the lengths.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    let mut star = None;
-    while n < name.len() {
-        let step = match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p + 1, n));
-                p += 1;
-                continue;
-            }
-            Some(b'?') => Some(1),
-            Some(b'[') => set(&pattern[p..], name[n]),
-            Some(byte) if *byte == name[n] => Some(1),
-            _ => None,
-        };
-        if let Some(length) = step {
-            p += length;
-            n += 1;
-        } else if let Some((behind, from)) = star {
-            p = behind;
-            n = from + 1;
-            star = Some((behind, n));
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
-}
-
-/// The length of a set such as `[a-z]` if it contains the byte.
-fn set(pattern: &[u8], byte: u8) -> Option<usize> {
-    let not = matches!(pattern.get(1), Some(b'!' | b'^'));
-    let start = 1 + usize::from(not);
-    let length = pattern
-        .iter()
-        .skip(start + 1)
-        .position(|byte| *byte == b']');
-    let Some(length) = length.map(|length| length + 1) else {
-        return (byte == b'[').then_some(1);
+/// Whether a name matches the pattern. As in glob(3), a pattern with a `[` that has no end is a plain
+/// name, and only a dot matches a leading dot.
+fn matches(pattern: &str, name: &str) -> bool {
+    let options = MatchOptions {
+        require_literal_leading_dot: true,
+        ..MatchOptions::new()
     };
-    let inside = &pattern[start..start + length];
-    let mut at = 0;
-    let mut within = false;
-    while let Some(low) = inside.get(at) {
-        if let (Some(b'-'), Some(high)) = (inside.get(at + 1), inside.get(at + 2)) {
-            within |= (*low..=*high).contains(&byte);
-            at += 3;
-        } else {
-            within |= *low == byte;
-            at += 1;
-        }
-    }
-    (within != not).then_some(start + length + 1)
+    let parsed = Pattern::new(&pattern.replace("[^", "[!"));
+    parsed.map_or(pattern == name, |it| it.matches_with(name, options))
 }
 
 #[cfg(test)]
@@ -105,6 +56,8 @@ mod tests {
             ("a?c", "abc", true),
             ("[a-c]x", "bx", true),
             ("[!a]x", "bx", true),
+            ("[^a]x", "bx", true),
+            ("[^a]x", "ax", false),
             ("*a*b", "xaxxab", true),
             ("[", "[", true),
             ("*.conf", "a.conf~", false),
@@ -113,10 +66,11 @@ mod tests {
             ("[!a]x", "ax", false),
             ("a", "", false),
             ("[]", "a", false),
+            ("*", ".a", false),
+            (".*", ".a", true),
         ];
         for (pattern, name, fits) in cases {
-            let found = matches(pattern.as_bytes(), name.as_bytes());
-            assert_eq!(found, fits, "{pattern} {name}");
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
         }
     }
 }
