@@ -37,7 +37,7 @@ pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
 ///
 /// The parser of the client buffers whatever the server sends, and keeps up to 64 bytes for a value
 /// of four.
-const MAX_REPLY: usize = 4 * 1024 * 1024;
+const MAX_REPLY: usize = 2 * 1024 * 1024;
 
 /// How much of an answer that is none of Redis is quoted.
 const QUOTED: usize = 40;
