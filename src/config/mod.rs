@@ -2,6 +2,7 @@
 //!
 //! - [`load`] and [`parse`] read the file and report all of its problems at once: each [`Problem`]
 //!   has its line and column, what was found, and what would be right.
+//!   A syntax error is told alone.
 //! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
 //! - [`show`] writes settings back as a file, with all defaults.
 //! - [`schema()`] is the JSON Schema of a file.
