@@ -27,8 +27,8 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(Named),
-    /// Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene
-    /// sale): the gateway, a sample origin and clients in one process
+    /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
+    /// clients in one process
     Demo(demo::DemoArguments),
     /// Write a commented gateway.toml to start from; one that is there is not overwritten
     Init(init::InitArguments),
@@ -47,8 +47,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Replay a trace or access log against the file: which requests would wait or be rejected; or
-    /// simulate visitors before a waiting room (--visitors)
+    /// Replay a trace or access log against the file: which requests would wait or be rejected
     Simulate {
         /// The configuration file
         #[command(flatten)]

@@ -6,6 +6,7 @@
 //! and exact to the byte, that a parser must see in every run. The same properties are then checked on
 //! mutations of them and on arbitrary bytes.
 
+mod random;
 mod search;
 
 use std::fs;
@@ -14,11 +15,11 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+pub(crate) use self::random::Random;
 pub(crate) use self::search::{
     Seeds, cases, config, is_long_run, known_seeds, seeds, some_of, variable,
 };
 use crate::http::message::RequestHead;
-pub(crate) use crate::tools::random::Random;
 
 /// Longer mutated inputs are cut off here, so that no mutation makes a test slow.
 const MAX_SIZE: usize = 16 * 1024;

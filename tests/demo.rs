@@ -1,8 +1,8 @@
 //! `drip demo`, run as a user runs it.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -327,104 +327,10 @@ fn the_scene_of_a_flood_ends_when_it_is_interrupted() {
 }
 
 #[test]
-fn scenes_with_a_file_of_their_own_take_none() {
-    for scene in ["fair", "sale"] {
-        let mut demo = Command::new(env!("CARGO_BIN_EXE_drip"));
-        demo.args(["demo", "--scene", scene, "-c", "gateway.toml"]);
-        let output = demo.output().unwrap();
-        let complaint = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{complaint}");
-        assert!(complaint.contains(scene), "{complaint}");
-        assert!(complaint.contains("leave out -c"), "{complaint}");
-    }
-}
-
-/// The address behind a name in the introduction.
-fn address(lines: &[String], name: &str) -> SocketAddr {
-    let line = lines
-        .iter()
-        .find(|line| line.trim_start().starts_with(name));
-    let (_, rest) = line.unwrap().split_once("http://").unwrap();
-    rest.split('/').next().unwrap().parse().unwrap()
-}
-
-/// A second of the sale: how many came, wait, ask again, are inside and were let in.
-fn sale(line: &str) -> Option<[usize; 5]> {
-    let words: Vec<_> = line.split_whitespace().collect();
-    words.first()?.strip_suffix('s')?.parse::<u32>().ok()?;
-    let numbers = [1, 2, 4, 6, 7].map(|word| words.get(word)?.parse().ok());
-    let [came, waiting, polls, inside, let_in] = numbers;
-    Some([came?, waiting?, polls?, inside?, let_in?])
-}
-
-/// How many of the links in a folder of `/proc` lead to something of a kind.
-fn links(process: u32, kind: &str) -> usize {
-    let entries = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
-    let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    links
-        .filter(|link| link.to_string_lossy().starts_with(kind))
-        .count()
-}
-
-#[test]
-fn a_crowd_waits_without_connections_and_is_let_in_by_places() {
-    let _alone = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
-    command.args(["demo", "--scene", "sale"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (mut process, printed) = start(&mut command);
-    let id = process.0.id();
-    let threads = || fs::read_dir(format!("/proc/{id}/task")).unwrap().count();
-    let (mut lines, mut seconds, mut few) = (Vec::new(), Vec::new(), 0);
-    while seconds.len() < 14 {
-        let line = printed.recv_timeout(PATIENCE).unwrap();
-        if let Some(second) = sale(&line) {
-            if seconds.is_empty() {
-                few = threads();
-            }
-            seconds.push(second);
-        }
-        lines.push(line);
-    }
-    let all = lines.join("\n");
-    let sum = |column: usize| seconds.iter().map(|second| second[column]).sum::<usize>();
-    let [_, waiting, polls, ..] = seconds[13];
-    assert_eq!(sum(0), 3000, "{all}");
-    assert!(waiting > 1500 && polls > 50 && sum(4) > 80, "{all}");
-    assert!(seconds.iter().all(|second| second[3] <= 50), "{all}");
-    let sockets = links(id, "socket:");
-    assert!(sockets < waiting / 3, "{sockets} for {waiting}\n{all}");
-    assert!(threads() <= few + 2, "{few}, then {}", threads());
-
-    let shop = address(&lines, "the shop");
-    let request = "GET / HTTP/1.1\r\nHost: shop\r\nAccept: text/html\r\nConnection: close\r\n\r\n";
-    let mut stream = TcpStream::connect(shop).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let page = io::read_to_string(stream).unwrap();
-    assert!(page.starts_with("HTTP/1.1 503 "), "{page}");
-    assert!(page.contains("Set-Cookie: drip_ticket_shop="), "{page}");
-    assert!(page.contains("<html"), "{page}");
-    let admin = address(&lines, "live page");
-    assert!(fetch(admin, "/").text().contains("<html"));
-
-    let file = file_of(&lines).to_owned();
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("sessions = 50", "sessions = 200")).unwrap();
-    let next = |wanted: &dyn Fn(&str) -> bool| {
-        let found = (0..20).find_map(|_| {
-            let line = printed.recv_timeout(PATIENCE).unwrap();
-            wanted(&line).then_some(line)
-        });
-        found.unwrap()
-    };
-    next(&|line| line.contains("was saved and is in force: places 200"));
-    next(&|line| sale(line).is_some_and(|second| second[3] > 60));
-
-    assert!(interrupt(&mut process.0).success());
-    let summary = next(&|line| line.contains(" visitors came, "));
-    assert!(summary.contains("3000 visitors came"), "{summary}");
-    assert!(!summary.contains("failed"), "{summary}");
-    assert!(!file.exists());
-    let complaints = io::read_to_string(process.0.stderr.take().unwrap()).unwrap();
-    assert_eq!(complaints, "");
+fn a_scene_with_a_file_of_its_own_takes_none() {
+    let output = fair().args(["-c", "gateway.toml"]).output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("the scene fair"), "{complaint}");
+    assert!(complaint.contains("leave out -c"), "{complaint}");
 }

@@ -2,7 +2,6 @@
 
 mod collapse;
 mod gate;
-mod room;
 
 use std::fs;
 use std::io::{Read, Write};

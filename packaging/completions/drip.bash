@@ -200,7 +200,7 @@ _drip() {
                     return 0
                     ;;
                 --scene)
-                    COMPREPLY=($(compgen -W "smooth fair sale" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "smooth fair" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -561,7 +561,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --summary --rows --plot --collapse --format --visitors --within --stay --leave --early --room --help"
+            opts="-c -h --config --against --summary --rows --plot --collapse --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -585,30 +585,6 @@ _drip() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "csv combined json haproxy caddy traefik alb" -- "${cur}"))
-                    return 0
-                    ;;
-                --visitors)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --within)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --stay)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --leave)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --early)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --room)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -28,12 +28,12 @@ complete -c drip -n "__fish_drip_needs_command" -s c -l config -d 'The configura
 complete -c drip -n "__fish_drip_needs_command" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_needs_command" -s V -l version -d 'Print version'
 complete -c drip -n "__fish_drip_needs_command" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_needs_command" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
 complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_needs_command" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_needs_command" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
+complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
 complete -c drip -n "__fish_drip_needs_command" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_needs_command" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_needs_command" -f -a "find" -d 'Find what an origin can take: raise its rate on real traffic until its objective breaks, and take it back at once'
@@ -43,8 +43,7 @@ complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The co
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the demo writes one]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
-fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'
-sale\t'3,000 visitors come in ten seconds to the waiting room of a shop of 50 places, which can be opened in a browser meanwhile; some minutes, or until Ctrl-C'"
+fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'"
 complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The backend, such as `http://127.0.0.1:9000`' -r
 complete -c drip -n "__fish_drip_using_subcommand init" -l from -d 'An nginx.conf to translate, or an access log to take the numbers from' -r -F
@@ -55,8 +54,8 @@ complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print 
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; of visitors, show both summaries; may be given several times' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on; or the visitors' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
 combined\t''
 json\t''
@@ -64,14 +63,8 @@ haproxy\t''
 caddy\t''
 traefik\t''
 alb\t''"
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l visitors -d 'Instead of a trace: simulate so many visitors before the waiting room of an origin; or visitors at a rate such as 80r/s, for the time of --within' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l within -d 'The time in which the visitors come, evenly and at random [default: 0, all at once]' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l stay -d 'How long a visitor is inside on average, from the first to the last request [default: 5m]' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l leave -d 'How many of those who wait never come back, such as 30% [default: 0%]' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l early -d 'How long before the room opens the first visitors come [default: it is open]' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l room -d 'The origin whose room is simulated, if several have one' -r
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys; or how long visitors wait [default on a terminal]'
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or file]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys [default on a terminal]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request or path (--collapse) [default into a pipe or file]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l collapse -d 'Instead of each request, show by path how many requests go to the origin if those for the same thing share an answer, as with `[routes.collapse]`; the zones of the file come first'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
@@ -115,12 +108,12 @@ complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The
 complete -c drip -n "__fish_drip_using_subcommand health" -l live -d 'Ask whether it runs, in place of whether it is ready: for checks that restart it'
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "demo" -d 'Watch it smooth bursts, stop a flood (--scene fair), or let a crowd in by number (--scene sale): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected; or simulate visitors before a waiting room (--visitors)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "find" -d 'Find what an origin can take: raise its rate on real traffic until its objective breaks, and take it back at once'

@@ -1,13 +1,18 @@
 //! The dates of HTTP (RFC 9110, section 5.6.7).
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::civil::{DateTime, datetime};
+use jiff::fmt::strtime::BrokenDownTime;
 
 use crate::limit::Moment;
 
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+/// The three forms of a date, and how long they are.
+const FORMS: [(&str, RangeInclusive<usize>); 3] = [
+    ("%a, %d %b %Y %H:%M:%S GMT", 29..=29),
+    ("%A, %d-%b-%y %H:%M:%S GMT", 30..=33),
+    ("%a %b %e %H:%M:%S %Y", 24..=24),
 ];
 
 const EPOCH: DateTime = datetime(1970, 1, 1, 0, 0, 0, 0);
@@ -22,69 +27,25 @@ const YEAR: u64 = 31_556_952;
 /// A year of two digits is the last one that is at most 50 years after `now`.
 pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     let text = str::from_utf8(value.trim_ascii()).ok()?;
-    let words: Vec<&str> = text.split(' ').collect();
-    let (day, month, year, time) = match *words {
-        [weekday, day, month, year, time, zone] if is_weekday(weekday, 4..5, ",") => {
-            is_gmt(zone)?;
-            (number(day, 2)?, month, number(year, 4)?, time)
-        }
-        [weekday, date, time, zone] if is_weekday(weekday, 7..11, ",") => {
-            is_gmt(zone)?;
-            let (day, rest) = date.split_once('-')?;
-            let (month, year) = rest.split_once('-')?;
-            (number(day, 2)?, month, near(number(year, 2)?, now), time)
-        }
-        [weekday, month, "", day, time, year] if is_weekday(weekday, 3..4, "") => {
-            (number(day, 1)?, month, number(year, 4)?, time)
-        }
-        [weekday, month, day, time, year] if is_weekday(weekday, 3..4, "") => {
-            (number(day, 2)?, month, number(year, 4)?, time)
-        }
-        _ => return None,
-    };
-    let month = MONTHS
-        .iter()
-        .position(|it| it.eq_ignore_ascii_case(month))?
-        + 1;
-    let (hour, rest) = time.split_once(':')?;
-    let (minute, second) = rest.split_once(':')?;
-    let (hour, minute, second) = (number(hour, 2)?, number(minute, 2)?, number(second, 2)?);
-    // A leap second is 60, which the calendar here does not know.
-    let second = if second == 60 { 59 } else { second };
-    let small = |number: u16| i8::try_from(number).ok();
-    let date = DateTime::new(
-        i16::try_from(year).ok()?,
-        i8::try_from(month).ok()?,
-        small(day)?,
-        small(hour)?,
-        small(minute)?,
-        small(second)?,
-        0,
-    );
-    let since = date.ok()?.duration_since(EPOCH);
+    let text = text.to_ascii_uppercase();
+    let mut forms = FORMS.iter();
+    let (form, _) = forms.find(|(_, lengths)| lengths.contains(&text.len()))?;
+    let mut date = BrokenDownTime::parse(form, &text).ok()?;
+    date.set_weekday(None);
+    if text.contains('-') {
+        let year = near(date.year()?, now);
+        date.set_year(Some(year)).ok()?;
+    }
+    let since = date.to_datetime().ok()?.duration_since(EPOCH);
     Some(Moment::default() + Duration::try_from(since).ok()?)
 }
 
-fn is_weekday(word: &str, lengths: std::ops::Range<usize>, end: &str) -> bool {
-    let letters = word.strip_suffix(end).unwrap_or_default();
-    lengths.contains(&word.len()) && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
-}
-
-fn is_gmt(zone: &str) -> Option<()> {
-    zone.eq_ignore_ascii_case("GMT").then_some(())
-}
-
-fn number(text: &str, digits: usize) -> Option<u16> {
-    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_number)
-}
-
-/// The last year with these two digits that is at most 50 years after `now`.
-fn near(digits: u16, now: Moment) -> u16 {
+/// The last year with the last two digits of `year` that is at most 50 years after `now`.
+fn near(year: i16, now: Moment) -> i16 {
     let seconds = now.since(Moment::default()).as_secs();
     // A moment is before 2555.
-    let last = 1970 + u16::try_from(seconds / YEAR).unwrap_or_default() + 50;
-    last - (last - digits) % 100
+    let last = 1970 + i16::try_from(seconds / YEAR).unwrap_or_default() + 50;
+    last - (last - year).rem_euclid(100)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::hidden::HIDDEN;
-use super::node::Node;
+use super::node::{HIDDEN, Node};
 use super::report::{Report, Shared};
 use super::schema::{Field, Table};
 use super::suggest::nearest;

@@ -2,6 +2,7 @@
 //!
 //! - [`load`] and [`parse`] read the file and report all of its problems at once: each [`Problem`]
 //!   has its line and column, what was found, and what would be right.
+//!   A syntax error is told alone.
 //! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
 //! - [`show`] writes settings back as a file, with all defaults.
 //! - [`schema()`] is the JSON Schema of a file.
@@ -14,7 +15,6 @@ mod byte_rate;
 mod changes;
 mod fields;
 mod file;
-mod hidden;
 mod history;
 mod key;
 mod mask;
@@ -36,11 +36,9 @@ mod stamp;
 mod state;
 mod state_file;
 mod suggest;
-mod table_header;
 mod tables;
 pub mod target;
 mod toml_string;
-mod unclosed;
 mod watch;
 
 pub use admin_address::{AdminAddress, AdminAddressError};

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::hidden::HIDDEN;
 use super::report::Report;
 use super::toml_string::toml_string;
+
+/// What messages say of a key of a client, and of what may be one.
+pub(super) const HIDDEN: &str = "hidden by mask_keys";
 
 /// A value, its place in the text, and the name of its field.
 #[derive(Clone, Copy)]

@@ -3,7 +3,6 @@
 //! [`table!`] makes of one list of fields the settings' struct, the table that messages, the JSON
 //! Schema and the pages have, the reader with its defaults, and what `show` and `changes` need.
 
-use std::cell::OnceCell;
 use std::path::Path;
 
 use toml::de::DeValue;
@@ -183,8 +182,8 @@ pub(super) fn read_or_default<T: Default>(
 
 /// The settings of a table that no file has.
 pub(super) fn defaults<T: OfTable>() -> T {
-    let (shared, closed) = (Shared::default(), OnceCell::new());
-    let file = Parsed::of("", &closed);
+    let shared = Shared::default();
+    let file = Parsed::of("");
     let nowhere = Path::new("");
     let source = Source {
         file: nowhere,

@@ -1,16 +1,13 @@
 //! Collects the problems of a text and of those that it includes.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::hidden::{HIDDEN, may_be_key};
 use super::problem::on_one_line;
-use super::toml_string::toml_string;
-use super::unclosed::{Closed, close};
 use super::{FileKind, NamedFile, Problem};
 
 /// What the reports of a file and of the files that it includes share.
@@ -103,36 +100,29 @@ impl Shared {
     }
 }
 
-/// A text as a table, and what its syntax is wrong in.
+/// A text as a table, and its first syntax error.
 pub(super) struct Parsed<'t> {
-    /// The text that the table was made of.
     text: &'t str,
     pub(super) table: Spanned<DeTable<'t>>,
-    errors: Vec<toml::de::Error>,
-    /// Ends that are missing, and were put in before the table was made.
-    forgotten: &'t [(usize, String)],
+    error: Option<SyntaxError>,
+}
+
+struct SyntaxError {
+    byte: usize,
+    message: String,
 }
 
 impl<'t> Parsed<'t> {
-    /// Parses a text. `closed` keeps the text with its forgotten ends, if any are missing.
-    pub(super) fn of(text: &'t str, closed: &'t OnceCell<Closed>) -> Self {
+    pub(super) fn of(text: &'t str) -> Self {
         let (table, errors) = DeTable::parse_recoverable(text);
-        let found = if errors.is_empty() { None } else { close(text) };
-        let Some(found) = found else {
-            return Self {
-                text,
-                table,
-                errors,
-                forgotten: &[],
-            };
-        };
-        let Closed { text, forgotten } = closed.get_or_init(|| found);
-        let (table, errors) = DeTable::parse_recoverable(text);
+        let errors = errors.iter().map(|error| SyntaxError {
+            byte: error.span().map_or(0, |span| span.start),
+            message: error.message().replace('\n', " "),
+        });
         Self {
             text,
             table,
-            errors,
-            forgotten,
+            error: errors.min_by_key(|error| error.byte),
         }
     }
 }
@@ -153,13 +143,9 @@ pub(super) struct Source<'t> {
 pub(super) struct Report<'t> {
     text: &'t str,
     source: Source<'t>,
-    /// The byte at which each line begins.
-    lines: Vec<usize>,
-    /// The lines with syntax errors, in order.
-    ///
-    /// Other problems on such a line are not reported, because the parser only guesses its
-    /// content.
-    broken: Vec<usize>,
+    /// Whether the text has a syntax error. Then no other problem is reported, because the parser
+    /// only guesses what follows.
+    is_broken: bool,
     /// Pairs of a byte and a message.
     problems: RefCell<Vec<(usize, String)>>,
     /// The same of what is legal and probably a mistake.
@@ -173,79 +159,28 @@ pub(super) struct Report<'t> {
 }
 
 impl<'t> Report<'t> {
-    /// Starts with the syntax errors, at most one for each line.
-    ///
-    /// The first error of a line often causes the others.
+    /// Starts with the syntax error, if the text has one.
     pub(super) fn new(parsed: &Parsed<'t>, source: Source<'t>) -> Self {
-        let text = parsed.text;
-        let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut report = Self {
-            text,
+            text: parsed.text,
             source,
-            lines: std::iter::once(0).chain(behind).collect(),
-            broken: Vec::new(),
+            is_broken: false,
             problems: RefCell::default(),
             warnings: RefCell::default(),
             expanded: RefCell::default(),
             empty: RefCell::default(),
         };
-        let told = |error: &toml::de::Error| {
-            let is_hidden = |written: &str| {
-                let name = written.trim_matches(['"', '\'']);
-                let masks = |zone: &str| source.shared.masks(zone);
-                may_be_key(parsed.table.get_ref(), name, masks)
-            };
-            SyntaxError {
-                byte: error.span().map_or(0, |span| span.start),
-                message: syntax(text, error, is_hidden),
-                is_duplicate: error.message() == DUPLICATE,
-            }
-        };
-        let mut errors: Vec<_> = parsed.errors.iter().map(told).collect();
-        errors.sort_by_key(|it| it.byte);
-        // A forgotten end is the cause of all else in its line.
-        let forgotten = parsed.forgotten.iter().map(|(byte, message)| SyntaxError {
-            byte: *byte,
-            message: message.clone(),
-            is_duplicate: false,
-        });
-        errors.splice(..0, forgotten);
-        errors.sort_by_key(|it| report.line(it.byte));
-        // Without its name, the fields of a table are those of the table before.
-        let unnamed = parsed.errors.iter().filter_map(|error| {
-            let line = report.line(error.span()?.start);
-            (error.message() != DUPLICATE && report.names_table(line)).then_some(line)
-        });
-        let unnamed = unnamed.min();
-        errors.dedup_by_key(|it| report.line(it.byte));
-        for it in &errors {
-            let follows = unnamed.is_some_and(|line| line < report.line(it.byte));
-            if !(it.is_duplicate && follows) {
-                report.wrong(it.byte, it.message.clone());
-            }
-        }
-        report.broken = errors.iter().map(|it| report.line(it.byte)).collect();
-        if !errors.is_empty() {
+        if let Some(error) = &parsed.error {
+            report.wrong(error.byte, error.message.clone());
+            report.is_broken = true;
             source.shared.is_broken.set(true);
         }
         report
     }
 
-    /// The line of a byte, from 1.
-    fn line(&self, byte: usize) -> usize {
-        self.lines.partition_point(|start| *start <= byte)
-    }
-
-    /// Whether a line begins as one that names a table does.
-    fn names_table(&self, line: usize) -> bool {
-        let start = line.checked_sub(1).and_then(|nth| self.lines.get(nth));
-        let text = start.and_then(|start| self.text.get(*start..));
-        text.is_some_and(|it| it.trim_start_matches([' ', '\t']).starts_with('['))
-    }
-
     /// Reports a problem at a byte.
     pub(super) fn wrong(&self, byte: usize, message: String) {
-        if self.broken.binary_search(&self.line(byte)).is_err() {
+        if !self.is_broken {
             self.source.shared.has_problem.set(true);
             let message = on_one_line(&self.source.shared.without_secrets(message));
             self.problems.borrow_mut().push((byte, message));
@@ -329,34 +264,5 @@ impl<'t> Report<'t> {
             }
         }
         problems
-    }
-}
-
-/// A syntax error of a text.
-struct SyntaxError {
-    byte: usize,
-    message: String,
-    /// Whether it is about a key that was there before.
-    is_duplicate: bool,
-}
-
-/// The parser's message for a key that was there before.
-const DUPLICATE: &str = "duplicate key";
-
-/// The message of a syntax error.
-///
-/// For a duplicate key, the parser's message does not name the key. The text at its place does,
-/// unless it is a text that `is_hidden`.
-fn syntax(text: &str, error: &toml::de::Error, is_hidden: impl Fn(&str) -> bool) -> String {
-    let written = error.span().and_then(|span| text.get(span));
-    match (error.message(), written) {
-        (DUPLICATE, Some(key)) if is_hidden(key) => {
-            format!("duplicate key {HIDDEN}; remove one")
-        }
-        (DUPLICATE, Some(key)) if key.starts_with(['"', '\'']) => {
-            format!("duplicate key {key}; remove one")
-        }
-        (DUPLICATE, Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
-        (message, _) => message.replace('\n', " "),
     }
 }

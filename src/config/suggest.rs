@@ -7,7 +7,7 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         if longer > 2 && !part {
             return None;
         }
-        let slips = distance(&name.to_lowercase(), &known.to_lowercase());
+        let slips = strsim::levenshtein(&name.to_lowercase(), &known.to_lowercase());
         let few = slips <= 2 && slips * 2 < known.len();
         (few || part).then_some(slips)
     };
@@ -15,22 +15,6 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         .iter()
         .filter_map(|known| Some((near(known)?, *known)));
     candidates.min().map(|(_, known)| known)
-}
-
-/// How many letters must be added, removed or replaced to change one word into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to = to.chars().collect::<Vec<_>>();
-    let mut row = (0..=to.len()).collect::<Vec<_>>();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

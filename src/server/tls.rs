@@ -2,11 +2,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio_rustls::rustls::{AlertDescription, Error};
+use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage};
 
 use crate::config::{ClientAuth, ListenService, Server};
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
-use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::{HandshakeFailure, count_handshake_failure, show_handshake_failures};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -49,24 +48,12 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 /// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
 /// or send something else, are not: those are seen at level `debug`.
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
-    static NAMES: Throttle = Throttle::new();
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
     count_handshake_failure(reason(error));
     let now = clock::now();
     let client = client.map(tracing::field::display);
     match error {
-        HandshakeError::InvalidName(name) => {
-            if let Some(hidden) = NAMES.show(now) {
-                tracing::info!(
-                    client,
-                    server_name = %cut_quoted(name),
-                    hidden,
-                    "a TLS handshake failed: the client asks for a server name that is no DNS \
-                     name; make it send the name of the host alone, or none"
-                );
-            }
-        }
         error if speaks_tls(error) => {
             if let Some(hidden) = REFUSALS.show(now) {
                 tracing::info!(client, %error, hidden, "a TLS handshake failed");
@@ -85,7 +72,6 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
     use AlertDescription as Alert;
     use HandshakeFailure as Reason;
     let error = match error {
-        HandshakeError::InvalidName(_) => return Reason::ServerName,
         HandshakeError::NoCertificate(_) => return Reason::NoCertificate,
         HandshakeError::Certificate(_) => return Reason::ClientCertificate,
         HandshakeError::Tls(error) => error,
@@ -102,6 +88,7 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
         ) => Reason::Untrusted,
         Error::NoCertificatesPresented => Reason::NoCertificate,
         Error::InvalidCertificate(_) => Reason::ClientCertificate,
+        Error::InvalidMessage(InvalidMessage::InvalidServerName) => Reason::ServerName,
         Error::PeerIncompatible(_)
         | Error::NoApplicationProtocol
         | Error::AlertReceived(
@@ -126,6 +113,7 @@ fn speaks_tls(error: &HandshakeError) -> bool {
             | Error::PeerMisbehaved(_)
             | Error::NoCertificatesPresented
             | Error::InvalidCertificate(_)
+            | Error::InvalidMessage(InvalidMessage::InvalidServerName)
             | Error::NoApplicationProtocol
     )
 }

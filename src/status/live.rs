@@ -94,13 +94,6 @@ impl Live {
             .map(|newest| newest.json.clone())
     }
 
-    /// All samples that are kept, the oldest first.
-    pub(crate) fn kept(&self) -> Vec<Bytes> {
-        let state = self.state();
-        let samples = state.samples.iter();
-        samples.map(|sample| sample.json.clone()).collect()
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

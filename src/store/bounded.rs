@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -17,8 +18,8 @@ use redis::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::AbortHandle;
 
-use super::reply_scan::{BadReply, ReplyScan};
 use super::socket::{self, Socket};
+use crate::observe::escape::cut_quoted;
 use crate::tls::Authorities;
 
 /// Timeout for connecting to a node of a cluster.
@@ -30,6 +31,63 @@ pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// What the text of an error begins with if the store sent what no Redis sends.
 pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
+
+/// Most bytes that are received before a reply is complete, far above those of all scripts in a
+/// pipeline, and of the list of a cluster's slots.
+///
+/// The parser of the client buffers whatever the server sends, and keeps up to 64 bytes for a value
+/// of four.
+const MAX_REPLY: usize = 2 * 1024 * 1024;
+
+/// How much of an answer that is none of Redis is quoted.
+const QUOTED: usize = 40;
+
+/// Why what was received cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum BadReply {
+    /// It does not begin as a value of the protocol does.
+    #[error("its answer begins with \"{0}\"")]
+    Foreign(String),
+    /// It is longer than [`MAX_REPLY`].
+    #[error("it sent a reply of more than {} MB", MAX_REPLY / 1024 / 1024)]
+    TooLarge,
+}
+
+/// What a connection has received.
+#[derive(Debug, Default)]
+struct Received {
+    /// Bytes since the last reply was complete.
+    bytes: AtomicUsize,
+    /// Once it is set, all reads fail.
+    bad: OnceLock<BadReply>,
+}
+
+impl Received {
+    /// A reply is complete.
+    fn is_answered(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    fn add(&self, received: &[u8], is_first: bool) -> Result<(), BadReply> {
+        if is_first && received.first().is_some_and(|byte| !is_type(*byte)) {
+            let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));
+            let line = lines.next().unwrap_or_default();
+            return Err(BadReply::Foreign(cut_quoted(
+                &line[..line.len().min(QUOTED)],
+            )));
+        }
+        let before = self.bytes.fetch_add(received.len(), Ordering::Relaxed);
+        if before + received.len() > MAX_REPLY {
+            return Err(BadReply::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a value of the protocol begins with this byte.
+fn is_type(byte: u8) -> bool {
+    b"+-:$*_#,(!=%~>|".contains(&byte)
+}
 
 thread_local! {
     /// The authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
@@ -48,7 +106,7 @@ pub(super) fn trust_nodes(authorities: Option<&Authorities>) {
 #[derive(Clone)]
 pub(super) struct BoundedConnection {
     connection: MultiplexedConnection,
-    bad: Arc<OnceLock<BadReply>>,
+    received: Arc<Received>,
     _driver: Arc<Driver>,
 }
 
@@ -68,11 +126,11 @@ impl BoundedConnection {
         config: AsyncConnectionConfig,
         authorities: Option<&Authorities>,
     ) -> RedisResult<Self> {
-        let bad = Arc::<OnceLock<BadReply>>::default();
+        let received = Arc::<Received>::default();
         let stream = Bounded {
             socket: socket::open(info.addr(), authorities).await?,
-            scan: ReplyScan::default(),
-            bad: Arc::clone(&bad),
+            is_fresh: true,
+            received: Arc::clone(&received),
         };
         let settings = info.redis_settings();
         let (connection, driver) =
@@ -80,7 +138,7 @@ impl BoundedConnection {
         let driver = tokio::spawn(driver).abort_handle();
         Ok(Self {
             connection,
-            bad,
+            received,
             _driver: Arc::new(Driver(driver)),
         })
     }
@@ -93,8 +151,10 @@ impl BoundedConnection {
         pipeline: &Pipeline,
     ) -> RedisResult<Vec<RedisResult<Value>>> {
         let sent = pipeline.query_async(&mut self.connection.clone()).await;
+        self.received.is_answered();
         // The client drops what waits in a pipeline, without the reason.
-        sent.map_err(|error| self.bad.get().map_or(error, |bad| bad_reply(bad).into()))
+        let bad = self.received.bad.get();
+        sent.map_err(|error| bad.map_or(error, |bad| bad_reply(bad).into()))
     }
 }
 
@@ -120,7 +180,12 @@ impl Connect for BoundedConnection {
 
 impl ConnectionLike for BoundedConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        self.connection.req_packed_command(cmd)
+        async move {
+            let reply = self.connection.req_packed_command(cmd).await;
+            self.received.is_answered();
+            reply
+        }
+        .boxed()
     }
 
     fn req_packed_commands<'a>(
@@ -129,7 +194,13 @@ impl ConnectionLike for BoundedConnection {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        self.connection.req_packed_commands(pipeline, offset, count)
+        async move {
+            let sent = self.connection.req_packed_commands(pipeline, offset, count);
+            let replies = sent.await;
+            self.received.is_answered();
+            replies
+        }
+        .boxed()
     }
 
     fn get_db(&self) -> i64 {
@@ -140,9 +211,9 @@ impl ConnectionLike for BoundedConnection {
 /// A socket that fails when a reply is too large, or is none.
 struct Bounded {
     socket: Socket,
-    scan: ReplyScan,
-    /// Every later read fails, too.
-    bad: Arc<OnceLock<BadReply>>,
+    /// Whether nothing was received yet.
+    is_fresh: bool,
+    received: Arc<Received>,
 }
 
 impl AsyncRead for Bounded {
@@ -152,18 +223,19 @@ impl AsyncRead for Bounded {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        if self.bad.get().is_none() {
+        if self.received.bad.get().is_none() {
             ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
-            match self.scan.read(&buf.filled()[before..]) {
+            let is_first = std::mem::take(&mut self.is_fresh);
+            match self.received.add(&buf.filled()[before..], is_first) {
                 Ok(()) => return Poll::Ready(Ok(())),
-                Err(bad) => drop(self.bad.set(bad)),
+                Err(bad) => drop(self.received.bad.set(bad)),
             }
         }
         buf.set_filled(before);
-        Poll::Ready(Err(self
-            .bad
-            .get()
-            .map_or_else(|| io::ErrorKind::InvalidData.into(), bad_reply)))
+        let bad = self.received.bad.get();
+        Poll::Ready(Err(
+            bad.map_or_else(|| io::ErrorKind::InvalidData.into(), bad_reply)
+        ))
     }
 }
 
@@ -182,5 +254,40 @@ impl AsyncWrite for Bounded {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_received_for_a_reply_is_bounded() {
+        let received = Received::default();
+        let half = vec![b'x'; MAX_REPLY / 2];
+        assert!(received.add(b"$9999999\r\n", true).is_ok());
+        for _ in 0..3 {
+            received.is_answered();
+            assert!(received.add(&half, false).is_ok());
+            assert!(received.add(&half, false).is_ok());
+        }
+        let bad = received.add(b"x", false);
+        assert!(matches!(bad, Err(BadReply::TooLarge)), "{bad:?}");
+    }
+
+    #[test]
+    fn what_is_no_redis_is_quoted() {
+        for (answer, quoted) in [
+            (
+                &b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n"[..],
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (b"SSH-2.0-OpenSSH_9.2p1\r\n", "SSH-2.0-OpenSSH_9.2p1"),
+            (b"\x00\xFF\"a", r"\x00\xFF\x22a"),
+        ] {
+            let bad = Received::default().add(answer, true).unwrap_err();
+            let says = format!("its answer begins with \"{quoted}\"");
+            assert_eq!(bad.to_string(), says);
+        }
     }
 }

@@ -73,7 +73,6 @@ mod patience;
 mod places;
 mod refusal;
 mod reply;
-mod reply_scan;
 mod room;
 mod script;
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub(super) fn unreachable(error: &RedisError) -> Error {
     let text = error.to_string();
     match text.find(NOT_REDIS) {
         Some(at) => Error::NotRedis(text[at..].to_owned()),
+        None if error.kind() == ErrorKind::Parse => Error::NotRedis(format!("{NOT_REDIS}{text}")),
         None => Error::Unreachable(text),
     }
 }
@@ -48,7 +49,7 @@ pub(super) fn refusal(error: &RedisError) -> Error {
         "NOAUTH",
         "WRONGPASS",
     ];
-    if error.is_io_error() || error.is_timeout() {
+    if error.is_io_error() || error.is_timeout() || error.kind() == ErrorKind::Parse {
         return unreachable(error);
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());

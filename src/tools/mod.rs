@@ -9,7 +9,6 @@ pub mod import;
 mod learned_costs;
 pub(crate) mod order;
 pub mod plot;
-pub(crate) mod random;
 pub(crate) mod shown;
 pub mod simulate;
 pub(crate) mod starter;

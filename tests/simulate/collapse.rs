@@ -161,7 +161,6 @@ fn what_says_nothing_of_paths_is_refused() {
         &["no such log"][..],
         &["--against", "gateway.toml", "log"],
         &["--plot", "x.svg", "log"],
-        &["--visitors", "5"],
     ] {
         assert!(!simulate(folder, args).status.success(), "{args:?}");
     }

@@ -178,7 +178,7 @@ fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     })
 }
 
-pub(super) fn rate(text: &str) -> Result<Rate, Refusal> {
+fn rate(text: &str) -> Result<Rate, Refusal> {
     let rate = text.parse::<Rate>();
     let rate = rate.map_err(|error| reply::bad_query(format!("rate is {text:?}: {error}")))?;
     if rate.is_unlimited() {
@@ -189,7 +189,7 @@ pub(super) fn rate(text: &str) -> Result<Rate, Refusal> {
     Ok(rate)
 }
 
-pub(super) fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
+fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
     let fits = Some(most).filter(|most| *most <= MAX_PLACES);
     let places = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
     places.ok_or_else(|| {

@@ -5,7 +5,6 @@ pub(super) mod config;
 mod find;
 mod find_body;
 mod fleet;
-mod gate_what_if;
 mod gates;
 mod headline;
 mod keys;
@@ -13,7 +12,6 @@ pub(super) mod maintenance;
 pub(super) mod now;
 pub(super) mod origins;
 mod overrides;
-mod replays;
 pub(super) mod rooms;
 mod routes;
 mod span;
@@ -53,9 +51,6 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .route(web::put().to(gates::set))
         .route(web::delete().to(gates::end))
         .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
-    let gate_what_if = web::resource("/api/origins/{origin}/what-if")
-        .route(web::post().to(gate_what_if::ask))
-        .default_service(web::to(async || reply::not_allowed("POST")));
     let experiments = web::resource("/api/find")
         .route(web::get().to(find::list))
         .route(web::head().to(find::list))
@@ -97,7 +92,6 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(maintained("/api/routes/{route:.*}/maintenance"))
         .service(reading("/api/origins", origins::all))
         .service(of_gate)
-        .service(gate_what_if)
         .service(experiments)
         .service(experiment)
         .service(of_room)

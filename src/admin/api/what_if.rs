@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use actix_web::web::{Bytes, Data, Path};
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, RETRY_AFTER};
+use actix_web::web::{self, Bytes, Data, Path};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::replays;
 use super::zones::{busy, find};
 use crate::admin::Admin;
-use crate::admin::reply::{self, Answer};
+use crate::admin::reply::{self, Answer, Refusal};
 use crate::status::views::WhatIf;
 use crate::status::what_if::{OtherNumbers, differs, replay};
 use crate::time::clock;
@@ -18,18 +21,24 @@ const COLLECTED_IN: Duration = Duration::from_secs(1);
 /// How long a replay may take. The most arrivals that a zone keeps take a fraction of a second.
 const REPLAYED_IN: Duration = Duration::from_secs(5);
 
+/// One replay at a time: it keeps a processor busy.
+static ONE: Semaphore = Semaphore::const_new(1);
+
 pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
     let wanted = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_query)?;
-    let Some(permit) = replays::begin() else {
-        return Ok(replays::busy());
+    let Ok(permit) = ONE.try_acquire() else {
+        return Ok(later(
+            "another replay is running; try again when it has ended",
+        ));
     };
     let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await;
     let arrivals = arrivals.map_err(|_| busy())?;
     let happened = admin.recent.outcomes.since(arrivals.since(), zone);
     let rate_now = zone.overrides().zone.as_ref().and_then(|it| it.rate);
-    let replay = move || {
+    let replayed = web::block(move || {
+        let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
         let mut settings = gateway.settings().clone();
         if let (Some(rate), Some(zone)) = (rate_now, settings.zones.get_mut(index)) {
@@ -44,7 +53,22 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
             happened,
             ..view
         })
-    };
-    let none = "the replay did not end in time; try again when the machine is less busy";
-    replays::answer(permit, replay, none).await
+    });
+    match replayed.await {
+        Ok(Some(view)) => Ok(reply::ok(&view)),
+        Ok(None) => Ok(later(
+            "the replay did not end in time; try again when the machine is less busy",
+        )),
+        Err(error) => Err(Refusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("the replay failed: {error}; this is an error of drip"),
+        )),
+    }
+}
+
+fn later(message: &str) -> HttpResponse {
+    let mut response = reply::error(StatusCode::SERVICE_UNAVAILABLE, message);
+    let value = HeaderValue::from_static("1");
+    response.headers_mut().insert(RETRY_AFTER, value);
+    response
 }

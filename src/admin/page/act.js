@@ -176,9 +176,8 @@ export function startAct(afterwards) {
     const action = chosen();
     if (!isFilled(action)) return;
     const [of, asked] = [target, JSON.stringify(fields())];
-    const path = of.gate === undefined ? `zones/${encodeURIComponent(of.zone)}` : `origins/${encodeURIComponent(of.gate)}`;
     const isWanted = () => target === of && JSON.stringify(fields()) === asked;
-    attempt($("act-compare"), () => compare(path, action.tries(fields()), isWanted));
+    attempt($("act-compare"), () => compare(of.zone, action.tries(fields()), isWanted));
   });
   $("reload").addEventListener("click", () => open("The gateway", { gateway: true }));
   $("token").value = token();

@@ -1,31 +1,16 @@
-// What other numbers would do: the last minutes of a zone or a gate played again, side by side.
+// What other numbers would do: the last minutes of a zone played again, side by side.
 
 import { send } from "./send.js";
 import { $, code, count, make, percent, seconds, setText, visible } from "./text.js";
 
-const rejected = (it) => ["rejected", `${count(it.rejected + (it.rejected_dry_run ?? 0))} (${percent(it.share_rejected, 1)})`];
-const waits = (it) => [
-  ["wait p50", seconds(it.wait_p50)],
-  ["wait p99", seconds(it.wait_p99)],
-  ["most in a second at the origin", count(it.most_in_a_second)],
-];
-
-const ofZone = (it) => [
+const rows = (it) => [
   ["rate of each key", visible(it.rate)],
   ["passed", count(it.passed)],
   ["delayed", count(it.delayed + it.delayed_dry_run)],
-  rejected(it),
-  ...waits(it),
-];
-
-const ofGate = (it) => [
-  ["rate", visible(it.rate)],
-  ["max_in_flight", it.max_in_flight === null ? "none" : count(it.max_in_flight)],
-  ["sent on", count(it.departed)],
-  rejected(it),
-  ["wait at the end", count(it.waiting)],
-  ["wait at once at most", count(it.deepest)],
-  ...waits(it),
+  ["rejected", `${count(it.rejected + it.rejected_dry_run)} (${percent(it.share_rejected, 1)})`],
+  ["wait p50", seconds(it.wait_p50)],
+  ["wait p99", seconds(it.wait_p99)],
+  ["most in a second at the origin", count(it.most_in_a_second)],
 ];
 
 export function hideComparison() {
@@ -33,9 +18,9 @@ export function hideComparison() {
   setText($("what-if-note"), "");
 }
 
-/** Asks the gateway, and shows the answer if the reader still wants it. `of`: `zones/…` or `origins/…`. */
-export async function compare(of, numbers, isWanted) {
-  const answer = await send("POST", `api/${of}/what-if`, numbers);
+/** Asks the gateway, and shows the answer if the reader still wants it. */
+export async function compare(zone, numbers, isWanted) {
+  const answer = await send("POST", `api/zones/${encodeURIComponent(zone)}/what-if`, numbers);
   if (isWanted()) show(answer);
 }
 
@@ -46,8 +31,7 @@ function row(head, now, then) {
   return it;
 }
 
-function show({ origin, now, then, arrivals, span_seconds: span, keys = [], ignores, differs }) {
-  const rows = origin === undefined ? ofZone : ofGate;
+function show({ now, then, arrivals, span_seconds: span, keys, ignores, differs }) {
   const after = rows(then);
   $("what-if").hidden = false;
   $("what-if").tBodies[0].replaceChildren(

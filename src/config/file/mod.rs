@@ -12,7 +12,6 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +28,6 @@ use super::settings::ConditionInputs;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
 use super::tables::{jwt, limit, origin, redis, routes, server, zone};
-use super::unclosed::Closed;
 use super::{
     Jwt, LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings,
 };
@@ -113,25 +111,23 @@ fn parse_in(
         folder,
         shared,
     };
-    let closed = OnceCell::new();
-    let mut file = Parsed::of(text, &closed);
+    let mut file = Parsed::of(text);
     let report = Report::new(&file, source);
     let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
     let mut root = Fields::root(FILE, &file.table, &report);
 
     let included = root.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
-    let closed: Vec<OnceCell<Closed>> = included.iter().map(|_| OnceCell::new()).collect();
     let mut tables = Vec::new();
     let mut reports = Vec::new();
-    for (file, closed) in included.iter().zip(&closed) {
+    for file in &included {
         let source = Source {
             file: &file.path,
             is_included: true,
             folder: &file.folder,
             shared,
         };
-        let mut parsed = Parsed::of(&file.text, closed);
+        let mut parsed = Parsed::of(&file.text);
         let report = Report::new(&parsed, source);
         let table = parsed.table.get_mut();
         written.push(environment::expand(table, &report, variable));

@@ -1,4 +1,3 @@
-use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -80,8 +79,7 @@ fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>)
         folder: Path::new(""),
         shared: &shared,
     };
-    let closed = OnceCell::new();
-    let mut file = Parsed::of(text, &closed);
+    let mut file = Parsed::of(text);
     let report = Report::new(&file, source);
     environment::expand(file.table.get_mut(), &report, &environment::of_process);
     look(Fields::root(FILE, &file.table, &report), &report)

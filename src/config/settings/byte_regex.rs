@@ -88,20 +88,6 @@ impl ByteRegex {
         found.map_or(&[], |found| found.as_bytes())
     }
 
-    /// Returns whether the expression has a group with this name or number.
-    #[must_use]
-    pub fn has_group(&self, group: &str) -> bool {
-        let is_number = group
-            .parse()
-            .is_ok_and(|it: usize| it < self.compiled.captures_len());
-        is_number
-            || self
-                .compiled
-                .capture_names()
-                .flatten()
-                .any(|name| name == group)
-    }
-
     pub(super) fn begins_with(&self, text: &str) -> bool {
         let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
         // It was parsed when it was compiled, so this does not fail.
@@ -344,15 +330,6 @@ mod tests {
         ] {
             let found = regex.capture(path.as_bytes(), group);
             assert_eq!(found, expected.as_bytes(), "{path} {group}");
-        }
-        for (group, expected) in [
-            ("user", true),
-            ("1", true),
-            ("2", true),
-            ("3", false),
-            ("x", false),
-        ] {
-            assert_eq!(regex.has_group(group), expected, "{group}");
         }
     }
 }

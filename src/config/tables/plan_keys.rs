@@ -7,7 +7,7 @@ use std::path::Path;
 use foldhash::fast::RandomState;
 
 use super::prelude::*;
-use crate::config::hidden::HIDDEN;
+use crate::config::node::HIDDEN;
 use crate::config::read_regular;
 
 /// Most keys of a zone that have plans.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
-//! | `tls`, `certificates`, `client_hello` | encrypted connections |
+//! | `tls`, `certificates` | encrypted connections |
 //! | `client_trust`, `pinned_clients`, `certificate_facts` | certificates of clients, and what certificates say |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `rewound` | a connection whose first bytes were read already |
@@ -13,7 +13,6 @@
 
 mod certificate_facts;
 mod certificates;
-mod client_hello;
 mod client_trust;
 mod context;
 mod error_response;

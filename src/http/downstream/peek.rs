@@ -1,6 +1,5 @@
 use std::io;
 
-use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -17,17 +16,6 @@ pub trait Peek: Socket {
     ///
     /// Returns the error of `read`, and `WouldBlock` if nothing is there.
     fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
-
-    /// Copies bytes that are there to `buffer`, and leaves them there. Returns how many.
-    ///
-    /// 0 is the end of the stream.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of recv(2), and `WouldBlock` if nothing is there.
-    fn peek_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.try_read(|| Ok(recv(self.fd(), buffer, RecvFlags::PEEK)?.1))
-    }
 }
 
 macro_rules! peek {

@@ -15,9 +15,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::certificate_facts::ClientCertificate;
 use super::certificates::{Certificates, LOOK_EVERY};
-use super::client_hello::invalid_name;
 use super::client_trust::{ClientTrustError, TrustFiles};
-use super::peek::Peek;
 use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::RequestService;
@@ -47,9 +45,6 @@ pub enum HandshakeError {
     /// The client did not complete it within `header_timeout`.
     #[error("it was not complete within header_timeout")]
     TimedOut,
-    /// The client asked for this server name, which TLS does not allow (RFC 6066, section 3).
-    #[error("the server name is no DNS name")]
-    InvalidName(Vec<u8>),
     /// The client shows no certificate, and what to do.
     #[error("{0}")]
     NoCertificate(String),
@@ -74,9 +69,6 @@ pub enum TlsServerError {
     #[error(transparent)]
     Tls(#[from] rustls::Error),
 }
-
-/// Largest part of a client's first message in which its server name is looked for.
-const HELLO: usize = 4096;
 
 impl TlsServer {
     /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
@@ -228,15 +220,7 @@ impl TlsServer {
         socket: TcpStream,
         limit: Duration,
     ) -> Result<TlsStream<TcpStream>, HandshakeError> {
-        let mut invalid = None;
-        let accepting = async {
-            socket.readable().await?;
-            // rustls refuses such a name, and does not say which it was.
-            invalid = invalid_name_waiting_in(&socket);
-            self.acceptor().accept(socket).await
-        };
-        let accepted = timeout(limit, accepting).await;
-        let error = match accepted {
+        let error = match timeout(limit, self.acceptor().accept(socket)).await {
             Ok(Ok(socket)) => return Ok(socket),
             Ok(Err(error)) => error,
             Err(_elapsed) => return Err(HandshakeError::TimedOut),
@@ -245,12 +229,9 @@ impl TlsServer {
             Ok(error) => error,
             Err(error) => return Err(HandshakeError::Connection(error)),
         };
-        Err(match invalid {
-            Some(name) => HandshakeError::InvalidName(name),
-            None => match self.refusal(&error) {
-                Some(refusal) => refusal,
-                None => HandshakeError::Tls(error),
-            },
+        Err(match self.refusal(&error) {
+            Some(refusal) => refusal,
+            None => HandshakeError::Tls(error),
         })
     }
 }
@@ -269,11 +250,4 @@ fn config(
     let mut config = builder.with_cert_resolver(Arc::<Certificates>::clone(certificates));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// The server name in a client's first message that is not read yet, if it is not allowed.
-fn invalid_name_waiting_in(socket: &TcpStream) -> Option<Vec<u8>> {
-    let mut bytes = [0; HELLO];
-    let count = socket.peek_now(&mut bytes).ok()?;
-    invalid_name(&bytes[..count]).map(<[u8]>::to_vec)
 }

@@ -76,12 +76,6 @@ impl Sender {
         self.out.as_ref().map_or(0, Buffer::len)
     }
 
-    /// Discards what was not sent.
-    pub fn discard(&mut self) {
-        self.out = None;
-        self.framed = false;
-    }
-
     /// Sends the next piece of the body, and all bytes before it.
     ///
     /// Ready when all bytes are written; the piece is empty then. Until then the caller must pass

@@ -45,7 +45,7 @@ impl<T: Default> Sharded<T> {
     }
 }
 
-/// A number that threads add to and subtract from.
+/// A number that threads add to.
 #[derive(Debug, Default)]
 pub struct Count(Sharded<AtomicU64>);
 
@@ -55,19 +55,11 @@ impl Count {
         self.0.here().fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Subtracts what any thread has added.
-    pub fn subtract(&self, less: u64) {
-        self.0.here().fetch_sub(less, Ordering::Relaxed);
-    }
-
     /// The number so far.
     #[must_use]
     pub fn get(&self) -> u64 {
         let counts = self.0.iter();
-        // A thread may have subtracted more than it added.
-        counts.fold(0, |sum, count| {
-            sum.wrapping_add(count.load(Ordering::Relaxed))
-        })
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -78,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_threads_add_and_subtract_is_counted() {
+    fn what_all_threads_add_is_counted() {
         let count = Arc::new(Count::default());
         let threads: Vec<_> = (0..20)
             .map(|_| {
@@ -86,7 +78,6 @@ mod tests {
                 std::thread::spawn(move || {
                     for _ in 0..1000 {
                         count.add(3);
-                        count.subtract(1);
                     }
                 })
             })
@@ -94,7 +85,6 @@ mod tests {
         for thread in threads {
             thread.join().unwrap();
         }
-        count.subtract(40_000 - 7);
-        assert_eq!(count.get(), 7);
+        assert_eq!(count.get(), 60_000);
     }
 }

@@ -47,7 +47,7 @@ pub use sample::{
 };
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
-pub use what_if::{ChangedKey, GateReplayed, GateWhatIf, Happened, RateAdvice, Replayed, WhatIf};
+pub use what_if::{ChangedKey, Happened, RateAdvice, Replayed, WhatIf};
 pub use zone::{
     FullKey, HeavyKey, KeyOverride, KeySample, Keyless, Keys, Lately, Limit, OnlyKey, Override,
     Overrides, Totals, Zone, ZonePlan, ZoneSample, Zones,

@@ -11,7 +11,6 @@ mod origin;
 mod own_file;
 mod picture;
 mod place;
-mod sale;
 mod screen;
 mod smooth;
 mod stage;
@@ -53,9 +52,6 @@ enum Scene {
     Smooth,
     /// One client floods a backend and nine do not, first without `share`, then with it; 16 seconds
     Fair,
-    /// 3,000 visitors come in ten seconds to the waiting room of a shop of 50 places, which can be
-    /// opened in a browser meanwhile; some minutes, or until Ctrl-C
-    Sale,
 }
 
 /// The ports of the demo's own file, as in every example: gateway, admin port and origin.
@@ -100,14 +96,9 @@ async fn play(wanted: &DemoArguments) -> Result<(), Failure> {
         }
         (Scene::Smooth, None) => smooth_on_own_file().await,
         (Scene::Fair, None) => Ok(Box::pin(fair::play()).await?),
-        (Scene::Sale, None) => Ok(Box::pin(sale::play()).await?),
-        (scene @ (Scene::Fair | Scene::Sale), Some(_)) => {
-            let name = scene.to_possible_value();
-            let name = name.as_ref().map_or("", |name| name.get_name());
-            Err(Failure::Other(io::Error::other(format!(
-                "the scene {name} writes a file of its own; leave out -c"
-            ))))
-        }
+        (Scene::Fair, Some(_)) => Err(Failure::Other(io::Error::other(
+            "the scene fair writes a file of its own; leave out -c",
+        ))),
     }
 }
 

@@ -16,45 +16,12 @@ use crate::time::clock;
 /// The origin uses it to tell them from those of other clients that call the gateway meanwhile.
 pub(super) const CROWD: &str = "drip-demo";
 
-/// What the sample origin answers, and its type.
-#[derive(Clone, Copy, Debug)]
-struct Content(&'static str, &'static str);
-
 /// Serves the sample origin `name`, on its own thread, at the addresses that the file names.
 pub(super) fn listen(name: &str, servers: &[OriginServer], tally: Tally) -> io::Result<Server> {
-    let content = Content(
-        "Hello from the sample origin\n",
-        "text/plain; charset=utf-8",
-    );
-    serve(name, servers, tally, content)
-}
-
-/// The same with a page of HTML.
-pub(super) fn listen_with(
-    name: &str,
-    servers: &[OriginServer],
-    tally: Tally,
-    page: &'static str,
-) -> io::Result<Server> {
-    serve(
-        name,
-        servers,
-        tally,
-        Content(page, "text/html; charset=utf-8"),
-    )
-}
-
-fn serve(
-    name: &str,
-    servers: &[OriginServer],
-    tally: Tally,
-    content: Content,
-) -> io::Result<Server> {
     let tally = Data::new(tally);
     let mut http = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&tally))
-            .app_data(Data::new(content))
             .default_service(web::to(answer))
     })
     .workers(1)
@@ -86,12 +53,13 @@ fn serve(
     Ok(http.run())
 }
 
-async fn answer(request: HttpRequest, tally: Data<Tally>, content: Data<Content>) -> HttpResponse {
+async fn answer(request: HttpRequest, tally: Data<Tally>) -> HttpResponse {
     let now = clock::now();
     let agent = request.headers().get(USER_AGENT);
     tally.with(|counts| counts.left(now, agent.is_some_and(|agent| agent == CROWD)));
-    let Content(text, kind) = **content;
-    HttpResponse::Ok().content_type(kind).body(text)
+    HttpResponse::Ok()
+        .content_type("text/plain; charset=utf-8")
+        .body("Hello from the sample origin\n")
 }
 
 fn explain(error: &io::Error, server: &ServerUrl, origin: &str) -> io::Error {

@@ -107,7 +107,7 @@ fn sparkline(numbers: &[u32]) -> String {
 }
 
 /// A bar that shows how much of `most` is taken. Even a single waiting request shows.
-pub(super) fn bar(taken: usize, most: u32) -> String {
+fn bar(taken: usize, most: u32) -> String {
     let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
     let full = taken
         .min(most)

@@ -9,7 +9,7 @@ use super::{place, words};
 use crate::config;
 
 /// Lines between two headings, so that one is always visible.
-pub(super) const HEADING_EVERY: u64 = 20;
+const HEADING_EVERY: u64 = 20;
 
 /// Standard output. If the reader closes it, the error ends the demo.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
-//! File names with `*` and `?`, as in includes.
+//! File names with `*`, `?` and `[...]`, as in includes.
 
 use std::path::{Component, Path, PathBuf};
 
-use regex::Regex;
+use glob::{MatchOptions, Pattern};
 
 use super::Files;
 
@@ -10,7 +10,7 @@ use super::Files;
 const MAX_FILES: usize = 2000;
 
 pub(super) fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?'])
+    text.contains(['*', '?', '['])
 }
 
 /// The files that match the pattern, ordered by name.
@@ -19,15 +19,12 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     for component in pattern.components() {
         let name = component.as_os_str().to_string_lossy();
         let literal = !matches!(component, Component::Normal(_)) || !is_pattern(&name);
-        let expression = expression(&name);
-        let matches = |file: &str| expression.as_ref().is_some_and(|it| it.is_match(file));
         let next = |folder: &PathBuf| {
             if literal {
                 return vec![folder.join(component)];
             }
             let mut names = files.list(folder);
-            // Only a dot in the pattern matches a leading dot.
-            names.retain(|file| (name.starts_with('.') || !file.starts_with('.')) && matches(file));
+            names.retain(|file| matches(&name, file));
             names.sort();
             names.into_iter().map(|file| folder.join(file)).collect()
         };
@@ -36,12 +33,15 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     found
 }
 
-/// The names that match the pattern; `None` if it is too long.
-fn expression(pattern: &str) -> Option<Regex> {
-    let pattern = regex::escape(pattern)
-        .replace(r"\*", ".*")
-        .replace(r"\?", ".");
-    Regex::new(&format!("(?s)^{pattern}$")).ok()
+/// Whether a name matches the pattern. As in glob(3), a pattern with a `[` that has no end is a plain
+/// name, and only a dot matches a leading dot.
+fn matches(pattern: &str, name: &str) -> bool {
+    let options = MatchOptions {
+        require_literal_leading_dot: true,
+        ..MatchOptions::new()
+    };
+    let parsed = Pattern::new(&pattern.replace("[^", "[!"));
+    parsed.map_or(pattern == name, |it| it.matches_with(name, options))
 }
 
 #[cfg(test)]
@@ -54,16 +54,23 @@ mod tests {
             ("*.conf", "a.conf", true),
             ("*", "", true),
             ("a?c", "abc", true),
+            ("[a-c]x", "bx", true),
+            ("[!a]x", "bx", true),
+            ("[^a]x", "bx", true),
+            ("[^a]x", "ax", false),
             ("*a*b", "xaxxab", true),
-            ("[a]", "[a]", true),
+            ("[", "[", true),
             ("*.conf", "a.conf~", false),
             ("a?c", "ac", false),
+            ("[a-c]x", "dx", false),
+            ("[!a]x", "ax", false),
             ("a", "", false),
-            ("[a]", "a", false),
+            ("[]", "a", false),
+            ("*", ".a", false),
+            (".*", ".a", true),
         ];
         for (pattern, name, fits) in cases {
-            let regex = expression(pattern).unwrap();
-            assert_eq!(regex.is_match(name), fits, "{pattern} {name}");
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
         }
     }
 }

@@ -52,8 +52,6 @@ impl Chart {
     /// Gives all panels the same horizontal range.
     ///
     /// Then points above each other are at the same time.
-    ///
-    /// A logarithmic axis keeps its own range if the others begin at 0.
     #[must_use]
     pub fn same_x(mut self) -> Self {
         self.same_x = true;
@@ -87,11 +85,7 @@ impl Chart {
                 left: MARGIN,
                 right: WIDTH - MARGIN,
                 top: y,
-                x_range: if self.same_x && panel.takes_x(all.low) {
-                    all
-                } else {
-                    panel.x_range()
-                },
+                x_range: if self.same_x { all } else { panel.x_range() },
                 x_label: panel.x_label.as_deref().or(self.x_label.as_deref()),
             };
             y = draw(panel, &frame, &mut body) + 18.0;
@@ -205,17 +199,11 @@ mod tests {
     #[test]
     fn no_data_are_no_harm() {
         tags(&Chart::new("").render());
-        let empty = Panel::new("").line("", &[]).log_x().log_y();
+        let empty = Panel::new("").line("", &[]).log_y();
         tags(&Chart::new("nothing").panel(empty).render());
         let wrong = [(f64::NAN, 0.0), (0.0, f64::INFINITY), (-1.0, -1.0)];
         let svg = Chart::new("nothing")
-            .panel(
-                Panel::new("")
-                    .bars("", &wrong)
-                    .step("", &wrong)
-                    .log_x()
-                    .log_y(),
-            )
+            .panel(Panel::new("").bars("", &wrong).step("", &wrong).log_y())
             .render();
         tags(&svg);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));

@@ -40,7 +40,7 @@ pub(super) fn draw(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64
     // The room for numbers at the left is the same in all panels, so that their axes line up.
     let (left, right) = (frame.left + 44.0, frame.right - 8.0);
     let (top, bottom) = (legend, legend + panel.height);
-    let x = Scale::new(frame.x_range, panel.log_x, left, right);
+    let x = Scale::new(frame.x_range, false, left, right);
     let y = Scale::new(panel.y_range(), panel.log_y, bottom, top).rounded();
     let axes = Axes {
         panel,
@@ -155,7 +155,7 @@ impl Axes<'_> {
         // The last point, and how far right a step has reached that is not drawn yet.
         let (mut last, mut flat): (Option<f64>, Option<f64>) = (None, None);
         for &(x, y) in &series.points {
-            let taken = self.panel.takes_x(x) && self.panel.takes_y(y);
+            let taken = self.panel.takes_y(y);
             let (true, Some(x), Some(y)) = (taken, self.x.place(x), self.y.place(y)) else {
                 continue;
             };
@@ -193,16 +193,13 @@ impl Axes<'_> {
         let before = self.panel.series[..index].iter().filter(of_bars).count();
         let whole = self.panel.bar_width();
         for &(x, y) in &series.points {
-            if !self.panel.takes_x(x) || !self.panel.takes_y(y) {
+            if !self.panel.takes_y(y) {
                 continue;
             }
-            // On a logarithmic axis a bar is as wide as a letter. Otherwise it fills most of its
-            // place.
-            let (middle, place) = match (self.x.place(x), self.x.place(x + whole)) {
-                (Some(middle), _) if self.panel.log_x => (middle, LETTER * count(beside)),
-                (Some(middle), Some(next)) => (middle, (next - middle) * 0.8),
-                _ => continue,
+            let (Some(middle), Some(next)) = (self.x.place(x), self.x.place(x + whole)) else {
+                continue;
             };
+            let place = (next - middle) * 0.8;
             let Some(y) = self.y.place(y) else {
                 continue;
             };

@@ -9,7 +9,6 @@ pub struct Panel {
     pub(super) series: Vec<Series>,
     pub(super) marks: Vec<Mark>,
     pub(super) names: Vec<String>,
-    pub(super) log_x: bool,
     pub(super) log_y: bool,
     pub(super) height: f64,
     pub(super) room: Range,
@@ -48,7 +47,6 @@ impl Panel {
             series: Vec::new(),
             marks: Vec::new(),
             names: Vec::new(),
-            log_x: false,
             log_y: false,
             height: 180.0,
             room: Range::NONE,
@@ -97,13 +95,6 @@ impl Panel {
     #[must_use]
     pub fn x_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Makes the horizontal axis logarithmic. Values of 0 and below are left out.
-    #[must_use]
-    pub fn log_x(mut self) -> Self {
-        self.log_x = true;
         self
     }
 
@@ -163,21 +154,13 @@ impl Panel {
             range = range.with(-0.5).with(count(self.names.len()) - 0.5);
         }
         for series in &self.series {
-            let half = if series.kind == Kind::Bars && !self.log_x {
-                half
-            } else {
-                0.0
-            };
-            for (x, _) in series.points.iter().filter(|(x, _)| self.takes_x(*x)) {
+            let half = if series.kind == Kind::Bars { half } else { 0.0 };
+            for (x, _) in &series.points {
                 range = range.with(x - half).with(x + half);
             }
         }
-        for mark in self.marks.iter().filter(|mark| mark.upright) {
-            if self.takes_x(mark.at) {
-                range = range.with(mark.at);
-            }
-        }
-        range
+        let marks = self.marks.iter().filter(|mark| mark.upright);
+        marks.fold(range, |range, mark| range.with(mark.at))
     }
 
     /// The range of the vertical axis.
@@ -198,10 +181,6 @@ impl Panel {
         } else {
             range
         }
-    }
-
-    pub(super) fn takes_x(&self, x: f64) -> bool {
-        !self.log_x || x > 0.0
     }
 
     pub(super) fn takes_y(&self, y: f64) -> bool {

@@ -1,10 +1,9 @@
-//! `drip simulate`: what would these settings do to this traffic, or to these visitors?
+//! `drip simulate`: what would these settings do to this traffic?
 
 mod collapse;
 mod compare;
 mod flow;
 mod named_request;
-mod room;
 mod rows;
 mod run;
 
@@ -17,7 +16,6 @@ use clap::Args;
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
 use self::named_request::{Name, NamedRequest, Pending};
-use self::room::VisitorArguments;
 use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, form, length, open, progress, svg};
@@ -30,23 +28,21 @@ use crate::tools::learned_costs;
 #[derive(Debug, Args)]
 pub struct SimulateArguments {
     /// Compare with other settings: instead of each request, show which keys are better and worse
-    /// off under these; of visitors, show both summaries; may be given several times
+    /// off under these; may be given several times
     #[arg(long, value_name = "OTHER.toml")]
     against: Vec<PathBuf>,
-    /// Print how many requests are delayed and rejected, and of which keys; or how long visitors
-    /// wait [default on a terminal]
+    /// Print how many requests are delayed and rejected, and of which keys [default on a terminal]
     #[arg(long)]
     summary: bool,
-    /// Print a line of CSV for each request, visitor, or path (--collapse) [default into a pipe or
-    /// file]
+    /// Print a line of CSV for each request or path (--collapse) [default into a pipe or file]
     #[arg(long, conflicts_with_all = ["summary", "against"])]
     rows: bool,
-    /// Draw over time the requests that arrive, wait and go on; or the visitors
+    /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
     /// Instead of each request, show by path how many requests go to the origin if those for the
     /// same thing share an answer, as with `[routes.collapse]`; the zones of the file come first
-    #[arg(long, conflicts_with_all = ["against", "plot", "visitors"])]
+    #[arg(long, conflicts_with_all = ["against", "plot"])]
     collapse: bool,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
     /// [default: what the first lines show]
@@ -54,23 +50,20 @@ pub struct SimulateArguments {
     format: Option<Form>,
     /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
     /// HAProxy, Caddy, Traefik or an ALB; plain or compressed by gzip; - for standard input
-    #[arg(required_unless_present = "visitors")]
-    trace: Option<PathBuf>,
-    #[command(flatten)]
-    visitors: VisitorArguments,
+    trace: PathBuf,
 }
 
 impl SimulateArguments {
-    /// Whether to print each request or visitor, and not a summary.
+    /// Whether to print each request, and not a summary.
     fn has_rows(&self) -> bool {
         let is_summed = self.summary || !self.against.is_empty();
         self.rows || !(is_summed || io::stdout().is_terminal())
     }
 }
 
-/// Replays a trace against `file`, or simulates visitors before its waiting room.
+/// Replays a trace against `file`.
 ///
-/// Prints a line for each request or visitor, or a summary, which compares `file` with others.
+/// Prints a line for each request, or a summary, which compares `file` with others.
 #[must_use]
 pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     let mut all = Vec::new();
@@ -84,9 +77,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         }
     }
     let names = names(&all);
-    let Some(trace) = wanted.trace.as_deref() else {
-        return room::simulate(&all, &names, wanted);
-    };
+    let trace = wanted.trace.as_path();
     for (name, (_, settings)) in names.iter().zip(&all) {
         if let Some(learned) = learned_costs(settings, |_| true) {
             complain(format_args!(

@@ -71,7 +71,7 @@ fn write_seconds(out: &mut impl Write, moment: Moment) -> io::Result<()> {
     write_span(out, Duration::from_nanos(moment.as_nanos()))
 }
 
-pub(super) fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
+fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
     write!(out, "{}.{:09}", span.as_secs(), span.subsec_nanos())
 }
 

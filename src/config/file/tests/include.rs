@@ -224,7 +224,7 @@ fn a_warning_of_what_several_files_say_is_in_the_file_of_its_cause() {
 fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
     let text = format!("{MAIN}{SMALLEST}").replace("\"per_client\"", "\"z\"");
     let found = problems_beside(&text, &[("conf.d/a.toml", "[zones.z\n")]);
-    let expected = "conf.d/a.toml:1:9: ] is missing; add it here, to close the [ of line 1";
+    let expected = "conf.d/a.toml:1:9: unclosed table, expected `]`";
     assert_eq!(found, expected);
 }
 

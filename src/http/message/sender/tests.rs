@@ -156,12 +156,6 @@ fn nothing_is_written_until_there_is_something() {
     assert!(sender.poll_flush(&mut cx, &mut writer).is_ready());
     send(&mut sender, &mut writer, &mut piece_of(b""), Then::More);
     assert!(writer.writes.is_empty());
-    // Discarded bytes are not sent.
-    sender.head().put(b"head");
-    sender.discard();
-    assert!(!sender.has_head());
-    assert!(sender.poll_flush(&mut cx, &mut writer).is_ready());
-    assert!(writer.writes.is_empty());
 }
 
 #[test]

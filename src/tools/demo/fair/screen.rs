@@ -98,5 +98,5 @@ pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
         }
         say(line)?;
     }
-    say("next: `drip demo --scene sale` lets a crowd into a shop by number")
+    Ok(())
 }
