@@ -117,7 +117,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__advise)
-            opts="-c -h --key --zone --config --good --bad --all-keys --plot --format --help"
+            opts="-c -h --key --zone --config --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -136,18 +136,6 @@ _drip() {
                     return 0
                     ;;
                 -c)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --good)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --bad)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --plot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -211,7 +199,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__find)
-            opts="-h --slo --from --to --places-from --places-to --find --step --min-step --confirm --wait --until --only --watch --dry-run --json --report --admin --help"
+            opts="-h --slo --from --to --step --min-step --confirm --wait --json --admin --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,18 +217,6 @@ _drip() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --places-from)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --places-to)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --find)
-                    COMPREPLY=($(compgen -W "rate places both" -- "${cur}"))
-                    return 0
-                    ;;
                 --step)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -254,22 +230,6 @@ _drip() {
                     return 0
                     ;;
                 --wait)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --until)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --only)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --watch)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -70,9 +70,6 @@ complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Pri
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l zone -d 'For drip\'s own log: use the keys that this zone logged, and only the requests on which it decided' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -s c -l config -d 'A gateway.toml: key and plans of the zone are those of this file, for any log' -r -F
-complete -c drip -n "__fish_drip_using_subcommand advise" -l good -d 'Hours without trouble, by the clock of the log: none of their requests should be rejected [default: all hours that are not bad]' -r
-complete -c drip -n "__fish_drip_using_subcommand advise" -l bad -d 'Hours with too much traffic' -r
-complete -c drip -n "__fish_drip_using_subcommand advise" -l plot -d 'Also draw a plot' -r -F
 complete -c drip -n "__fish_drip_using_subcommand advise" -l format -d 'The format of the logs; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
 combined\t''
 json\t''
@@ -80,28 +77,17 @@ haproxy\t''
 caddy\t''
 traefik\t''
 alb\t''"
-complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make the numbers for all keys, also for one that comes much faster than the others'
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand top" -l once -d 'Print the state once as text, also in a terminal'
 complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand find" -l slo -d 'What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l from -d 'The first and lowest rate or number of places' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l to -d 'The highest rate or number of places that is tried' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l places-from -d 'With --find both: the first and lowest number of places' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l places-to -d 'With --find both: the highest number of places that is tried' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l find -d 'What to find' -r -f -a "rate\t'The highest rate'
-places\t'The highest number of requests at the origin at once'
-both\t'The rate, and then the number at once while the rate is at its upper bound'"
+complete -c drip -n "__fish_drip_using_subcommand find" -l from -d 'The first and lowest rate, such as 50r/s, or number of requests at the origin at once, such as 4' -r
+complete -c drip -n "__fish_drip_using_subcommand find" -l to -d 'The highest rate or number at once that is tried' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l step -d 'How much each step is above the one before: 1% to 50%' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l min-step -d 'The shortest time of a step that holds: 1s to 1h' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l confirm -d 'How long what was found must hold: 1s to 1h' -r
 complete -c drip -n "__fish_drip_using_subcommand find" -l wait -d 'How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l until -d 'Wait for more requests until this time of the day, such as 18:00, in the time zone here' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l only -d 'Measure only answers to these requests: class=NAME, of a class at the gate, or route=NAME' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l watch -d 'A figure of the origin\'s own with its bound, as "URL NAME < NUMBER", which the gateway reads each second in Prometheus\' text format. Up to four' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l report -d 'Write a page with a plot, the steps and the result to this file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand find" -l admin -d 'The address of the gateway\'s admin port' -r
-complete -c drip -n "__fish_drip_using_subcommand find" -l dry-run -d 'Say which levels would be tried and how long it may take, and change nothing'
 complete -c drip -n "__fish_drip_using_subcommand find" -l json -d 'Print the result as JSON, with all steps'
 complete -c drip -n "__fish_drip_using_subcommand find" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file [default: gateway.toml]' -r -F

@@ -9,10 +9,10 @@ use clap::Args;
 use super::logs;
 use crate::config::{self, KeyTemplate, Route, Zone};
 use crate::replay::Form;
-use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Span, Survey};
+use crate::tools::advise::{self, Advice, MAX_KEYS, Survey};
 use crate::tools::complain::complain;
 use crate::tools::learned_costs;
-use crate::tools::trace::{form, svg};
+use crate::tools::trace::form;
 
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]
@@ -34,19 +34,6 @@ pub struct AdviseArguments {
         conflicts_with = "key"
     )]
     config: Option<PathBuf>,
-    /// Hours without trouble, by the clock of the log: none of their requests should be rejected
-    /// [default: all hours that are not bad]
-    #[arg(long, value_name = "FROM/TO")]
-    good: Vec<Span>,
-    /// Hours with too much traffic
-    #[arg(long, value_name = "FROM/TO")]
-    bad: Vec<Span>,
-    /// Make the numbers for all keys, also for one that comes much faster than the others
-    #[arg(long, conflicts_with_all = ["good", "bad"])]
-    all_keys: bool,
-    /// Also draw a plot
-    #[arg(long, value_name = "FILE.svg", value_parser = svg())]
-    plot: Option<PathBuf>,
     /// The format of the logs; combined is that of nginx and Apache, json that of drip and nginx
     /// [default: what the first lines show]
     #[arg(long, value_name = "FORMAT", value_parser = form())]
@@ -61,7 +48,7 @@ pub struct AdviseArguments {
 #[must_use]
 pub fn advise(wanted: &AdviseArguments) -> ExitCode {
     match read(wanted) {
-        Ok(Some(advice)) => tell(wanted, &advice),
+        Ok(Some(advice)) => tell(&advice),
         Ok(None) => ExitCode::FAILURE,
         Err(error) => {
             complain(format_args!("drip: {error}"));
@@ -71,13 +58,7 @@ pub fn advise(wanted: &AdviseArguments) -> ExitCode {
 }
 
 fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
-    let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
-    let survey = Survey::new(wanted.key.clone(), hours, MAX_KEYS)?;
-    let survey = if wanted.all_keys {
-        survey.with_outliers()
-    } else {
-        survey
-    };
+    let survey = Survey::new(wanted.key.clone(), MAX_KEYS)?;
     let mut survey = match (&wanted.config, &wanted.zone) {
         (_, None) => survey,
         (None, Some(zone)) => survey.of_zone(zone.clone()),
@@ -99,7 +80,7 @@ fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
         } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
             format!("the log has no request on which zone {zone} decided")
         } else if untold.is_empty() {
-            "there is no request in the good hours".to_owned()
+            "no request has a key".to_owned()
         } else {
             format!("no request has a key: the log does not have {untold}; choose another --key")
         });
@@ -127,31 +108,13 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     })
 }
 
-fn tell(wanted: &AdviseArguments, advice: &Advice) -> ExitCode {
-    let plotted = wanted.plot.as_deref().map(|file| draw(advice, file));
+fn tell(advice: &Advice) -> ExitCode {
     let report = advise::report(advice);
     match io::stdout().write_all(report.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
-        _ => plotted.unwrap_or(ExitCode::SUCCESS),
-    }
-}
-
-fn draw(advice: &Advice, file: &Path) -> ExitCode {
-    let Some(picture) = advise::picture(advice) else {
-        complain(format_args!(
-            "{}: there is no request without a plan to draw",
-            file.display()
-        ));
-        return ExitCode::FAILURE;
-    };
-    match picture.save(file) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(format_args!("{}: {error}", file.display()));
-            ExitCode::FAILURE
-        }
+        _ => ExitCode::SUCCESS,
     }
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{import, logs};
 use crate::config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use crate::replay::Trace;
-use crate::tools::advise::{self, Advice, Hours, MAX_KEYS, Survey};
+use crate::tools::advise::{self, Advice, MAX_KEYS, Survey};
 use crate::tools::complain::complain;
 use crate::tools::starter;
 
@@ -146,7 +146,7 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
 
 fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
-    let mut survey = Survey::new(key, Hours::default(), MAX_KEYS)?;
+    let mut survey = Survey::new(key, MAX_KEYS)?;
     logs::read(&[log.to_owned()], None, &mut survey)?;
     let advice = Advice::new(survey)?;
     let name = comment(&log.display().to_string());

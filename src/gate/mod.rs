@@ -76,8 +76,6 @@ pub struct OriginGate {
     lease_end: AtomicU64,
     /// Whether an experiment follows the requests that leave.
     is_observed: AtomicBool,
-    /// Whether the experiment wants to know what kind of requests they are.
-    asks_kinds: AtomicBool,
 }
 
 /// The turn of a request that waited.
@@ -140,7 +138,6 @@ impl OriginGate {
             onward: handover::next_onward(),
             lease_end: AtomicU64::new(NO_LEASE),
             is_observed: AtomicBool::new(false),
-            asks_kinds: AtomicBool::new(false),
         }))
     }
 

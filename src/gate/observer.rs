@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use foldhash::fast::RandomState;
 
 use super::blocked::{BlockedBy, BlockedTimes};
 use super::{OriginGate, State};
-use crate::limit::find::{AnswerEvent, Only, Waited};
+use crate::limit::find::{AnswerEvent, Waited};
 use crate::limit::{GateLimits, Moment, OriginTime};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
@@ -28,13 +27,9 @@ const ALL_THE_TIME: f64 = 0.98;
 /// Follows the requests that leave a gate.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
-    /// Which are followed; `None`: all.
-    only: Option<Only>,
-    /// How many of these have left.
-    departed: u64,
     /// By the number of its departure.
     followed: HashMap<u64, Followed, RandomState>,
-    /// How many of these wait for their clients: they count as departed later.
+    /// How many followed requests wait for their clients: they count as departed later.
     awaiting: u64,
     events: Vec<(Moment, AnswerEvent)>,
     most_in_flight: usize,
@@ -68,7 +63,7 @@ pub(super) enum PlaceEnd {
 pub(crate) struct Observation {
     /// When each request was sent, and what happened to it.
     pub(crate) events: Vec<(Moment, AnswerEvent)>,
-    /// Requests that the origin has had so far: those that are followed, and no others.
+    /// Requests that the origin has had so far.
     pub(crate) departures: u64,
     /// Whether a request waited for its slot or a place all the time.
     pub(crate) has_waited: bool,
@@ -88,21 +83,6 @@ impl Observer {
     /// A request leaves to the origin, or leaves again.
     pub(super) fn sent(&mut self, number: u64, in_flight: usize, now: Moment) {
         self.most_in_flight = self.most_in_flight.max(in_flight);
-        // What kind of request it is, is told later.
-        if self.only.is_none() {
-            self.follow(number, now);
-        }
-    }
-
-    /// Says what kind of request it is that has left.
-    fn told(&mut self, number: u64, class: &str, route: &str, now: Moment) {
-        if self.only.as_ref().is_some_and(|it| it.takes(class, route)) {
-            self.departed += 1;
-            self.follow(number, now);
-        }
-    }
-
-    fn follow(&mut self, number: u64, now: Moment) {
         if self.followed.len() < MAX_FOLLOWED {
             let followed = Followed {
                 sent: now,
@@ -182,10 +162,6 @@ impl State {
         let file = self.file;
         let is_backed_off = self.backing_off.as_ref().is_some_and(|it| it.is_lower(now));
         let observer = self.observer.as_mut()?;
-        let departures = match observer.only {
-            None => departures,
-            Some(_) => observer.departed,
-        };
         let departures = departures.saturating_sub(observer.awaiting);
         let (since, before) = mem::replace(&mut observer.read, (now, waited));
         let waited = waited.since(before);
@@ -208,9 +184,7 @@ impl State {
 
 impl OriginGate {
     /// Follows the requests that leave from now on; those that were there before are not told.
-    ///
-    /// `only`: which ones; `None`: all.
-    pub(crate) fn begin_observing(self: &Arc<Self>, only: Option<&Only>) {
+    pub(crate) fn begin_observing(&self) {
         let now = clock::now();
         let mut state = self.lock();
         state.note_blocked(now);
@@ -218,17 +192,14 @@ impl OriginGate {
         state.observer = Some(Box::new(Observer {
             read: (now, waited),
             waits: self.metrics.waits(),
-            only: only.cloned(),
             ..Observer::default()
         }));
-        self.asks_kinds.store(only.is_some(), Ordering::Relaxed);
         self.is_observed.store(true, Ordering::Relaxed);
     }
 
     /// Ends it. What has not been read is lost.
     pub(crate) fn end_observing(&self) {
         self.is_observed.store(false, Ordering::Relaxed);
-        self.asks_kinds.store(false, Ordering::Relaxed);
         self.lock().observer = None;
     }
 
@@ -244,18 +215,6 @@ impl OriginGate {
     /// Whether anybody observes. Each request at the origin reads this.
     pub(super) fn is_observed(&self) -> bool {
         self.is_observed.load(Ordering::Relaxed)
-    }
-
-    /// Whether anybody wants to know the class and the route of each request that leaves.
-    pub(super) fn asks_kinds(&self) -> bool {
-        self.asks_kinds.load(Ordering::Relaxed)
-    }
-
-    #[cold]
-    pub(super) fn observe_kind(&self, number: u64, class: &str, route: &str) {
-        if let Some(observer) = &mut self.lock().observer {
-            observer.told(number, class, route, clock::now());
-        }
     }
 
     #[cold]
@@ -384,25 +343,6 @@ mod tests {
             ),
         ];
         assert_eq!(observer.events, expected);
-    }
-
-    #[test]
-    fn only_requests_of_the_wanted_kind_are_told() {
-        let mut observer = Observer {
-            only: Some(Only::Class("a".into())),
-            ..Observer::default()
-        };
-        for (number, class) in [(1, "a"), (2, "b"), (3, "a")] {
-            observer.sent(number, 3, at(1));
-            observer.told(number, class, "/", at(2));
-        }
-        observer.sent(4, 4, at(3));
-        for number in 1..=4 {
-            observer.answered(number, 200, TIME, at(12));
-        }
-        let sent: Vec<_> = observer.events.iter().map(|(sent, _)| *sent).collect();
-        assert_eq!(sent, [at(2), at(2)]);
-        assert_eq!((observer.departed, observer.most_in_flight), (2, 4));
     }
 
     #[test]

@@ -98,15 +98,6 @@ impl Place {
         self.gate.may_start()
     }
 
-    /// Says what kind of request it is: its class at the gate, and its route. It is asked only if an
-    /// experiment wants to know.
-    pub(crate) fn tell_kind<'a>(&self, kind: impl FnOnce() -> (&'a str, String)) {
-        if self.gate.asks_kinds() {
-            let (class, route) = kind();
-            self.gate.observe_kind(self.number, class, &route);
-        }
-    }
-
     /// Names the key by which the request shares the gate. It is asked only if the back-off counts by key.
     pub(crate) fn tell_key(&self, key: impl FnOnce() -> u64) {
         if let Some(mut sent) = self.sent.take() {

@@ -1,12 +1,10 @@
 //! `drip advise`, run as a user runs it.
 
-mod collapse;
+mod clients;
 mod gate;
-mod live;
 mod logs;
 mod memory;
 mod odd;
-mod outliers;
 mod plans;
 
 use std::fs;
@@ -29,7 +27,8 @@ fn advise(folder: &Path, args: &[&str]) -> String {
 
 /// The lines to paste.
 fn toml(report: &str) -> &str {
-    report.split_once("limit:\n\n").expect("lines to paste").1
+    let (_, rest) = report.split_once("limit:\n\n").expect("lines to paste");
+    rest.split("\nFor a gate").next().expect("a part")
 }
 
 /// A file with an origin and a route, and the lines pasted at its end.
@@ -39,63 +38,22 @@ fn pasted(origin: &str, toml: &str) -> String {
     )
 }
 
-/// A row of the table of candidates.
-#[derive(Debug)]
-struct Row {
-    is_chosen: bool,
-    rate: String,
-    burst: u32,
-    /// Shares from 0 to 1, in the order of the table.
-    delayed: f64,
-    rejected: f64,
-    rejected_of: Vec<f64>,
-    /// In seconds.
-    p99: f64,
-    longest: f64,
+/// The cells of a row of the table: requests, share, the most within each time, rate and burst.
+fn row<'r>(report: &'r str, name: &str) -> Vec<&'r str> {
+    let is_it = |line: &&str| line.len() > 40 && line[..40].trim_end() == name;
+    let row = report.lines().find(is_it);
+    let row = row.unwrap_or_else(|| panic!("no {name} in\n{report}"));
+    let cells = row[40..].split("  ").map(str::trim);
+    cells.filter(|cell| !cell.is_empty()).collect()
 }
 
-fn table(report: &str) -> Vec<Row> {
-    let (_, rest) = report.split_once("p99 wait").expect("a table");
-    let rows = rest
-        .lines()
-        .skip(1)
-        .take_while(|line| !line.starts_with('('));
-    rows.map(row).collect()
-}
-
-fn row(line: &str) -> Row {
-    let is_chosen = line.starts_with('>');
-    let cells = line.trim_start_matches('>').split("  ").map(str::trim);
-    let cells: Vec<&str> = cells.filter(|cell| !cell.is_empty()).collect();
-    let share = |cell: &str| match cell.trim_end_matches(" %") {
-        "< 0.1" => 0.0005,
-        "> 99.9" => 0.9995,
-        number => number.parse::<f64>().expect(cell) / 100.0,
+/// The rate and burst that fit all keys of a row.
+fn fit<'r>(report: &'r str, name: &str) -> (&'r str, u32) {
+    let cells = row(report, name);
+    let [.., rate, burst] = cells[..] else {
+        panic!("{cells:?}")
     };
-    let seconds = |cell: &str| match cell.split_once(' ') {
-        None => 0.0,
-        Some((number, "ms")) => number.parse::<f64>().expect(cell) / 1000.0,
-        Some((number, _)) => number.parse().expect(cell),
-    };
-    Row {
-        is_chosen,
-        rate: cells[0].to_owned(),
-        burst: cells[1].parse().expect(line),
-        delayed: share(cells[2]),
-        p99: seconds(cells[3]),
-        longest: seconds(cells[4]),
-        rejected: share(cells[5]),
-        rejected_of: cells[6..].iter().map(|cell| share(cell)).collect(),
-    }
-}
-
-fn chosen(report: &str) -> Row {
-    let chosen = table(report).into_iter().find(|row| row.is_chosen);
-    chosen.unwrap_or_else(|| panic!("nothing is recommended:\n{report}"))
-}
-
-fn near(found: f64, wanted: f64, slack: f64) -> bool {
-    (found - wanted).abs() <= slack
+    (rate, burst.parse().expect("a number"))
 }
 
 fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {

@@ -12,16 +12,15 @@ use super::find_body::FindBody;
 use super::gates;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
-use crate::admin::find::{self, FindStart, OWNER, Running, locked, text};
+use crate::admin::find::{self, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::config::{ChangedBy, Route};
+use crate::config::ChangedBy;
 use crate::gate::{GateOverride, Unfit};
-use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::limit::find::{FindPlan, FindSettings, Only, Target, plan};
+use crate::limit::find::{FindSettings, Target};
 use crate::origin::Origin;
 use crate::status::gates::place;
-use crate::status::views::{self, Finds, Plain};
+use crate::status::views::Finds;
 use crate::time::clock;
 
 /// Which experiment a PUT renews, or a DELETE ends.
@@ -47,32 +46,14 @@ pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
 pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (author, now) = (Author::of(&request), clock::now());
-    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with find, places_from, places_to, step, min_step, confirm, wait, until, only, watch and dry_run"#;
+    let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with step, min_step, confirm and wait"#;
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find(&gateway, &body.origin)?;
-    let settings = body.settings(now)?;
+    let settings = body.settings()?;
     check(origin, &settings)?;
     check_override(origin, gate.overridden().as_ref(), now)?;
-    if let Some(only) = &settings.only {
-        check_only(&gateway, origin, only)?;
-    }
-    let sources = body.sources()?;
-    for source in &sources {
-        let read = source.read().await;
-        read.map_err(|error| reply::bad_query(format!("watch: {error}")))?;
-    }
-    if body.dry_run == Some(true) {
-        return Ok(reply::ok(&planned(&plan(&settings))));
-    }
-    // Somebody may have set one while the figures were read.
-    check_override(origin, gate.overridden().as_ref(), clock::now())?;
     let (by, what) = (author.shown(), body.describe());
-    let wanted = FindStart {
-        settings,
-        sources,
-        by: by.into(),
-    };
-    let Some(running) = find::start(&admin, wanted, (origin, gate)) else {
+    let Some(running) = find::start(&admin, settings, by.into(), (origin, gate)) else {
         let message = format!(
             "an experiment runs for origin {:?}; wait for its end, or stop it by DELETE /api/find/{}",
             body.origin, body.origin
@@ -161,11 +142,9 @@ fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>
 
 /// Refuses an experiment that the origin cannot have.
 fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
-    let sets = |of: fn(&Target) -> bool| settings.targets.iter().any(of);
-    let sets_rate = sets(|it| matches!(it, Target::Rate { .. }));
-    let sets_places = sets(|it| matches!(it, Target::Places { .. }));
+    let sets_rate = matches!(settings.target, Target::Rate { .. });
     let origin = origin.settings();
-    let fits = Unfit::check(origin, sets_rate, sets_places);
+    let fits = Unfit::check(origin, sets_rate, !sets_rate);
     fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
 }
 
@@ -184,57 +163,4 @@ fn check_override(
         "an override{of} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
     );
     Err(Refusal::new(StatusCode::CONFLICT, message))
-}
-
-/// Refuses a class or a route that the origin does not have: no request would count.
-fn check_only(gateway: &Gateway, origin: &Origin, only: &Only) -> Result<(), Refusal> {
-    let settings = origin.settings();
-    let names: Vec<String> = match only {
-        Only::Class(_) => settings
-            .classes
-            .iter()
-            .map(|it| it.name.to_string())
-            .collect(),
-        Only::Route(_) => {
-            let routes = gateway.settings().routes.iter();
-            let is_ours = |it: &&Route| {
-                it.origin()
-                    .is_some_and(|it| gateway.origin(it).settings().name == settings.name)
-            };
-            routes.filter(is_ours).map(Route::name).collect()
-        }
-    };
-    let is_known = names.iter().any(|name| match only {
-        Only::Class(_) => only.takes(name, ""),
-        Only::Route(_) => only.takes("", name),
-    });
-    if is_known {
-        return Ok(());
-    }
-    let names: Vec<_> = names.iter().take(8).map(|it| format!("{it:?}")).collect();
-    let names = if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    };
-    let what = match only {
-        Only::Class(_) => "classes",
-        Only::Route(_) => "routes",
-    };
-    let message = format!(
-        "only is {:?}; the {what} of origin {:?}: {names}",
-        only.to_string(),
-        settings.name
-    );
-    Err(reply::bad_query(message))
-}
-
-/// What an experiment would do, as the API shows it.
-fn planned(plan: &FindPlan) -> views::FindPlan {
-    let levels = plan.levels.iter().flatten();
-    views::FindPlan {
-        levels: levels.map(|it| Plain::new(&it.to_string())).collect(),
-        shortest: plan.shortest.as_secs_f64(),
-        longest: plan.longest.as_secs_f64(),
-    }
 }

@@ -4,9 +4,7 @@
 //! the override of the origin's gate, and tells the logic what the gate saw.
 
 mod running;
-mod source;
 pub(super) mod text;
-mod unread;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,20 +17,15 @@ use super::Admin;
 use crate::config::ChangedBy;
 use crate::gate::OriginGate;
 use crate::limit::Moment;
-use crate::limit::find::{AbortReason, StepRecord};
+use crate::limit::find::{AbortReason, FindSettings, StepRecord};
 use crate::origin::Origin;
-use crate::status::find::line;
+use crate::status::find::{ending, line};
 use crate::status::gates::place;
 use crate::time::clock;
-pub(super) use running::{FindStart, OWNER, Running};
-pub(super) use source::FigureSource;
-use unread::Unread;
+pub(super) use running::{OWNER, Running};
 
 /// How often an experiment looks at its gate.
 const EVERY: Duration = Duration::from_millis(200);
-
-/// How often a figure that is watched is read.
-const READ_EVERY: Duration = Duration::from_secs(1);
 
 /// The last experiment of each origin that has had one.
 #[derive(Debug, Default)]
@@ -67,7 +60,8 @@ pub(super) fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
 /// Starts an experiment; `None` if one runs for this origin.
 pub(super) fn start(
     admin: &Data<Admin>,
-    wanted: FindStart,
+    settings: FindSettings,
+    by: Arc<str>,
     (origin, gate): (&Origin, &Arc<OriginGate>),
 ) -> Option<Arc<Mutex<Running>>> {
     let now = clock::now();
@@ -77,7 +71,6 @@ pub(super) fn start(
     if before.is_some_and(|it| !locked(it).experiment.is_over()) {
         return None;
     }
-    let sources = wanted.sources.clone();
     let id = next_id(before.map(|it| locked(it).id), now);
     let gateway = admin.gateway();
     let is_in_file = |name: &String| {
@@ -86,13 +79,10 @@ pub(super) fn start(
     };
     // As many as origins at most.
     all.retain(|name, it| is_in_file(name) || !locked(it).experiment.is_over());
-    let running = Running::begin(id, wanted, (origin, gate), admin, now);
+    let running = Running::begin(id, (settings, by), (origin, gate), admin, now);
     let running = Arc::new(Mutex::new(running));
     all.insert(name.clone(), Arc::clone(&running));
     drop(all);
-    for (nth, source) in sources.into_iter().enumerate() {
-        actix_rt::spawn(watch(nth, source, Arc::clone(&running)));
-    }
     actix_rt::spawn(run(Data::clone(admin), Arc::clone(&running)));
     Some(running)
 }
@@ -122,8 +112,8 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
         let mut it = locked(&running);
         let step = it.tick(&admin, now);
         let origin = it.origin.clone();
-        let ended = (it.experiment.is_over())
-            .then(|| text::ending(&it.experiment.report(now), &it.objective));
+        let outcome = it.experiment.report(now).outcome;
+        let ended = outcome.map(|outcome| ending(&outcome, &it.objective));
         drop(it);
         if let Some(step) = step {
             log(&origin, &step);
@@ -136,41 +126,6 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
             return;
         }
     }
-}
-
-/// Reads a figure until the experiment is over.
-async fn watch(nth: usize, source: FigureSource, running: Arc<Mutex<Running>>) {
-    let mut unread = Unread::default();
-    while take(nth, &source.read().await, &mut unread, &running) {
-        sleep(READ_EVERY).await;
-    }
-}
-
-/// Tells an experiment what was read. Returns whether it goes on.
-fn take(
-    nth: usize,
-    read: &Result<f64, String>,
-    unread: &mut Unread,
-    running: &Mutex<Running>,
-) -> bool {
-    let now = clock::now();
-    let mut it = locked(running);
-    if it.experiment.is_over() {
-        return false;
-    }
-    let goes_on = match read {
-        Ok(figure) => {
-            it.read(nth, *figure, now);
-            true
-        }
-        Err(_) => !it.has_lost(nth, now),
-    };
-    if let Some(news) = unread.note(read.as_ref().map(drop).map_err(String::as_str)) {
-        let origin = it.origin.clone();
-        drop(it);
-        tracing::warn!(origin, "experiment: {news}");
-    }
-    goes_on
 }
 
 fn log(origin: &str, step: &StepRecord) {

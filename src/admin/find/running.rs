@@ -1,18 +1,15 @@
 //! One experiment: its logic, who owns it, and what it does to the gate each moment.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::source::FigureSource;
 use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::limit::Moment;
 use crate::limit::find::{
-    AbortReason, AnswerEvent, Experiment, FigureBound, FindSettings, Levels, MAX_FIGURES,
-    Objective, Observed, Only, StepRecord,
+    AbortReason, AnswerEvent, Experiment, FindSettings, Levels, Objective, Observed, StepRecord,
 };
 use crate::origin::{Availability, Origin};
 use crate::status::find::InFile;
@@ -22,9 +19,6 @@ pub(in crate::admin) const OWNER: &str = "drip find";
 /// The override ends so long after the experiment was last alive, and the experiment so long after
 /// its owner was.
 pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
-
-/// An experiment ends if a figure that it watches cannot be read for so long.
-const FIGURE_LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// An experiment that runs or has ended.
 #[derive(Debug)]
@@ -37,59 +31,33 @@ pub(in crate::admin) struct Running {
     pub(in crate::admin) began: Moment,
     /// What the file says of the origin. A change of it ends the experiment.
     pub(in crate::admin) file: InFile,
-    watch: Vec<FigureBound>,
-    /// Which requests count; `None`: all.
-    pub(in crate::admin) only: Option<Only>,
-    /// Until when it waits for requests, if that was asked for.
-    pub(in crate::admin) until: Option<Moment>,
     pub(in crate::admin) experiment: Experiment,
     gate: Arc<OriginGate>,
-    /// What was read of the figures since the last moment.
-    figures: [Option<f64>; MAX_FIGURES],
-    /// When each was read last.
-    read: [Moment; MAX_FIGURES],
     /// When its owner last renewed it.
     renewed: Moment,
-    /// Why it is to end.
-    stops: Option<AbortReason>,
-}
-
-/// What an experiment is started with.
-pub(in crate::admin) struct FindStart {
-    pub(in crate::admin) settings: FindSettings,
-    /// Where the figures of the settings are read, in their order.
-    pub(in crate::admin) sources: Vec<FigureSource>,
-    pub(in crate::admin) by: Arc<str>,
 }
 
 impl Running {
     /// Sets the first level, and observes the gate from now on.
     pub(super) fn begin(
         id: u64,
-        wanted: FindStart,
+        (settings, by): (FindSettings, Arc<str>),
         (origin, gate): (&Origin, &Arc<OriginGate>),
         admin: &Admin,
         now: Moment,
     ) -> Self {
-        gate.begin_observing(wanted.settings.only.as_ref());
+        gate.begin_observing();
         let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
-        let (objective, by) = (wanted.settings.objective.clone(), wanted.by);
         let running = Self {
             id,
             origin: origin.settings().name.clone(),
-            objective,
+            objective: settings.objective.clone(),
             by,
             began: now,
             file: InFile::of(origin.settings()),
-            watch: wanted.settings.figures.clone(),
-            only: wanted.settings.only.clone(),
-            until: wanted.settings.until,
-            experiment: Experiment::new(wanted.settings, first.unwrap_or_default(), now),
+            experiment: Experiment::new(settings, first.unwrap_or_default(), now),
             gate: Arc::clone(gate),
-            figures: [None; MAX_FIGURES],
-            read: [now; MAX_FIGURES],
             renewed: now,
-            stops: None,
         };
         running.hold(now);
         running
@@ -98,33 +66,6 @@ impl Running {
     /// Its owner is still there.
     pub(in crate::admin) fn renew(&mut self, now: Moment) {
         self.renewed = now;
-    }
-
-    /// Ends at the next moment.
-    fn stop(&mut self, reason: AbortReason) {
-        self.stops.get_or_insert(reason);
-    }
-
-    /// Takes in a figure that was read.
-    pub(super) fn read(&mut self, nth: usize, figure: f64, now: Moment) {
-        if let (Some(last), Some(read)) = (self.figures.get_mut(nth), self.read.get_mut(nth)) {
-            (*last, *read) = (Some(figure), now);
-        }
-    }
-
-    /// Ends it if a figure was not read for too long. Returns whether it does.
-    pub(super) fn has_lost(&mut self, nth: usize, now: Moment) -> bool {
-        let read = self.read.get(nth).copied().unwrap_or(now);
-        let is_lost = now.since(read) >= FIGURE_LOST_AFTER;
-        if is_lost {
-            self.stop(AbortReason::FigureLost);
-        }
-        is_lost
-    }
-
-    /// The figures that are watched.
-    pub(in crate::admin) fn watch(&self) -> impl Iterator<Item = &FigureBound> {
-        self.watch.iter()
     }
 
     /// Goes on to `now`. Returns the step that ended, if one did.
@@ -145,22 +86,21 @@ impl Running {
             self.experiment.record(sent, event);
         }
         let overridden = self.gate.overridden();
-        if overridden.is_none() {
-            self.stop(AbortReason::Undone);
+        let reason = if overridden.is_none() {
+            Some(AbortReason::Undone)
         } else if !overridden.is_some_and(|it| is_ours(&it)) {
-            self.stop(AbortReason::Overridden);
+            Some(AbortReason::Overridden)
         } else if now.since(self.renewed) >= OWNED_FOR {
-            self.stop(AbortReason::OwnerLost);
+            Some(AbortReason::OwnerLost)
         } else if gateway.as_ref().is_some_and(|it| it.is_stopping()) {
-            self.stop(AbortReason::Stopped);
-        }
-        if let Some(reason) = self.stops {
+            Some(AbortReason::Stopped)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
             return self.end(reason, now);
         }
-        let step = seen.and_then(|mut seen| {
-            seen.figures = mem::take(&mut self.figures);
-            self.experiment.tick(&seen, now)
-        });
+        let step = seen.and_then(|seen| self.experiment.tick(&seen, now));
         if self.experiment.is_over() {
             self.restore();
         } else {
@@ -226,7 +166,6 @@ fn observed(
         file: admin.file_state.borrow().changes,
         servers: servers(origin, now),
         is_backed_off: seen.is_backed_off,
-        figures: [None; MAX_FIGURES],
     };
     Some((seen.events, at_gate))
 }

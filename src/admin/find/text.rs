@@ -3,10 +3,9 @@
 use super::running::Running;
 use crate::limit::Moment;
 use crate::limit::find::{
-    Criterion, Figure, FigureReading, FindReport, Level, Measured, Objective, Outcome, Purpose,
-    StepRecord, StepVerdict,
+    Criterion, Figure, FindReport, Level, Measured, Outcome, Purpose, StepRecord, StepVerdict,
 };
-use crate::status::find::{self, Facts, abort_reason, conclusion, fragment, held_back, line};
+use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, line};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, FindFigure, FindLevel, FindOutcome, FindStep, Plain};
 
@@ -22,14 +21,11 @@ pub(in crate::admin) fn view(it: &Running, now: Moment) -> views::Find {
         state: if is_over { "ended" } else { "running" }.into(),
         by: Plain::new(&it.by),
         began: timestamp(it.began),
-        watch: it.watch().map(|it| Plain::new(&it.to_string())).collect(),
-        only: it.only.as_ref().map(|it| Plain::new(&it.to_string())),
-        until: it.until.map(timestamp),
         took: report.took.as_secs_f64(),
         requests: report.requests,
         current: (!is_over).then(|| at(level, purpose)),
         steps: report.steps.iter().map(step).collect(),
-        outcomes: report.outcomes.iter().map(outcome).collect(),
+        result: report.outcome.as_ref().map(outcome),
         lines: if is_over {
             result(it, &report, now)
         } else {
@@ -59,29 +55,13 @@ fn step(it: &StepRecord) -> FindStep {
     FindStep {
         at: at(it.level, it.purpose),
         verdict: of_verdict(it.verdict).into(),
-        figures: figures(it),
+        figures: it.figures.iter().map(figure).collect(),
         waited: it.waited.map(|it| it.as_secs_f64()),
         at_once: it.at_once.into(),
         answers: it.answers,
         took: it.took.as_secs_f64(),
         back_to: it.back_to.map(shown),
         line: Plain::new(&line(it)),
-    }
-}
-
-fn figures(it: &StepRecord) -> Vec<FindFigure> {
-    let watched = it.watched.iter().map(reading);
-    it.figures.iter().map(figure).chain(watched).collect()
-}
-
-fn reading(it: &FigureReading) -> FindFigure {
-    let (bound, is_upper) = it.bound.bound();
-    FindFigure {
-        name: Plain::new(&it.bound.figure_name()),
-        unit: "number".into(),
-        value: it.worst,
-        below: is_upper.then_some(bound),
-        above: (!is_upper).then_some(bound),
     }
 }
 
@@ -93,8 +73,7 @@ fn figure(it: &Measured) -> FindFigure {
     FindFigure {
         name: Plain::new(&it.condition.name()),
         unit: unit.into(),
-        below: Some(below),
-        above: None,
+        below,
         value: it.value.map(|value| match value {
             Figure::Time(time) => time.as_secs_f64(),
             Figure::Share(share) => share,
@@ -142,8 +121,6 @@ fn of_purpose(it: Purpose) -> &'static str {
     match it {
         Purpose::Climb => "climb",
         Purpose::Recover => "recover",
-        Purpose::Refine => "refine",
-        Purpose::Retry => "retry",
         Purpose::Confirm => "confirm",
     }
 }
@@ -153,15 +130,8 @@ fn of_verdict(it: StepVerdict) -> &'static str {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
         StepVerdict::Idle | StepVerdict::HeldBack => "idle",
-        StepVerdict::Unread | StepVerdict::Undecided => "undecided",
+        StepVerdict::Undecided => "undecided",
     }
-}
-
-/// How an experiment ended, in a few words after `ended: `.
-pub(super) fn ending(report: &FindReport, objective: &Objective) -> String {
-    let sentences = report.outcomes.iter();
-    let sentences: Vec<_> = sentences.map(|it| find::ending(it, objective)).collect();
-    sentences.join("; ")
 }
 
 /// The result: what was found in words, as comments, and then as lines of the file.
@@ -175,10 +145,13 @@ fn result(it: &Running, report: &FindReport, now: Moment) -> Vec<Plain> {
         objective: &it.objective,
         when: &format!("{when} UTC"),
     };
-    let comments = report.outcomes.iter();
-    let comments = comments.map(|outcome| format!("# {}", conclusion(outcome, &it.objective)));
-    let lines: Vec<_> = comments.collect();
+    let concluded = report.outcome.as_ref();
+    let comment = concluded.map(|outcome| format!("# {}", conclusion(outcome, &it.objective)));
     let file = fragment(&facts, report);
-    let lines = lines.iter().map(String::as_str).chain(file.lines());
-    lines.map(Plain::new).collect()
+    comment
+        .as_deref()
+        .into_iter()
+        .chain(file.lines())
+        .map(Plain::new)
+        .collect()
 }

@@ -13,19 +13,9 @@ let done = () => {};
 let shownFor = null; // the action whose fields are shown
 
 const chosen = () => actions.find(({ id }) => id === $("act-what").querySelector("input:checked")?.value) ?? actions[0];
-/** What the experiment is asked for, as the API takes it, without what is empty. */
+/** What the experiment is asked for, as the API takes it. */
 function findFields() {
-  const all = [...$("act-find").querySelectorAll("input")].map(({ name, value }) => [name, value.trim()]);
-  const { until, ...find } = Object.fromEntries(all.filter(([, value]) => value));
-  return until ? { ...find, until: nextTime(until).toISOString() } : find;
-}
-
-/** The next moment at which it is a time of the day, such as 18:00. */
-function nextTime(text) {
-  const at = new Date();
-  at.setHours(...text.split(":").map(Number), 0, 0);
-  if (at <= new Date()) at.setDate(at.getDate() + 1);
-  return at;
+  return Object.fromEntries([...$("act-find").querySelectorAll("input")].map(({ name, value }) => [name, value.trim()]));
 }
 
 const fields = () => ({ find: findFields(), rate: $("act-rate").value.trim(), text: $("act-text").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });

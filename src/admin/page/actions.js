@@ -96,13 +96,6 @@ function maintenances(path, who, maintenance) {
   return maintenance ? [undo, set] : [set];
 }
 
-/** The body that starts an experiment: of the rate, the places or both, whichever has bounds. */
-function findBody(origin, { rate_from, rate_to, places_from, places_to, ...more }) {
-  const [hasRate, hasPlaces] = [rate_from ?? rate_to, places_from ?? places_to];
-  const bounds = !hasRate && hasPlaces ? { find: "places", from: places_from ?? "", to: places_to ?? "" } : { from: rate_from ?? "", to: rate_to ?? "" };
-  return { origin, slo: "", ...more, ...bounds, ...(hasRate && hasPlaces && { find: "both", places_from, places_to }) };
-}
-
 /** Starts or stops the experiment at the gate of an origin. */
 function findActs(origin, isTried) {
   const who = visible(origin);
@@ -111,8 +104,8 @@ function findActs(origin, isTried) {
     label: "Find what it can take",
     verb: "Start",
     isFind: true,
-    will: ({ find }) => `While requests wait there, the gate of ${who} lets more through step by step as long as ${find.slo ? visible(find.slo) : "the objective"} holds, and less at once when it breaks. With bounds of both, the rate is found first. It ends 15 seconds after this page is closed. ${BACK}`,
-    request: ({ find }) => ({ method: "POST", path: "api/find", body: findBody(origin, find) }),
+    will: ({ find }) => `While requests wait there, the gate of ${who} lets more through step by step as long as ${find.slo ? visible(find.slo) : "the objective"} holds, and less at once when it breaks. It ends 15 seconds after this page is closed. ${BACK}`,
+    request: ({ find }) => ({ method: "POST", path: "api/find", body: { origin, ...find } }),
     after: ownFind,
   };
   const stop = {

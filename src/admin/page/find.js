@@ -33,7 +33,7 @@ export class FindPanel {
     setText(this.summary, summaryOf(it));
     this.stop.hidden = !isRunning;
     const owner = isOwn(it) ? "It ends 15 s after this page is closed." : `Started by ${visible(it.by)}.`;
-    setText(this.stop.firstElementChild, `Looks for the highest level that keeps ${visible([it.slo, ...it.watch].join(", "))}${it.only ? `, only ${visible(it.only)}` : ""}. ${owner}`);
+    setText(this.stop.firstElementChild, `Looks for the highest level that keeps ${visible(it.slo)}. ${owner}`);
     this.plot.replaceChildren(findPlot(it, WIDTH));
     setText(this.steps, it.steps.map(({ line }) => visible(line)).join("\n"));
     this.steps.hidden = it.steps.length === 0;

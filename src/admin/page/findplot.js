@@ -1,6 +1,4 @@
 // The plot of an experiment: its levels, and each figure of its objective, over time.
-//
-// The report of `drip find` contains this file, so it imports nothing.
 
 const [TALL, GAP, LEFT] = [60, 30, 56];
 
@@ -18,16 +16,14 @@ const FORMS = {
   places: (n) => `${Math.round(n)}`,
   seconds: (n) => (n < 1 ? `${digits(n * 1000)} ms` : `${digits(n)} s`),
   share: (n) => `${digits(n * 100)} %`,
-  number: digits,
 };
 
 /** What is drawn one below the other. `of` finds the value of a step; `bound` is what it must stay within. */
 function rowsOf(steps) {
-  const levels = ["rate", "places"].filter((find) => steps.some((step) => step.find === find));
-  const rows = levels.map((find) => ({ title: find === "rate" ? "rate" : "at once", form: FORMS[find], of: (step) => (step.find === find ? step.value : null) }));
+  const rows = steps.slice(0, 1).map(({ find }) => ({ title: find === "rate" ? "rate" : "at once", form: FORMS[find], of: (step) => step.value }));
   const { figures } = steps.find((step) => step.figures.length) ?? { figures: [] };
-  figures.forEach(({ name, unit, below, above }, nth) => {
-    rows.push({ title: name, form: FORMS[unit] ?? digits, sign: above ? ">" : "<", bound: above ?? below, of: (step) => step.figures[nth]?.value ?? null });
+  figures.forEach(({ name, unit, below }, nth) => {
+    rows.push({ title: name, form: FORMS[unit], bound: below, of: (step) => step.figures[nth]?.value ?? null });
   });
   return rows;
 }
@@ -46,7 +42,7 @@ function drawRow(svg, row, steps, top, x, right) {
   const high = (row.bound ? Math.min(Math.max(most, row.bound * 1.25), row.bound * 3) : most * 1.1) || 1;
   const bottom = top + TALL;
   const y = (value) => bottom - (Math.min(value, high) / high) * TALL;
-  add(svg, "text", { x: LEFT, y: top - 7 }, row.bound ? `${row.title} (${row.sign} ${row.form(row.bound)})` : row.title);
+  add(svg, "text", { x: LEFT, y: top - 7 }, row.bound ? `${row.title} (< ${row.form(row.bound)})` : row.title);
   add(svg, "line", { x1: LEFT, x2: right, y1: bottom, y2: bottom, class: "axis" });
   add(svg, "text", { x: LEFT - 6, y: top + 8, "text-anchor": "end" }, row.form(high));
   add(svg, "text", { x: LEFT - 6, y: bottom, "text-anchor": "end" }, "0");

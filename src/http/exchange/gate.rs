@@ -378,9 +378,8 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// Says whose request it is that has left, and what kind of one.
+    /// Says whose request it is that has left.
     fn tell(&self, place: &Place) {
-        place.tell_kind(|| self.kind());
         let Some(share) = self.settings().share else {
             return;
         };
@@ -388,17 +387,6 @@ impl<'a> GateRequest<'a> {
             Some(sharer) => stable_hash(&sharer.key),
             None => key::shared_hash(self.gateway.zone(share).settings(), self.info, self.route()),
         });
-    }
-
-    /// The class that the request counts as at the gate, and its route.
-    fn kind(&self) -> (&'a str, String) {
-        let plan = self.sharer().plan.and_then(|plan| self.plans()?.get(plan));
-        let class = plan.and_then(|plan| plan.class.as_ref());
-        let class = &**class.unwrap_or(&self.route().class);
-        let classes = &self.settings().classes;
-        let known = classes.iter().find(|it| *it.name == *class);
-        let class = known.or(classes.first()).map_or(class, |it| &*it.name);
-        (class, self.route().name())
     }
 
     /// The plans of the zone that shares the gate, if there is one.

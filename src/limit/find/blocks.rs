@@ -35,15 +35,11 @@ pub(super) struct Block {
     ended: [u64; 2],
     good: [u32; MAX_CONDITIONS],
     bad: [u32; MAX_CONDITIONS],
-    /// Answers without errors, and their times in microseconds: heads, and whole ones.
-    times: [(u64, u64); 2],
     /// What requests waited for.
     waited: Waited,
     demand: Demand,
     /// Whether what was sent before may still be felt.
     pub is_settling: bool,
-    /// Whether each figure that is watched was read shortly before its end.
-    is_read: bool,
 }
 
 /// The blocks since a level was set.
@@ -75,14 +71,6 @@ impl Blocks {
         }
     }
 
-    /// Forgets all blocks, and goes on at the same level.
-    pub fn restart(&mut self, departed: u64, now: Moment) {
-        self.all.clear();
-        self.all.push(Block::new(now, false));
-        self.departed = departed;
-        self.settled = now;
-    }
-
     /// How long a request may be without an answer.
     pub fn longest(&self) -> Duration {
         self.longest
@@ -101,14 +89,6 @@ impl Blocks {
         for (ended, part) in block.ended.iter_mut().zip([Part::Head, Part::Whole]) {
             *ended += u64::from(event.ends(part));
         }
-        if let AnswerEvent::Head { took, status } | AnswerEvent::Whole { took, status } = event
-            && status < 500
-        {
-            let part = usize::from(event.ends(Part::Whole));
-            let (count, sum) = &mut block.times[part];
-            *count += 1;
-            *sum = sum.saturating_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        }
         for (nth, condition) in objective.conditions().iter().enumerate() {
             match condition.judge(event) {
                 Judgement::Good => block.good[nth] += 1,
@@ -124,9 +104,7 @@ impl Blocks {
     }
 
     /// Ends the open block if its time is over.
-    ///
-    /// `is_read`: whether the figures that are watched are known now.
-    pub fn tick(&mut self, target: Target, seen: &Observed, is_read: bool, now: Moment) {
+    pub fn tick(&mut self, target: Target, seen: &Observed, now: Moment) {
         let is_settling = now < self.settled;
         let is_full = self.is_full();
         let Some(open) = self.all.last_mut() else {
@@ -144,7 +122,6 @@ impl Blocks {
         if open.demand == Demand::Enough && open.waited.is_held_back(target) {
             open.demand = Demand::HeldBack;
         }
-        open.is_read = is_read;
         self.departed = seen.departed;
         self.all.push(Block::new(now, is_settling));
     }
@@ -189,39 +166,11 @@ impl Blocks {
         samples
     }
 
-    /// Mean times of the first and the second half of the closed blocks, in seconds, and how far the
-    /// halves are apart; `None` for less than four blocks with answers.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "sums of microseconds are far below 2^52"
-    )]
-    pub fn halves(&self, part: Part, closed: usize) -> Option<(f64, f64, f64)> {
-        let counted = self.all[..closed].iter();
-        let counted: Vec<&Block> = counted.filter(|it| !it.is_settling).collect();
-        let (one, other) = counted.split_at(counted.len() / 2);
-        let mean = |half: &[&Block]| {
-            let times = half.iter().map(|it| it.times[index(part)]);
-            let (count, sum) =
-                times.fold((0, 0), |all: (u64, u64), it| (all.0 + it.0, all.1 + it.1));
-            (count > 0).then(|| sum as f64 / 1e6 / count as f64)
-        };
-        let apart = other.first()?.start.since(one.first()?.start);
-        (one.len() >= 2).then_some((mean(one)?, mean(other)?, apart.as_secs_f64()))
-    }
-
     /// The time of the closed blocks that count for a level that is good.
     pub fn busy(&self, closed: usize) -> Duration {
         let counted = self.all[..closed].iter();
         let counted = counted.filter(|it| it.is_proof());
         counted.map(Block::took).sum()
-    }
-
-    /// Whether figures that are watched were not known for `least` and for half of the time.
-    pub fn are_unread(&self, least: Duration) -> bool {
-        let unread = self.all.iter().filter(|it| !it.is_read);
-        let unread: Duration = unread.map(Block::took).sum();
-        let all: Duration = self.all.iter().map(Block::took).sum();
-        unread >= least && unread * 2 >= all
     }
 
     /// The time of all blocks in which requests waited for the other limit.
@@ -253,24 +202,17 @@ impl Block {
             end: start,
             departed: 0,
             ended: [0; 2],
-            times: [(0, 0); 2],
             good: [0; MAX_CONDITIONS],
             bad: [0; MAX_CONDITIONS],
             waited: Waited::default(),
             demand: Demand::Enough,
             is_settling,
-            is_read: true,
         }
     }
 
     /// Whether it counts for a level that is good.
     pub fn is_proof(&self) -> bool {
-        self.demand == Demand::Enough && self.is_known()
-    }
-
-    /// Whether answers in it say something of the level, though nobody may have waited.
-    pub fn is_known(&self) -> bool {
-        self.is_read && !self.is_settling
+        self.demand == Demand::Enough && !self.is_settling
     }
 
     fn took(&self) -> Duration {

@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::answer::AnswerEvent;
 use super::observed::Observed;
 use super::report::{
-    AbortReason, Contradiction, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose,
-    StepRecord, StepVerdict,
+    AbortReason, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
+    StepVerdict,
 };
 use super::scale::{self, Scale};
 use super::search::{Next, Search};
@@ -29,12 +29,9 @@ const MAX_STEPS: usize = 2000;
 /// use drip::limit::find::{AnswerEvent, Experiment, FindSettings, Observed, Target, Timing};
 ///
 /// let settings = FindSettings {
-///     targets: vec![Target::Rate { from: "50r/s".parse()?, to: "400r/s".parse()? }],
+///     target: Target::Rate { from: "50r/s".parse()?, to: "400r/s".parse()? },
 ///     objective: "p95<400ms, errors<0.5%".parse()?,
 ///     step: "5%".parse()?,
-///     until: None,
-///     only: None,
-///     figures: Vec::new(),
 ///     timing: Timing::default(),
 /// };
 /// let start = Moment::from_nanos(0);
@@ -55,46 +52,39 @@ pub struct Experiment {
     /// What was observed last.
     last: Observed,
     began: Moment,
-    /// The number of the current target.
-    nth: usize,
     scale: Scale,
     search: Search,
     trial: Trial,
     silence: Silence,
-    /// The shortest percentiles of good levels of this target, in seconds.
+    /// The shortest percentiles of good levels, in seconds.
     fastest: Vec<f64>,
     /// How near the edge the last step was.
     closeness: f64,
-    /// Most requests at once in a step of this target that broke.
+    /// Most requests at once in a step that broke.
     at_edge: Option<u32>,
     steps: Vec<StepRecord>,
-    outcomes: Vec<Outcome>,
-    ended: Option<Moment>,
+    /// How it ended, and when.
+    ended: Option<(Outcome, Moment)>,
 }
 
 impl Experiment {
-    /// Starts with the lower bound of the first target. Without a target, it is over at once.
+    /// Starts with the lower bound.
     #[must_use]
     pub fn new(settings: FindSettings, first: Observed, now: Moment) -> Self {
-        let nothing = Target::Places { from: 1, to: 1 };
-        let target = settings.targets.first().copied();
-        let scale = Scale::new(target.unwrap_or(nothing));
-        let length = Length::Decided;
+        let scale = Scale::new(settings.target);
         Self {
             first,
             last: first,
             began: now,
-            nth: 0,
             scale,
             search: Search::new(scale, settings.step_part()),
-            trial: Trial::new(&settings, length, first.departed, now),
+            trial: Trial::new(&settings, Length::Decided, first.departed, now),
             silence: Silence::new(first.departed, now),
             fastest: Vec::new(),
             closeness: 0.0,
             at_edge: None,
             steps: Vec::new(),
-            outcomes: Vec::new(),
-            ended: target.is_none().then_some(now),
+            ended: None,
             settings,
         }
     }
@@ -116,10 +106,9 @@ impl Experiment {
         if let Some(reason) = self.reason_to_abort(seen) {
             return self.abort(reason, now);
         }
-        let (timing, until) = (self.settings.timing, self.settings.until);
+        let (timing, target) = (self.settings.timing, self.settings.target);
         let silent = self.silence.tick(seen, now);
-        let target = self.scale.target();
-        let verdict = (self.trial).tick(&timing, until, (target, seen, silent), now)?;
+        let verdict = (self.trial).tick(&timing, (target, seen, silent), now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
             self.at_edge = self.at_edge.max(Some(self.trial.measurements().at_once()));
         }
@@ -144,8 +133,7 @@ impl Experiment {
         }
         let record = self.describe(StepVerdict::Undecided, now);
         self.steps.push(record.clone());
-        self.end_target(Outcome::Aborted(reason, self.good()));
-        self.ended = Some(now);
+        self.ended = Some((Outcome::Aborted(reason, self.good()), now));
         Some(record)
     }
 
@@ -161,28 +149,11 @@ impl Experiment {
         if self.ended.is_some() {
             return Levels::default();
         }
-        let mut levels = Levels::default();
-        match self.scale.level(self.search.level) {
-            Level::Rate(rate) => {
-                levels.rate = Some(rate);
-                // Nor a rate while the places do. Where the file has no places, none are set.
-                levels.places = self.last.limits.places.and_then(|file| {
-                    self.settings.targets.iter().find_map(|it| match it {
-                        Target::Places { to, .. } => Some(file.max(*to)),
-                        Target::Rate { .. } => None,
-                    })
-                });
-            }
-            Level::Places(places) => {
-                levels.places = Some(places);
-                // Places show their end only while the pace does not hold requests back.
-                levels.rate = self.settings.targets.iter().find_map(|it| match it {
-                    Target::Rate { to, .. } => Some(*to),
-                    Target::Places { .. } => None,
-                });
-            }
-        }
-        levels
+        let (rate, places) = match self.scale.level(self.search.level) {
+            Level::Rate(rate) => (Some(rate), None),
+            Level::Places(places) => (None, Some(places)),
+        };
+        Levels { rate, places }
     }
 
     /// The current level, and why it is tried.
@@ -195,10 +166,10 @@ impl Experiment {
     #[must_use]
     pub fn report(&self, now: Moment) -> FindReport {
         FindReport {
-            outcomes: self.outcomes.clone(),
+            outcome: self.ended.map(|(outcome, _)| outcome),
             steps: self.steps.clone(),
             requests: self.last.departed.saturating_sub(self.first.departed),
-            took: self.ended.unwrap_or(now).since(self.began),
+            took: self.ended.map_or(now, |(_, at)| at).since(self.began),
         }
     }
 
@@ -226,31 +197,17 @@ impl Experiment {
     }
 
     fn go_on(&mut self, next: Next, verdict: StepVerdict, now: Moment) {
-        match next {
-            Next::Try(_, purpose) => self.begin_trial(purpose, now),
-            Next::Found => {
-                let found = Outcome::Found(self.found());
-                self.end_target(found);
-                self.begin_next_target(now);
-            }
-            Next::AtLeast if verdict == StepVerdict::HeldBack => {
-                let held_back = HeldBack {
-                    level: self.what_left(now),
-                    by: self.other_limit(),
-                    of_both: self.settings.targets.len() > 1,
-                };
-                self.end_target(Outcome::HeldBack(held_back));
-                self.begin_next_target(now);
-            }
-            Next::AtLeast => {
-                self.end_target(self.without_demand(now));
-                self.begin_next_target(now);
-            }
-            Next::Abort(reason) => {
-                self.end_target(Outcome::Aborted(reason, self.good()));
-                self.ended = Some(now);
-            }
-        }
+        let outcome = match next {
+            Next::Try(_, purpose) => return self.begin_trial(purpose, now),
+            Next::Found => Outcome::Found(self.found()),
+            Next::AtLeast if verdict == StepVerdict::HeldBack => Outcome::HeldBack(HeldBack {
+                level: self.what_left(now),
+                by: self.other_limit(),
+            }),
+            Next::AtLeast => self.without_demand(now),
+            Next::Abort(reason) => Outcome::Aborted(reason, self.good()),
+        };
+        self.ended = Some((outcome, now));
     }
 
     fn begin_trial(&mut self, purpose: Purpose, now: Moment) {
@@ -258,28 +215,10 @@ impl Experiment {
             Purpose::Confirm => Length::Confirm,
             Purpose::Recover => Length::Recover,
             Purpose::Climb if !Search::is_near(self.closeness) => Length::Decided,
-            Purpose::Climb | Purpose::Refine | Purpose::Retry => Length::DecidedNear,
+            Purpose::Climb => Length::DecidedNear,
         };
         let departed = self.last.departed;
         self.trial = Trial::new(&self.settings, length, departed, now);
-    }
-
-    fn begin_next_target(&mut self, now: Moment) {
-        self.nth += 1;
-        let Some(target) = self.settings.targets.get(self.nth) else {
-            self.ended = Some(now);
-            return;
-        };
-        self.scale = Scale::new(*target);
-        self.search = Search::new(self.scale, self.settings.step_part());
-        self.at_edge = None;
-        self.fastest.clear();
-        self.closeness = 0.0;
-        self.begin_trial(Purpose::Climb, now);
-    }
-
-    fn end_target(&mut self, outcome: Outcome) {
-        self.outcomes.push(outcome);
     }
 
     fn good(&self) -> Option<Level> {
@@ -320,26 +259,19 @@ impl Experiment {
 
     /// The limit in force that is not searched.
     fn other_limit(&self) -> Option<Level> {
-        let (set, file) = (self.levels(), self.last.limits);
-        match self.scale.target() {
-            Target::Rate { .. } => set.places.or(file.places).map(Level::Places),
-            Target::Places { .. } => set.rate.or(file.rate).map(Level::Rate),
+        match self.settings.target {
+            Target::Rate { .. } => self.last.limits.places.map(Level::Places),
+            Target::Places { .. } => self.last.limits.rate.map(Level::Rate),
         }
     }
 
     fn found(&self) -> Found {
         let (low, high) = self.search.range();
-        let contradiction = self.search.contradiction();
         let level = |it| self.scale.level(it);
-        let contradiction = contradiction.map(|(broke, held)| Contradiction {
-            broke: level(broke),
-            held: level(held),
-        });
         Found {
             level: level(self.search.level),
             low: level(low),
             high: level(high),
-            contradiction,
             at_once: self.trial.measurements().at_once(),
             at_edge: self.at_edge,
             is_upper_bound: self.search.is_at_top(),
@@ -357,7 +289,6 @@ impl Experiment {
                 .flatten(),
             hung: verdict == StepVerdict::Broke && self.trial.hangs(),
             figures: self.trial.figures(&self.settings.objective, now),
-            watched: self.trial.readings(),
             waited: self.trial.measurements().waited(),
             at_once: self.trial.measurements().at_once(),
             answers: self.trial.measurements().answers(),

@@ -14,10 +14,10 @@ const MIN_QUEUEING: f64 = 0.15;
 
 /// A percentile's bound in seconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub part: Part,
+struct Bound {
+    part: Part,
     quantile: f64,
-    pub below: f64,
+    below: f64,
 }
 
 fn bound(condition: &Criterion) -> Option<Bound> {
@@ -76,11 +76,6 @@ impl Measurements {
             self.waits = (self.waits.0.saturating_add(wait), self.waits.1 + 1);
         }
         self.at_once = self.at_once.max(seen.in_flight);
-    }
-
-    /// The bounds of the percentiles.
-    pub fn bounds(&self) -> &[Bound] {
-        &self.bounds
     }
 
     /// Each percentile of the objective in seconds; 0 without an answer.

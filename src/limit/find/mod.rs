@@ -16,17 +16,12 @@ mod answer;
 mod blocks;
 mod evidence;
 mod experiment;
-mod figure_bound;
-mod figures;
 mod measurements;
 mod objective;
 mod observed;
-mod only;
-mod plan;
 mod report;
 mod scale;
 mod search;
-mod series;
 mod settings;
 mod silence;
 mod times;
@@ -34,15 +29,12 @@ mod trial;
 
 pub use answer::{AnswerEvent, Part};
 pub use experiment::Experiment;
-pub use figure_bound::{FigureBound, MAX_FIGURES};
 pub use objective::{
     Criterion, ErrorKind, MAX_CONDITIONS, Objective, ObjectiveError, ObjectiveProblem,
 };
 pub use observed::{Observed, Waited};
-pub use only::Only;
-pub use plan::{FindPlan, plan};
 pub use report::{
-    AbortReason, Contradiction, Figure, FigureReading, FindReport, Found, HeldBack, Level, Levels,
-    Measured, Outcome, Purpose, StepRecord, StepVerdict,
+    AbortReason, Figure, FindReport, Found, HeldBack, Level, Levels, Measured, Outcome, Purpose,
+    StepRecord, StepVerdict,
 };
 pub use settings::{FindSettings, MAX_STEP, MIN_STEP, Target, Timing};

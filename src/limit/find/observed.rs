@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use super::figure_bound::MAX_FIGURES;
 use super::report::Levels;
 use super::settings::Target;
 
@@ -8,8 +7,6 @@ use super::settings::Target;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observed {
     /// Requests that have left to the origin so far: a count that never goes back.
-    ///
-    /// Those whose answers are told, and no others: with `--only`, of that route or class alone.
     pub departed: u64,
     /// Whether a request waited at the gate all the time since the tick before.
     pub has_waited: bool,
@@ -27,9 +24,6 @@ pub struct Observed {
     pub servers: u64,
     /// Whether back-off lowers anything now.
     pub is_backed_off: bool,
-    /// The figures that were read since the tick before, in the order of the settings; `None`: not
-    /// read. Three readings on end beyond the bound are a breach.
-    pub figures: [Option<f64>; MAX_FIGURES],
 }
 
 /// How long the first request of a gate's queue waited, by what held it back.

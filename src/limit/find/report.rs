@@ -1,7 +1,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::figure_bound::FigureBound;
 use super::objective::Criterion;
 use crate::limit::Rate;
 
@@ -40,10 +39,6 @@ pub enum Purpose {
     Climb,
     /// Down after a breach, until the origin is as before.
     Recover,
-    /// Between the highest good level and the lowest that broke.
-    Refine,
-    /// The level that broke once more, because all below it held since.
-    Retry,
     /// The level that was found, for longer.
     Confirm,
 }
@@ -59,8 +54,6 @@ pub enum StepVerdict {
     Idle,
     /// The other limit held requests back: `max_in_flight` where the rate is searched, or the rate.
     HeldBack,
-    /// A figure that is watched was not read for half of the time, so nobody knows.
-    Unread,
     /// The experiment ended before it was decided.
     Undecided,
 }
@@ -97,15 +90,6 @@ pub enum Figure {
     Share(f64),
 }
 
-/// A figure of the origin's own in a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FigureReading {
-    /// The figure and its bound.
-    pub bound: FigureBound,
-    /// The worst that was read; `None` if nothing was.
-    pub worst: Option<f64>,
-}
-
 /// One step of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
@@ -115,14 +99,12 @@ pub struct StepRecord {
     pub purpose: Purpose,
     /// What came out of it.
     pub verdict: StepVerdict,
-    /// The condition or figure that broke, as written: `p95<400ms`.
+    /// The condition that broke, as written: `p95<400ms`.
     pub broken: Option<String>,
     /// Whether no answer came any more, though requests were at the origin.
     pub hung: bool,
     /// In the order of the objective's conditions.
     pub figures: Vec<Measured>,
-    /// In the order of the settings.
-    pub watched: Vec<FigureReading>,
     /// How long requests waited at the gate on average; `None` if none was observed.
     pub waited: Option<Duration>,
     /// Most requests at the origin at once.
@@ -135,7 +117,7 @@ pub struct StepRecord {
     pub back_to: Option<Level>,
 }
 
-/// The level that was found for a target.
+/// The level that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The highest level that held, confirmed.
@@ -144,23 +126,12 @@ pub struct Found {
     pub low: Level,
     /// The upper end of where the origin's end is.
     pub high: Level,
-    /// Levels that contradict each other, if any do.
-    pub contradiction: Option<Contradiction>,
     /// Most requests at the origin at once while it was confirmed.
     pub at_once: u32,
     /// Most requests at the origin at once in a step that broke; `None` if no step broke.
     pub at_edge: Option<u32>,
     /// Whether the upper bound of the search held: the origin may take more.
     pub is_upper_bound: bool,
-}
-
-/// A level that broke at one time, and one no lower that held at another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contradiction {
-    /// The level that broke last.
-    pub broke: Level,
-    /// The highest level that held.
-    pub held: Level,
 }
 
 /// Why an experiment ended early.
@@ -186,10 +157,6 @@ pub enum AbortReason {
     Undone,
     /// Somebody else overrides the origin.
     Overridden,
-    /// A figure that is watched could not be read for a while.
-    FigureLost,
-    /// A figure that is watched could be read for less than half of a step.
-    FigureUnread,
 }
 
 /// A level that was not passed, because the other limit held requests back.
@@ -199,11 +166,9 @@ pub struct HeldBack {
     pub level: Level,
     /// The other limit, if its value is known.
     pub by: Option<Level>,
-    /// Whether both are searched, so that the other one is at its upper bound, or above it in the file.
-    pub of_both: bool,
 }
 
-/// How the search of one target ended.
+/// How the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The level was found.
@@ -221,8 +186,8 @@ pub enum Outcome {
 /// What an experiment found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindReport {
-    /// One for each target that was begun, in their order.
-    pub outcomes: Vec<Outcome>,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<Outcome>,
     /// All steps, in their order.
     pub steps: Vec<StepRecord>,
     /// Requests that were sent to the origin meanwhile.

@@ -13,10 +13,6 @@ impl Scale {
         Self { target }
     }
 
-    pub fn target(self) -> Target {
-        self.target
-    }
-
     pub fn bottom(self) -> f64 {
         match self.target {
             Target::Rate { from, .. } => from.per_second(),
@@ -41,12 +37,6 @@ impl Scale {
     pub fn down(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from / (1.0 + part));
         next.min(from - self.unit(from)).max(self.bottom())
-    }
-
-    /// A level between two others; `None` if there is none.
-    pub fn between(self, low: f64, high: f64) -> Option<f64> {
-        let middle = self.rounded((low * high).sqrt());
-        (middle > low && middle < high).then_some(middle)
     }
 
     /// The level with this number, as written in the file.
@@ -129,8 +119,6 @@ mod tests {
         }
         assert_eq!(all.len(), 35, "one more each, and two from 30 on: {all:?}");
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(scale.between(4.0, 5.0), None);
-        assert_eq!(scale.between(4.0, 6.0), Some(5.0));
         assert_eq!(shown(scale, scale.down(4.0, 0.05)), "3");
     }
 }

@@ -1,8 +1,7 @@
 //! Which level is tried next.
 //!
 //! Up by steps while the objective holds, by smaller ones near its edge; down at once after a breach.
-//! Then the edge is narrowed by bisection. A breach that nothing else confirmed is tried once more:
-//! it may have been chance, or a cache that was cold. What is left must hold for a minute.
+//! Once the origin has recovered, the last level that held must hold for a minute.
 
 use super::report::{AbortReason, Purpose, StepVerdict};
 use super::scale::Scale;
@@ -12,9 +11,6 @@ const NEAR: f64 = 0.5;
 
 /// Above so much of what is allowed, steps are quartered.
 const VERY_NEAR: f64 = 0.7;
-
-/// So often the climb goes on after the level that broke has held.
-const MAX_RETURNS: u32 = 3;
 
 /// So often the level to be confirmed may break.
 const MAX_CONFIRMATIONS: u32 = 5;
@@ -40,11 +36,7 @@ pub(super) struct Search {
     broke: Option<f64>,
     /// The highest level that ever held.
     highest: f64,
-    /// How often a level broke within a step of `broke`.
-    breaches: u32,
-    returns: u32,
     confirmations: u32,
-    is_confirming: bool,
     pub level: f64,
     pub purpose: Purpose,
 }
@@ -57,10 +49,7 @@ impl Search {
             good: None,
             broke: None,
             highest: 0.0,
-            breaches: 0,
-            returns: 0,
             confirmations: 0,
-            is_confirming: false,
             level: scale.bottom(),
             purpose: Purpose::Climb,
         }
@@ -88,13 +77,6 @@ impl Search {
         (self.scale.down(good, self.step), high)
     }
 
-    /// The level that broke last, and one no lower that held at another time: the end of the origin has
-    /// moved, or chance decided one of both.
-    pub fn contradiction(&self) -> Option<(f64, f64)> {
-        let broke = self.broke.filter(|broke| *broke <= self.highest)?;
-        Some((broke, self.highest))
-    }
-
     pub fn is_at_top(&self) -> bool {
         self.good.is_some_and(|good| good >= self.scale.top())
     }
@@ -108,7 +90,6 @@ impl Search {
         let next = match verdict {
             StepVerdict::Good => self.held(closeness),
             StepVerdict::Broke => self.broke(),
-            StepVerdict::Unread => Next::Abort(AbortReason::FigureUnread),
             StepVerdict::Idle | StepVerdict::HeldBack | StepVerdict::Undecided => Next::AtLeast,
         };
         if let Next::Try(level, purpose) = next {
@@ -121,18 +102,10 @@ impl Search {
     fn held(&mut self, closeness: f64) -> Next {
         match self.purpose {
             Purpose::Confirm => Next::Found,
-            Purpose::Recover => self.narrow(),
-            Purpose::Refine => {
+            Purpose::Recover => Next::Try(self.good.unwrap_or(self.level), Purpose::Confirm),
+            Purpose::Climb => {
                 self.good = Some(self.level);
-                self.narrow()
-            }
-            Purpose::Climb | Purpose::Retry => {
-                self.good = Some(self.level);
-                self.broke = None;
-                self.breaches = 0;
-                // One that broke before and is near its bounds now is the edge itself.
-                let is_edge = self.purpose == Purpose::Retry && closeness > VERY_NEAR;
-                if self.level >= self.scale.top() || is_edge {
+                if self.level >= self.scale.top() {
                     return Next::Try(self.level, Purpose::Confirm);
                 }
                 let part = match closeness {
@@ -162,42 +135,16 @@ impl Search {
             }
             Purpose::Confirm => {
                 self.confirmations += 1;
-                self.is_confirming = true;
                 self.broke = Some(self.level);
                 self.good = Some(self.scale.down(self.level, self.step / 2.0));
                 if self.confirmations >= MAX_CONFIRMATIONS {
                     return Next::Abort(AbortReason::Unsteady);
                 }
             }
-            Purpose::Climb | Purpose::Refine | Purpose::Retry => {
-                self.breaches += 1;
-                self.broke = Some(self.level);
-            }
+            Purpose::Climb => self.broke = Some(self.level),
         }
         let from = self.level.min(self.good.unwrap_or(good));
         Next::Try(self.scale.down(from, self.step), Purpose::Recover)
-    }
-
-    /// Between what held and what broke.
-    fn narrow(&mut self) -> Next {
-        let good = self.good.unwrap_or(self.level);
-        let confirm = Next::Try(good, Purpose::Confirm);
-        let Some(broke) = self.broke.filter(|_| !self.is_confirming) else {
-            return confirm;
-        };
-        let is_wide = broke > good * (1.0 + 0.6 * self.step);
-        match self.scale.between(good, broke) {
-            Some(middle) if is_wide => {
-                // Further apart than a step if the level had to come down to recover.
-                let level = middle.min(self.scale.up(good, self.step));
-                Next::Try(level, Purpose::Refine)
-            }
-            _ if self.breaches == 1 && self.returns < MAX_RETURNS => {
-                self.returns += 1;
-                Next::Try(broke, Purpose::Retry)
-            }
-            _ => confirm,
-        }
     }
 }
 

@@ -1,9 +1,7 @@
 use std::time::Duration;
 
-use super::figure_bound::FigureBound;
 use super::objective::Objective;
-use super::only::Only;
-use crate::limit::{Moment, Percent, Rate};
+use crate::limit::{Percent, Rate};
 
 /// The smallest step: the sequential test cannot tell levels apart that are nearer.
 pub const MIN_STEP: Percent = Percent::from_millionths(10_000);
@@ -14,21 +12,13 @@ pub const MAX_STEP: Percent = Percent::from_millionths(500_000);
 /// What an experiment is asked for.
 #[derive(Clone, Debug)]
 pub struct FindSettings {
-    /// What is searched, one after the other: one or two targets, not the same one twice.
-    pub targets: Vec<Target>,
+    /// What is searched.
+    pub target: Target,
     /// What must hold.
     pub objective: Objective,
     /// The largest step up, as a part of the level: from [`MIN_STEP`] to [`MAX_STEP`]. Others take the
     /// nearest of both.
     pub step: Percent,
-    /// How long it waits for requests to wait at the gate; `None`: for [`Timing::idle`].
-    pub until: Option<Moment>,
-    /// Figures of the origin's own that must stay within their bounds: at most
-    /// [`MAX_FIGURES`](super::MAX_FIGURES), more are ignored.
-    pub figures: Vec<FigureBound>,
-    /// Which requests are measured; `None`: all. Whoever tells the experiment of requests tells no
-    /// others.
-    pub only: Option<Only>,
     /// How long things take.
     pub timing: Timing,
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use super::answer::AnswerEvent;
 use super::blocks::{Block, Blocks};
 use super::evidence::{Leaning, Sample, SequentialTest};
-use super::figures::Figures;
 use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
-use super::report::{FigureReading, Measured, StepVerdict};
+use super::report::{Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
 use super::silence;
 use crate::limit::Moment;
@@ -50,7 +49,6 @@ pub(super) struct Trial {
     blocks: Blocks,
     tests: Vec<SequentialTest>,
     measurements: Measurements,
-    figures: Figures,
     /// Since when a request did not always wait at the gate, or waited for the other limit.
     idle_since: Option<Moment>,
     departed_before: u64,
@@ -73,7 +71,6 @@ impl Trial {
             blocks: Blocks::new(objective, departed, now),
             tests: conditions.iter().map(test).collect(),
             measurements: Measurements::new(objective),
-            figures: Figures::new(&settings.figures),
             idle_since: None,
             departed_before: departed,
             judged: 0,
@@ -97,15 +94,12 @@ impl Trial {
     pub fn tick(
         &mut self,
         timing: &Timing,
-        until: Option<Moment>,
         (target, seen, silent): (Target, &Observed, Duration),
         now: Moment,
     ) -> Option<StepVerdict> {
         self.silent = silent;
         self.measurements.note(seen);
-        self.figures.note(&seen.figures, now);
-        let is_read = self.figures.are_fresh(now);
-        self.blocks.tick(target, seen, is_read, now);
+        self.blocks.tick(target, seen, now);
         if seen.has_waited && !self.blocks.is_held_back() {
             self.idle_since = None;
         } else if self.idle_since.is_none() {
@@ -115,21 +109,11 @@ impl Trial {
         if verdict.is_some() || self.length == Length::Recover {
             return verdict;
         }
-        if self.blocks.are_unread(timing.max_step) {
-            return Some(StepVerdict::Unread);
-        }
-        self.give_up_waiting(timing, until, seen, now)
+        self.give_up_waiting(timing, now)
     }
 
-    /// Ends a trial for which nobody asks for enough, or that the other limit holds back; or
-    /// measures anew when it is asked for again.
-    fn give_up_waiting(
-        &mut self,
-        timing: &Timing,
-        until: Option<Moment>,
-        seen: &Observed,
-        now: Moment,
-    ) -> Option<StepVerdict> {
+    /// Ends a trial for which nobody asks for enough, or that the other limit holds back.
+    fn give_up_waiting(&self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
         let is_idle_for = self
             .idle_since
             .map_or(Duration::ZERO, |since| now.since(since));
@@ -142,29 +126,16 @@ impl Trial {
         let is_long = is_idle_for >= timing.idle
             || idle > timing.idle.saturating_mul(2)
             || self.blocks.is_full();
-        match until {
-            Some(until) if now < until => {
-                if idle >= timing.idle || self.blocks.is_full() {
-                    self.blocks.restart(seen.departed, now);
-                }
-                None
+        is_long.then(|| {
+            if held_back * 2 > idle {
+                StepVerdict::HeldBack
+            } else {
+                StepVerdict::Idle
             }
-            _ if is_long || until.is_some() && is_idle_for > timing.min_step => {
-                Some(if held_back * 2 > idle {
-                    StepVerdict::HeldBack
-                } else {
-                    StepVerdict::Idle
-                })
-            }
-            _ => None,
-        }
+        })
     }
 
     fn verdict(&mut self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        // A figure that follows slowly, such as an average, takes its time to recover.
-        if self.figures.are_broken() && self.length != Length::Recover {
-            return Some(StepVerdict::Broke);
-        }
         if self.hangs() && self.length != Length::Recover {
             return Some(StepVerdict::Broke);
         }
@@ -197,8 +168,7 @@ impl Trial {
             Length::Decided if took < timing.min_step => None,
             Length::DecidedNear if took < timing.min_step * 2 => None,
             Length::Decided | Length::DecidedNear
-                if leanings.iter().all(|it| *it == Leaning::Good)
-                    && !self.is_growing(timing, closed) =>
+                if leanings.iter().all(|it| *it == Leaning::Good) =>
             {
                 Some(StepVerdict::Good)
             }
@@ -233,7 +203,7 @@ impl Trial {
     pub fn holds_so_far(&self, now: Moment) -> bool {
         let closed = self.blocks.closed(now);
         self.tests.iter().enumerate().all(|(nth, test)| {
-            let all = self.blocks.samples(nth, closed, Block::is_known);
+            let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
             test.has_enough(&all) && test.closeness(&all) <= 1.0
         })
     }
@@ -253,7 +223,6 @@ impl Trial {
     /// Good if the last five blocks are, and nothing of before is unanswered.
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         let is_good = closed >= LAST
-            && self.figures.hold(now)
             // Where nothing is heard of what is there, no bad answers are no good ones.
             && self.silent <= self.blocks.longest().max(RECOVERED)
             && (0..).zip(&self.tests).all(|(nth, test)| {
@@ -263,13 +232,7 @@ impl Trial {
             return Some(StepVerdict::Good);
         }
         let is_late = now.since(self.began) >= timing.recover;
-        is_late.then(|| {
-            if self.blocks.are_unread(timing.recover / 2) {
-                StepVerdict::Unread
-            } else {
-                StepVerdict::Broke
-            }
-        })
+        is_late.then_some(StepVerdict::Broke)
     }
 
     /// The closed blocks of which it depends whether the origin has recovered.
@@ -288,19 +251,6 @@ impl Trial {
         share.max(self.measurements.closeness(fastest))
     }
 
-    /// Whether answers become slower, so that a bound would not hold for as long as a confirmation.
-    ///
-    /// A queue that grows slowly at the origin shows nothing else for a while.
-    fn is_growing(&self, timing: &Timing, closed: usize) -> bool {
-        self.measurements.bounds().iter().any(|bound| {
-            let halves = self.blocks.halves(bound.part, closed);
-            halves.is_some_and(|(one, other, apart)| {
-                let slope = (other - one) / apart.max(1.0);
-                other + slope * timing.confirm.as_secs_f64() >= bound.below
-            })
-        })
-    }
-
     fn closeness_of(&self, closed: usize) -> f64 {
         let of = |(nth, test): (usize, &SequentialTest)| test.closeness(&self.busy(nth, closed));
         (0..).zip(&self.tests).map(of).fold(0.0, f64::max)
@@ -314,10 +264,6 @@ impl Trial {
     /// What broke, as written; `None` if that is not known.
     pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
         let is_recovering = self.length == Length::Recover;
-        let figure = self.figures.broken();
-        if let Some(figure) = figure.filter(|_| is_recovering || self.figures.are_broken()) {
-            return Some(figure.to_string());
-        }
         let named = self.broken_by_errors(objective, now);
         if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
             return objective.conditions().get(nth).map(ToString::to_string);
@@ -364,11 +310,6 @@ impl Trial {
     /// What is measured beside the verdict.
     pub fn measurements(&self) -> &Measurements {
         &self.measurements
-    }
-
-    /// The figures of the origin's own.
-    pub fn readings(&self) -> Vec<FigureReading> {
-        self.figures.readings()
     }
 
     /// Departures a second since the level was set.

@@ -13,15 +13,12 @@ use crate::testing::{known_seeds, some_of, variable};
 
 fn settings(kind: &Kind) -> FindSettings {
     FindSettings {
-        targets: vec![Target::Rate {
+        target: Target::Rate {
             from: kind.from.parse().unwrap(),
             to: kind.to.parse().unwrap(),
-        }],
+        },
         objective: kind.objective.parse().unwrap(),
         step: "5%".parse().unwrap(),
-        until: None,
-        only: None,
-        figures: Vec::new(),
         timing: Timing::default(),
     }
 }
@@ -55,8 +52,8 @@ fn rate(levels: &Levels) -> f64 {
 }
 
 fn found(run: &Run) -> Option<Found> {
-    match run.report.outcomes.last() {
-        Some(Outcome::Found(found)) => Some(*found),
+    match run.report.outcome {
+        Some(Outcome::Found(found)) => Some(found),
         _ => None,
     }
 }
@@ -79,7 +76,7 @@ fn print(run: &Run) {
     for step in &run.report.steps {
         println!("{step:?}");
     }
-    println!("{:?}", run.report.outcomes);
+    println!("{:?}", run.report.outcome);
 }
 
 /// Runs the experiments with one origin, and checks and prints what they found. Returns the mean of the
@@ -274,8 +271,8 @@ fn a_demand_below_the_end_says_at_least_what_was_asked_for() {
     for seed in known_seeds(1, 0..4, 40).range() {
         let arrivals = Arrivals::new(&[(0.0, 150.0)], Random::new(seed));
         let run = run(kind, settings(kind), &mut Demand::Arrivals(arrivals), seed);
-        let [Outcome::AtLeast(level)] = run.report.outcomes[..] else {
-            panic!("{:?}", run.report.outcomes);
+        let Some(Outcome::AtLeast(level)) = run.report.outcome else {
+            panic!("{:?}", run.report.outcome);
         };
         // Each step up lets the queue of the steps before drain.
         assert!((130.0..=200.0).contains(&number(level)), "{level}");
@@ -294,8 +291,8 @@ fn a_server_that_goes_ends_it() {
             seen.servers = u64::from(now > 100.0);
         },
     );
-    let [Outcome::Aborted(AbortReason::ServersChanged, Some(_))] = run.report.outcomes[..] else {
-        panic!("{:?}", run.report.outcomes);
+    let Some(Outcome::Aborted(AbortReason::ServersChanged, Some(_))) = run.report.outcome else {
+        panic!("{:?}", run.report.outcome);
     };
     assert!(run.seconds < 100.3);
     assert_eq!(
@@ -310,7 +307,7 @@ fn a_server_that_goes_ends_it() {
 fn places_are_found_as_rates_are() {
     for seed in known_seeds(1, 0..5, 40).range() {
         let mut settings = settings(&KINDS[0]);
-        settings.targets = vec![Target::Places { from: 20, to: 200 }];
+        settings.target = Target::Places { from: 20, to: 200 };
         let run = run(&KINDS[0], settings, &mut Demand::Endless, seed);
         let level = found(&run).map(|it| number(it.level));
         assert!(
@@ -318,16 +315,4 @@ fn places_are_found_as_rates_are() {
             "{level:?}"
         );
     }
-}
-
-#[test]
-fn both_are_found_in_turn() {
-    let mut settings = settings(&KINDS[0]);
-    settings.targets.push(Target::Places { from: 20, to: 200 });
-    let run = run(&KINDS[0], settings, &mut Demand::Endless, 3);
-    let [Outcome::Found(rate), Outcome::Found(places)] = run.report.outcomes[..] else {
-        panic!("{:?}", run.report.outcomes);
-    };
-    assert!((177.0..217.0).contains(&number(rate.level)), "{rate:?}");
-    assert!((60.0..=72.0).contains(&number(places.level)), "{places:?}");
 }

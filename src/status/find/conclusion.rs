@@ -1,7 +1,7 @@
 use super::line::level;
-use crate::limit::find::{AbortReason, Contradiction, HeldBack, Level, Objective, Outcome};
+use crate::limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
 
-/// A sentence for how the search of a target ended.
+/// A sentence for how the search ended.
 #[must_use]
 pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
     let ending = ending(outcome, objective);
@@ -21,11 +21,7 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
         ),
         Outcome::Found(found) => {
             let [at, low, high] = [found.level, found.low, found.high].map(level);
-            let moved = found.contradiction.map(moved);
-            format!(
-                "{at} keeps {objective}; the end of the origin is between {low} and {high}{}",
-                moved.unwrap_or_default()
-            )
+            format!("{at} keeps {objective}; the end of the origin is between {low} and {high}")
         }
         Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
         Outcome::HeldBack(it) => format!("at least {}; {}", level(it.level), held_back(it)),
@@ -36,15 +32,6 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
             )
         }
         Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
-    }
-}
-
-fn moved(it: Contradiction) -> String {
-    let (broke, held) = (level(it.broke), level(it.held));
-    if broke == held {
-        format!(", as {broke} held at one time and broke at another")
-    } else {
-        format!(", as {held} held at one time and {broke} broke at another")
     }
 }
 
@@ -62,12 +49,7 @@ pub fn held_back(it: &HeldBack) -> String {
         Level::Places(_) => ("rate", "max_in_flight"),
     };
     let value = it.by.map_or(String::new(), |by| format!(" = {by}"));
-    let remedy = match it.by {
-        _ if !it.of_both => "raise it, or find both".to_owned(),
-        Some(by) => format!("raise its upper bound above {by}"),
-        None => "raise its upper bound".to_owned(),
-    };
-    format!("{other}{value} held requests back before {searched} did: {remedy}")
+    format!("{other}{value} held requests back before {searched} did: raise it")
 }
 
 /// Why an experiment ended early, and what helps; after `ended: `.
@@ -94,14 +76,6 @@ pub fn abort_reason(reason: AbortReason) -> &'static str {
         AbortReason::Stopped => "stopped",
         AbortReason::Unsteady => {
             "what was found broke again and again; the origin changes while it is measured"
-        }
-        AbortReason::FigureLost => {
-            "a figure that is watched could not be read for 10 s, so nobody knows whether it \
-             is within its bound; the gateway's log says why"
-        }
-        AbortReason::FigureUnread => {
-            "a figure that is watched could not be read for half of a step, so nobody knows \
-             whether it is within its bound; the gateway's log says why"
         }
         AbortReason::Undone => "its override was undone or has expired",
         AbortReason::Overridden => "somebody else overrides this origin",

@@ -72,26 +72,31 @@ struct Line {
 /// twice is an error of the file.
 #[must_use]
 pub fn fragment(facts: &Facts, report: &FindReport) -> String {
-    let found = report.outcomes.iter().filter_map(found);
-    let found: Vec<&Found> = found.filter(|it| facts.file.is_changed_by(it)).collect();
-    let rate = found.iter().find(|it| matches!(it.level, Level::Rate(_)));
-    let places = found.iter().find(|it| matches!(it.level, Level::Places(_)));
+    let Some(Outcome::Found(found)) = &report.outcome else {
+        return String::new();
+    };
+    if !facts.file.is_changed_by(found) {
+        return String::new();
+    }
     let measured = format!(
         "{}, {}, {} requests",
         facts.when,
         duration(report.took),
         grouped(report.requests)
     );
-    let rate_line = rate.map(|it| Line {
-        table: "",
-        name: "rate",
-        value: format!("\"{}\"", it.level),
-        before: facts.file.rate.map(|it| format!("\"{it}\"")),
-        why: range(it, &measured),
-    });
-    let places = match places {
-        Some(it) => Some((it.level.to_string(), range(it, &measured))),
-        None => rate.and_then(|it| places_of_rate(it)),
+    let range = range(found, &measured);
+    let (rate_line, places) = match found.level {
+        Level::Rate(rate) => {
+            let line = Line {
+                table: "",
+                name: "rate",
+                value: format!("\"{rate}\""),
+                before: facts.file.rate.map(|it| format!("\"{it}\"")),
+                why: range,
+            };
+            (Some(line), places_of_rate(found))
+        }
+        Level::Places(places) => (None, Some((places.to_string(), range))),
     };
     let places_line = places.map(|(value, why)| Line {
         table: "",
@@ -100,13 +105,9 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
         before: facts.file.max_in_flight.map(|it| it.to_string()),
         why,
     });
-    let mut lines: Vec<_> = rate_line.into_iter().chain(places_line).collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    lines.extend(slow_line(facts));
     let mut text = String::new();
-    for line in lines {
+    let lines = rate_line.into_iter().chain(places_line);
+    for line in lines.chain(slow_line(facts)) {
         put(&mut text, facts, &line);
     }
     text
@@ -169,15 +170,6 @@ fn range(it: &Found, measured: &str) -> String {
     match (it.low, it.high) {
         (Level::Places(low), Level::Places(high)) => format!("{low} to {high}, {measured}"),
         (low, high) => format!("{} to {}, {measured}", level(low), level(high)),
-    }
-}
-
-fn found(outcome: &Outcome) -> Option<&Found> {
-    match outcome {
-        Outcome::Found(found) => Some(found),
-        Outcome::AtLeast(_) | Outcome::HeldBack(_) | Outcome::Unknown(_) | Outcome::Aborted(..) => {
-            None
-        }
     }
 }
 

@@ -1,8 +1,6 @@
 use std::time::Duration;
 
-use crate::limit::find::{
-    Figure, FigureReading, Level, Measured, Purpose, StepRecord, StepVerdict,
-};
+use crate::limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
 
 /// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
 #[must_use]
@@ -11,10 +9,9 @@ pub fn line(step: &StepRecord) -> String {
         StepVerdict::Good => "ok",
         StepVerdict::Broke => "broke",
         StepVerdict::Idle | StepVerdict::HeldBack => "idle",
-        StepVerdict::Unread | StepVerdict::Undecided => "ended",
+        StepVerdict::Undecided => "ended",
     };
-    let watched = step.watched.iter().map(reading);
-    let figures: Vec<String> = step.figures.iter().map(figure).chain(watched).collect();
+    let figures: Vec<String> = step.figures.iter().map(figure).collect();
     let waited = step.waited.filter(|_| step.verdict != StepVerdict::Broke);
     let waited = waited.map_or(String::new(), |it| format!("waited {:>7}", time(it)));
     let level = level(step.level);
@@ -44,27 +41,6 @@ fn figure(measured: &Measured) -> String {
     }
 }
 
-fn reading(it: &FigureReading) -> String {
-    let name = it.bound.figure_name();
-    match it.worst {
-        Some(worst) => format!("{name} {:<6}", short(worst)),
-        None => format!("{name} -     "),
-    }
-}
-
-/// A number with three digits: `7.31`, `0.05`, `2.1e9`.
-fn short(number: f64) -> String {
-    let size = number.abs();
-    if size >= 1e6 || size > 0.0 && size < 0.001 {
-        format!("{number:.2e}")
-    } else if size >= 100.0 {
-        format!("{number:.0}")
-    } else {
-        let text = format!("{number:.2}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
-}
-
 fn remark(step: &StepRecord) -> String {
     let broken = if step.hung {
         Some("the origin does not answer".to_owned())
@@ -77,25 +53,18 @@ fn remark(step: &StepRecord) -> String {
             let parts: Vec<_> = broken.into_iter().chain(back).collect();
             parts.join(", ")
         }
-        (Purpose::Recover, StepVerdict::Good) if is_beyond(step) => {
+        (Purpose::Recover, StepVerdict::Good) if step.figures.iter().any(Measured::is_beyond) => {
             "recovered: its last 5 s were good".to_owned()
         }
         (Purpose::Recover, StepVerdict::Good) => "recovered".to_owned(),
         (Purpose::Confirm, StepVerdict::Good) => "confirmed".to_owned(),
         (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
-        (_, StepVerdict::Unread) => "a watched figure was not read".to_owned(),
         (_, StepVerdict::HeldBack) => match step.level {
             Level::Rate(_) => "max_in_flight held requests back".to_owned(),
             Level::Places(_) => "rate held requests back".to_owned(),
         },
         _ => String::new(),
     }
-}
-
-/// Whether a figure of the whole step is beyond its bound.
-fn is_beyond(step: &StepRecord) -> bool {
-    let is_worse = |it: &FigureReading| it.worst.is_some_and(|worst| !it.bound.holds(worst));
-    step.figures.iter().any(Measured::is_beyond) || step.watched.iter().any(is_worse)
 }
 
 fn back(to: Level) -> String {

@@ -24,12 +24,6 @@ pub struct Find {
     pub by: Plain,
     /// When it began; in UTC.
     pub began: Plain,
-    /// Figures of the origin's own with their bounds: `node_load1<8`.
-    pub watch: Vec<Plain>,
-    /// Which requests count, such as `class=interactive`; `None`: all.
-    pub only: Option<Plain>,
-    /// Until when it waits for more requests; in UTC.
-    pub until: Option<Plain>,
     /// How long it has taken, in seconds.
     pub took: f64,
     /// Requests that were sent to the origin meanwhile.
@@ -37,21 +31,10 @@ pub struct Find {
     /// What it does now; `None` once it has ended.
     pub current: Option<FindLevel>,
     pub steps: Vec<FindStep>,
-    /// What was found, one for each target that was begun.
-    pub outcomes: Vec<FindOutcome>,
+    /// What was found; `None` while it runs.
+    pub result: Option<FindOutcome>,
     /// The result as lines of the file, with comments; empty while it runs.
     pub lines: Vec<Plain>,
-}
-
-/// What an experiment would do: the answer to `dry_run`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FindPlan {
-    /// The levels that are tried if no step breaks.
-    pub levels: Vec<Plain>,
-    /// How long it takes at least and about at most while requests wait, in seconds.
-    pub shortest: f64,
-    pub longest: f64,
 }
 
 /// A level that is set, and why.
@@ -64,7 +47,7 @@ pub struct FindLevel {
     pub find: Plain,
     /// The level in requests a second, or at once.
     pub value: f64,
-    /// `climb`, `recover`, `refine`, `retry` or `confirm`.
+    /// `climb`, `recover` or `confirm`.
     pub purpose: Plain,
 }
 
@@ -90,23 +73,21 @@ pub struct FindStep {
     pub line: Plain,
 }
 
-/// What was measured for a condition of the objective, or read of a figure that is watched.
+/// What was measured for a condition of the objective.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindFigure {
     /// Such as `p95` or `errors`.
     pub name: Plain,
-    /// `seconds`, `share`: a part from 0 to 1, or `number`: a figure of the origin's own.
+    /// `seconds`, or `share`: a part from 0 to 1.
     pub unit: Plain,
-    /// `None` if there was no answer, or nothing was read.
+    /// `None` if there was no answer.
     pub value: Option<f64>,
     /// The objective wants less than this.
-    pub below: Option<f64>,
-    /// The objective wants more than this.
-    pub above: Option<f64>,
+    pub below: f64,
 }
 
-/// How the search of one target ended.
+/// How the search ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindOutcome {

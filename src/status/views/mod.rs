@@ -22,7 +22,7 @@ mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
-pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindPlan, FindStep, Finds};
+pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindStep, Finds};
 pub use fleet::{
     Fleet, FleetGate, FleetGatePart, FleetGateway, FleetKey, FleetKeyPart, FleetPlaces,
     FleetPlacesPart, FleetZone, FleetZonePart,

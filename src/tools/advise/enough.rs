@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::group::Counted;
 use super::survey::Surveyed;
 
 /// The fewest requests of which a peak tells something.
@@ -14,9 +13,8 @@ const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// What to tell of a log that is too short for its numbers to be right; `None` for others.
 pub(super) fn caution(survey: &Surveyed) -> Option<String> {
-    let count: u64 = survey.groups().map(Counted::requests).sum();
     let (first, last) = survey.span();
-    told(count, last.since(first))
+    told(survey.requests(), last.since(first))
 }
 
 fn told(count: u64, time: Duration) -> Option<String> {

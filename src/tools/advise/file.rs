@@ -2,11 +2,10 @@
 
 use super::advice::Advice;
 use super::enough::caution;
-use super::hours::Class;
-use super::pace::MAX_WAIT;
+use super::fit::WIDTHS;
 use super::paste::{gate_fields, limit, zone_of};
 use super::plans::title;
-use super::report::basis;
+use super::report::{basis, headline};
 use crate::config::toml_string;
 use crate::replay::Form;
 
@@ -22,10 +21,10 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 #[must_use]
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> Option<String> {
     let survey = &advice.survey;
-    let chosen = advice.chosen()?;
-    let of_rate = origin_of_rate(advice);
+    let zone = advice.zone.as_ref()?;
+    let of_rate = origin_of_rate(advice, zone.is_without());
     let key = toml_string(&survey.facts.template.to_string());
-    let rate = toml_string(&chosen.candidate.rate.to_string());
+    let rate = toml_string(&zone.chosen().0.rate.to_string());
     let of_keys = match survey.facts.form {
         Some(Form::Csv) => {
             "# The log does not say what its keys are made of; address is assumed.\n"
@@ -44,18 +43,17 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
             "dry_run = true    # limits nobody, only counts and logs: remove it once the numbers are right\n",
         ),
     };
-    let [caution, outliers] =
-        [caution.unwrap_or_default(), advice.outliers_told()].map(|text| comments(&text));
+    let caution = comments(&caution.unwrap_or_default());
     let unnamed = match origin {
         Some(_) => "",
         None => "    # the log does not name the backend: write its address here",
     };
     Some(format!(
         "# Numbers from {name}:\n\
-         # {}.\n\
-         # `drip advise {name}` shows what these numbers and their neighbours would have delayed and\n\
-         # rejected; `drip simulate{option} --summary {name}` replays the log against this file.\n\
-         {caution}{outliers}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
+         # {} {}.\n\
+         # `drip advise {name}` shows who made them; `drip simulate{option} --summary {name}` replays the log\n\
+         # against this file.\n\
+         {caution}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
          [server]\n\
          listen = [\"127.0.0.1:8080\"]           # also \"[::]:8080\", or \"unix:drip.sock\"\n\
          admin = \"127.0.0.1:9090\"              # the live page, metrics and API; \"off\" for none\n\
@@ -68,26 +66,23 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
          path = \"/\"\n\
          origin = \"app\"\n\
          # The smallest burst that rejects none of these requests at this rate.\n{}{dry_run}",
+        headline(advice),
         basis(survey),
         toml_string(origin.unwrap_or(ORIGIN)),
         title(&zone_of(survey)),
-        limit(survey, chosen),
+        limit(survey, zone),
     ))
 }
 
 /// Where the rate comes from, as a comment.
-fn origin_of_rate(advice: &Advice) -> String {
-    if advice.survey.rest.peak(Class::Good) == 1 {
-        return format!(
-            "# No key came twice in a second of the log: this is no less than the most in a minute, and no\n\
-             # request would have waited longer than {MAX_WAIT} s.\n"
-        );
-    }
-    let without = match advice.outliers {
-        Some(_) => ", without those that stand out",
-        None => "",
+fn origin_of_rate(advice: &Advice, is_without: bool) -> String {
+    let (_, window) = WIDTHS[advice.widths - 1];
+    let of = if is_without {
+        "one other key"
+    } else {
+        "one key"
     };
-    format!("# The most that one key came in a second of the log{without}.\n")
+    format!("# The most requests of {of} within {window}.\n")
 }
 
 /// Lines as comments.

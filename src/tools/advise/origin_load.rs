@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::seconds::Seconds;
-use crate::replay::Line;
+use crate::replay::{Line, Spread};
 use crate::tools::order::WAITED;
 
 const SECOND: u64 = 1_000_000_000;
@@ -23,10 +22,10 @@ pub(super) struct OriginLoad {
     early: u64,
     /// Requests that are at the origin in each nanosecond of the seconds before `next`, and later.
     steady: i64,
-    came: Seconds,
-    began: Seconds,
+    came: Spread,
+    began: Spread,
     /// Requests at once, in millionths.
-    at_once: Seconds,
+    at_once: Spread,
 }
 
 /// One second.
@@ -99,7 +98,7 @@ impl OriginLoad {
     }
 
     /// The requests in a second; at the origin if the log tells when they were there.
-    pub(super) fn of_second(&self) -> &Seconds {
+    pub(super) fn of_second(&self) -> &Spread {
         if self.is_timed() {
             &self.began
         } else {
@@ -108,13 +107,13 @@ impl OriginLoad {
     }
 
     /// The requests at the origin at once, in millionths.
-    pub(super) fn at_once(&self) -> &Seconds {
+    pub(super) fn at_once(&self) -> &Spread {
         &self.at_once
     }
 
     /// Whether the log tells how long requests were at their origin.
     pub(super) fn is_timed(&self) -> bool {
-        self.began.spread().count() > 0
+        self.began.count() > 0
     }
 
     fn second(&mut self, second: u64) -> &mut Load {
@@ -171,17 +170,11 @@ mod tests {
         // In second 10 there is half of one, in 11 and 12 all of it, and a quarter in 13.
         let mut load = load(&[line(13.25, 2.75), line(11.5, 0.5), line(13.0, 0.0)]);
         load.end();
-        assert_eq!(load.at_once().spread().count(), 4);
-        assert_eq!(load.at_once().spread().peak(), 1_500_000);
-        assert!(load.at_once().spread().at(0.0).abs_diff(250_000) < 1000);
-        assert!(load.at_once().spread().at(0.5).abs_diff(500_000) < 1000);
-        assert_eq!(
-            (
-                load.of_second().spread().count(),
-                load.of_second().spread().peak()
-            ),
-            (3, 1)
-        );
+        assert_eq!(load.at_once().count(), 4);
+        assert_eq!(load.at_once().peak(), 1_500_000);
+        assert!(load.at_once().at(0.0).abs_diff(250_000) < 1000);
+        assert!(load.at_once().at(0.5).abs_diff(500_000) < 1000);
+        assert_eq!((load.of_second().count(), load.of_second().peak()), (3, 1));
     }
 
     #[test]
@@ -189,8 +182,8 @@ mod tests {
         let mut load = load(&[line(5000.5, 3600.0)]);
         assert_eq!(load.open.len(), 3);
         load.end();
-        assert_eq!(load.at_once().spread().count(), 3601);
-        assert_eq!(load.at_once().spread().peak(), 1_000_000);
+        assert_eq!(load.at_once().count(), 3601);
+        assert_eq!(load.at_once().peak(), 1_000_000);
     }
 
     #[test]
@@ -201,11 +194,8 @@ mod tests {
         load.add(&Form::Json.read(&line(5.0, 5.0)).unwrap());
         load.add(&Form::Csv.read("18446744073.7,a").unwrap());
         load.end();
-        assert_eq!(load.at_once().spread().peak(), 250_000);
-        assert_eq!(
-            (load.came.spread().count(), load.began.spread().count()),
-            (3, 2)
-        );
+        assert_eq!(load.at_once().peak(), 250_000);
+        assert_eq!((load.came.count(), load.began.count()), (3, 2));
     }
 
     #[test]
@@ -217,7 +207,7 @@ mod tests {
         }
         assert_eq!((load.open.len(), load.early()), (OPEN, 1000));
         load.end();
-        assert_eq!(load.of_second().spread().count(), seconds);
+        assert_eq!(load.of_second().count(), seconds);
     }
 
     #[test]
@@ -228,6 +218,6 @@ mod tests {
         }
         load.end();
         assert!(!load.is_timed());
-        assert_eq!(load.of_second().spread().peak(), 2);
+        assert_eq!(load.of_second().peak(), 2);
     }
 }

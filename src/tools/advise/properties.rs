@@ -1,18 +1,17 @@
-//! Properties for any log: no panic, the advice rejects nothing good, and its TOML lines are valid.
+//! Properties for any log: no panic, and the lines to paste are valid.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::hours::Class;
-use super::{Advice, Hours, Log, Survey, picture, read, report, toml};
+use super::{Advice, Log, Survey, read, report, toml};
 use crate::testing::{cases, text};
 
 /// The advice for a log, with only three keys known at once.
-fn advice(log: &str, hours: Hours) -> Option<Advice> {
+fn advice(log: &str) -> Option<Advice> {
     let template = "$remote_addr".parse().unwrap();
-    let mut survey = Survey::new(template, hours, 3).unwrap();
+    let mut survey = Survey::new(template, 3).unwrap();
     let bytes = log.as_bytes().to_vec();
     let open = move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn Read>);
     let logs = vec![Log {
@@ -25,18 +24,12 @@ fn advice(log: &str, hours: Hours) -> Option<Advice> {
     Advice::new(survey).unwrap()
 }
 
-fn holds(log: &str, hours: Hours) -> Result<(), TestCaseError> {
-    let Some(advice) = advice(log, hours) else {
+fn holds(log: &str) -> Result<(), TestCaseError> {
+    let Some(advice) = advice(log) else {
         return Ok(());
     };
-    let chosen = advice.chosen().expect("no key has a plan");
-    let good = Class::Good as usize;
-    prop_assert!(chosen.requests[good] > 0);
-    prop_assert_eq!(chosen.rejected[good], 0);
     let toml = toml(&advice).expect("lines to paste");
     prop_assert!(report(&advice).contains(&toml));
-    let picture = picture(&advice).expect("a picture");
-    prop_assert!(!picture.render().contains("NaN"));
     let file = format!(
         "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{toml}"
     );
@@ -57,19 +50,12 @@ proptest! {
     #![proptest_config(cases(8, 2048))]
 
     #[test]
-    fn good_requests_are_never_rejected(
-        lines in prop::collection::vec(line(), 1..150),
-        good in any::<bool>(),
-        bad in any::<bool>(),
-    ) {
-        let span = |is_named: bool, span: &str| {
-            is_named.then(|| span.parse().unwrap()).into_iter().collect()
-        };
-        holds(&lines.join("\n"), Hours::new(span(good, "1/3"), span(bad, "3/5")))?;
+    fn any_requests_give_lines_that_are_valid(lines in prop::collection::vec(line(), 1..150)) {
+        holds(&lines.join("\n"))?;
     }
 
     #[test]
     fn whatever_is_read_it_does_not_panic(lines in prop::collection::vec(text("traces"), 1..20)) {
-        holds(&lines.join("\n"), Hours::default())?;
+        holds(&lines.join("\n"))?;
     }
 }

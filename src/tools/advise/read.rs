@@ -1,7 +1,6 @@
 use std::fmt::Display;
 use std::io::{self, Read};
 
-use super::group::Resolution;
 use super::survey::{Item, Survey};
 use crate::limit::Moment;
 use crate::replay::{Form, Trace};
@@ -33,8 +32,6 @@ struct Open {
     trace: Trace,
     /// Its next request: the time, and what to count.
     next: Option<(u64, Item)>,
-    /// The finest of the times so far.
-    resolution: Option<Resolution>,
 }
 
 /// How many lines at the start of a log are searched for a time.
@@ -74,7 +71,6 @@ pub fn read(
                     name: log.name,
                     trace,
                     next: None,
-                    resolution: None,
                 }),
                 Err(error) => complain(&log.name, None, &error),
             }
@@ -113,9 +109,6 @@ impl Open {
                     reading.read += 1;
                     self.next = survey.item(&line);
                     survey.set_form(self.trace.form());
-                    if let Some((time, _)) = self.next.filter(|(_, item)| item.is_keyed()) {
-                        self.resolution = self.resolution.max(Some(Resolution::of(time)));
-                    }
                 }
                 Ok(Some((number, Err(error)))) => {
                     reading.bad += 1;
@@ -127,9 +120,6 @@ impl Open {
                     break;
                 }
             }
-        }
-        if self.next.is_none() {
-            survey.end_of_log(self.resolution);
         }
     }
 }

@@ -2,8 +2,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-use super::hours::Class;
-
 /// Size of the record of one request, in bytes.
 const RECORD: usize = 16;
 /// Size of one read, in bytes.
@@ -17,8 +15,6 @@ pub(super) struct Spool {
     bytes: u64,
     /// How many slots there are, once all requests are there.
     pub(super) slots: usize,
-    /// Slots whose requests are read as of [`Class::Other`]. They are few.
-    aside: Vec<u32>,
 }
 
 /// A request as replays need it.
@@ -30,7 +26,6 @@ pub(super) struct Event {
     pub(super) slot: u32,
     /// Whether it is the first request of its key in this slot.
     pub(super) is_first: bool,
-    pub(super) class: Class,
 }
 
 impl Spool {
@@ -47,18 +42,11 @@ impl Spool {
             ),
             bytes: 0,
             slots: 0,
-            aside: Vec::new(),
         })
     }
 
-    /// From now on, reads the requests of these slots as of [`Class::Other`].
-    pub(super) fn set_aside(&mut self, slots: Vec<u32>) {
-        self.aside = slots;
-    }
-
     pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
-        let class = event.class as u64;
-        let rest = u64::from(event.slot) << 8 | u64::from(event.is_first) << 2 | class;
+        let rest = u64::from(event.slot) << 1 | u64::from(event.is_first);
         let mut record = [0; RECORD];
         record[..8].copy_from_slice(&event.time.to_le_bytes());
         record[8..].copy_from_slice(&rest.to_le_bytes());
@@ -78,7 +66,7 @@ impl Spool {
         self.bytes / RECORD as u64
     }
 
-    /// Calls `event` for each request, in order. Several threads may read at once.
+    /// Calls `event` for each request, in order.
     pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
         let whole = usize::try_from(self.bytes).unwrap_or(AT_ONCE);
         let mut buffer = vec![0; whole.min(AT_ONCE)];
@@ -92,17 +80,10 @@ impl Spool {
                 let (time, rest) = record.split_at(8);
                 let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
                 let rest = number(rest);
-                let slot = u32::try_from(rest >> 8).unwrap_or(u32::MAX);
                 event(Event {
                     time: number(time),
-                    slot,
-                    is_first: rest & 4 != 0,
-                    class: match rest & 3 {
-                        _ if self.aside.contains(&slot) => Class::Other,
-                        0 => Class::Good,
-                        1 => Class::Bad,
-                        _ => Class::Other,
-                    },
+                    slot: u32::try_from(rest >> 1).unwrap_or(u32::MAX),
+                    is_first: rest & 1 != 0,
                 });
             }
         }
@@ -128,7 +109,6 @@ mod tests {
             time: u64::MAX - u64::from(number),
             slot: u32::MAX - number,
             is_first: number.is_multiple_of(3),
-            class: [Class::Good, Class::Bad, Class::Other][number as usize % 3],
         };
         for number in 0..100_000 {
             spool.put(event(number)).unwrap();

@@ -1,15 +1,12 @@
 use std::collections::BTreeSet;
 use std::io;
-use std::time::Duration;
 
-use super::group::{Counted, Group, Resolution};
-use super::hours::{Class, Hours};
+use super::group::Group;
 use super::origin_load::OriginLoad;
 use super::plan_source::PlanSource;
 use crate::config::{self, KeyTemplate, short_key};
 use crate::limit::Moment;
 use crate::replay::{Form, Line, add_to_key};
-use crate::tools::collapse::{CollapseSurvey, Collapsed, Request};
 use crate::tools::order::Order;
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
@@ -34,12 +31,7 @@ pub struct Survey {
     rest: Group,
     /// The plans that were met, with their names.
     plans: Vec<(String, Group)>,
-    /// The requests with a key.
-    order: Order<KeyedItem>,
-    /// All requests, with a key or without.
-    collapse: CollapseSurvey,
-    /// `follow_timeout` of a route that does not say it.
-    follow_timeout: Duration,
+    order: Order<Item>,
     failure: Option<io::Error>,
     /// How many more requests may be counted.
     left: u64,
@@ -52,53 +44,38 @@ pub struct Survey {
 
 /// What is asked of a survey, and what it finds beside the groups of keys.
 pub(super) struct Facts {
-    pub(super) hours: Hours,
     pub(super) template: KeyTemplate,
     pub(super) zone: Option<String>,
     /// Whether the zone is one of a file.
     pub(super) is_of_file: bool,
-    /// Whether the numbers are made for outliers, too.
-    pub(super) has_outliers: bool,
     /// How many requests were of plans beyond [`MAX_PLANS`], and count as without one.
     pub(super) unplanned: u64,
     /// Whether the log names plans, and nobody has asked for them.
     pub(super) has_unasked_plans: bool,
-    /// What all requests of the good hours are to the origin, with a key or without.
+    /// What all requests are to the origin, with a key or without.
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
     /// How many requests could not be put into order.
     pub(super) late: u64,
     pub(super) form: Option<Form>,
-    /// The resolution of the coarsest log.
-    coarsest: Option<Resolution>,
 }
 
-/// A request that waits to be counted.
+/// A request with a key that waits to be counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// `None` if it has no key and so is not limited.
-    keyed: Option<KeyedItem>,
-    /// `None` if the log does not say what was requested.
-    request: Option<Request>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct KeyedItem {
     /// The index of its plan.
     plan: Option<usize>,
     slot: u32,
-    class: Class,
 }
 
 /// The results of a survey.
 pub(super) struct Surveyed {
     pub(super) facts: Facts,
     /// The keys without a plan.
-    pub(super) rest: Counted,
+    pub(super) rest: Group,
     /// The keys of each plan that was met, sorted by its name.
-    pub(super) plans: Vec<(String, Counted)>,
-    pub(super) collapsed: Collapsed,
+    pub(super) plans: Vec<(String, Group)>,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
 }
@@ -111,13 +88,11 @@ impl Survey {
     /// # Errors
     ///
     /// Returns an error if there is no room for temporary files.
-    pub fn new(template: KeyTemplate, hours: Hours, most_keys: usize) -> io::Result<Self> {
+    pub fn new(template: KeyTemplate, most_keys: usize) -> io::Result<Self> {
         let facts = Facts {
-            hours,
             template,
             zone: None,
             is_of_file: false,
-            has_outliers: false,
             unplanned: 0,
             has_unasked_plans: false,
             load: OriginLoad::default(),
@@ -125,7 +100,6 @@ impl Survey {
             keyless: 0,
             late: 0,
             form: None,
-            coarsest: None,
         };
         Ok(Self {
             facts,
@@ -136,20 +110,11 @@ impl Survey {
             rest: Group::new(least_keys(most_keys))?,
             plans: Vec::new(),
             order: Order::new(),
-            collapse: CollapseSurvey::new(),
-            follow_timeout: config::Collapse::default().follow_timeout,
             failure: None,
             left: MAX_REQUESTS,
             ahead: None,
             clock: 0,
         })
-    }
-
-    /// Makes the numbers for keys that stand out, too.
-    #[must_use]
-    pub fn with_outliers(mut self) -> Self {
-        self.facts.has_outliers = true;
-        self
     }
 
     /// Takes the keys that the gateway logged for a zone, and their plans.
@@ -194,31 +159,15 @@ impl Survey {
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.rest.is_empty() && self.plans.is_empty()
+        self.rest.keys.slots() == 0 && self.plans.is_empty()
     }
 
-    /// The time of a request and what to count, or `None` if that is nothing.
+    /// The time of a request and what to count, or `None` if it has no key.
     pub(super) fn item(&mut self, line: &Line) -> Option<(u64, Item)> {
-        let item = Item {
-            keyed: self.key(line),
-            request: self.collapse.read(line, self.follow_timeout),
-        };
-        let is_any = item.is_keyed() || item.request.is_some();
-        is_any.then(|| (line.time.as_nanos(), item))
-    }
-
-    /// What to count of a request with a key.
-    fn key(&mut self, line: &Line) -> Option<KeyedItem> {
         let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
         self.ahead = self.ahead.or(ahead);
-        let clock = ahead.or(self.ahead).unwrap_or_default();
-        if self.clock != clock {
-            self.clock = clock;
-            self.facts.hours.set_clock(clock);
-        }
-        if self.facts.hours.class(line.time) == Class::Good {
-            self.facts.load.add(line);
-        }
+        self.clock = ahead.or(self.ahead).unwrap_or_default();
+        self.facts.load.add(line);
         self.make_key(line);
         if self.key.is_empty() {
             self.facts.keyless += 1;
@@ -230,11 +179,10 @@ impl Survey {
         let plan = self.plan(line);
         let key = short_key(&self.key);
         let group = group_of(&mut self.rest, &mut self.plans, plan);
-        let before = group.known();
-        let slot = group.slot(&key, self.known_keys < self.most_keys);
-        self.known_keys += group.known() - before;
-        let class = self.facts.hours.meet(line.time);
-        Some(KeyedItem { plan, slot, class })
+        let before = group.keys.slots();
+        let slot = group.keys.slot(&key, self.known_keys < self.most_keys);
+        self.known_keys += group.keys.slots() - before;
+        Some((line.time.as_nanos(), Item { plan, slot }))
     }
 
     fn make_key(&mut self, line: &Line) {
@@ -297,14 +245,6 @@ impl Survey {
         self.facts.form = self.facts.form.or(form);
     }
 
-    /// Notes that a log has ended, whose times are as fine as this.
-    pub(super) fn end_of_log(&mut self, resolution: Option<Resolution>) {
-        self.facts.coarsest = match (self.facts.coarsest, resolution) {
-            (Some(known), Some(new)) => Some(known.min(new)),
-            (known, new) => known.or(new),
-        };
-    }
-
     /// Counts a request.
     ///
     /// # Errors
@@ -316,12 +256,6 @@ impl Survey {
             return Err(failure);
         }
         self.facts.load.pass(time);
-        if let Some(request) = item.request {
-            self.collapse.count(Moment::from_nanos(time), request);
-        }
-        let Some(item) = item.keyed else {
-            return Ok(());
-        };
         let left = self.left.checked_sub(1);
         self.left = left.ok_or_else(|| {
             let message = format!("more than {MAX_REQUESTS} requests: give a part of the log");
@@ -330,7 +264,7 @@ impl Survey {
         let (rest, plans, failure) = (&mut self.rest, &mut self.plans, &mut self.failure);
         self.order.put(time, item, |time, item| {
             let group = group_of(rest, plans, item.plan);
-            if let Err(error) = group.count(time, item.slot, item.class) {
+            if let Err(error) = group.count(time, item.slot) {
                 failure.get_or_insert(error);
             }
         });
@@ -342,7 +276,7 @@ impl Survey {
         self.facts.late = self.order.late();
         self.order.end(|time, item| {
             let group = group_of(rest, plans, item.plan);
-            if let Err(error) = group.count(time, item.slot, item.class) {
+            if let Err(error) = group.count(time, item.slot) {
                 failure.get_or_insert(error);
             }
         });
@@ -350,19 +284,18 @@ impl Survey {
             return Err(failure);
         }
         self.facts.load.end();
-        let plans = self.plans.into_iter();
-        let plans = plans.map(|(name, group)| Ok((name, group.end()?)));
-        let mut plans: Vec<_> = plans.collect::<io::Result<_>>()?;
-        plans.sort_by(|one, other| one.0.cmp(&other.0));
-        let begin = self.ahead.unwrap_or_default();
-        self.facts.hours.set_clock(begin);
-        Ok(Surveyed {
+        self.plans.sort_by(|one, other| one.0.cmp(&other.0));
+        let mut surveyed = Surveyed {
             facts: self.facts,
-            rest: self.rest.end()?,
-            plans,
-            collapsed: self.collapse.end(),
-            ahead: [begin, self.clock],
-        })
+            rest: self.rest,
+            plans: self.plans,
+            ahead: [self.ahead.unwrap_or_default(), self.clock],
+        };
+        surveyed.rest.end()?;
+        for (_, group) in &mut surveyed.plans {
+            group.end()?;
+        }
+        Ok(surveyed)
     }
 }
 
@@ -384,56 +317,28 @@ fn group_of<'g>(
     }
 }
 
-impl Item {
-    /// Whether it has a key.
-    pub(super) fn is_keyed(self) -> bool {
-        self.keyed.is_some()
-    }
-}
-
 impl Surveyed {
     /// All groups: the keys without a plan, and those of each plan.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &Counted> {
-        std::iter::once(&self.rest).chain(self.plans.iter().map(|(_, counted)| counted))
+    pub(super) fn groups(&self) -> impl Iterator<Item = &Group> {
+        std::iter::once(&self.rest).chain(self.plans.iter().map(|(_, group)| group))
     }
 
-    /// Whether the user has said what the numbers are to be made for, so that no key and no second
-    /// is an outlier.
-    pub(super) fn is_for_all(&self) -> bool {
-        self.facts.has_outliers || self.facts.hours.names_good() || self.facts.hours.names_bad()
+    /// The number of requests with a key.
+    pub(super) fn requests(&self) -> u64 {
+        self.groups().map(Group::requests).sum()
     }
 
     /// The times of the first and the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
         let met = self.groups().filter(|group| group.requests() > 0);
-        let (first, last): (Vec<_>, Vec<_>) = met.map(Counted::span).unzip();
+        let (first, last): (Vec<_>, Vec<_>) = met.map(Group::span).unzip();
         let (first, last) = (first.into_iter().min(), last.into_iter().max());
         (first.unwrap_or_default(), last.unwrap_or_default())
     }
 
-    /// The resolution of the coarsest log, if it is coarser than that of the finest.
-    pub(super) fn coarser(&self) -> Option<Resolution> {
-        self.facts.coarsest.filter(|it| *it < self.resolution())
-    }
-
-    /// Whether the log's resolution is enough for windows of this width.
-    pub(super) fn knows(&self, width: usize) -> bool {
-        width == 0 || self.resolution() > Resolution::Second
-    }
-
-    /// Columns with the most requests in a window of each width, as far as they are known.
-    pub(super) fn peaks(&self, peaks: [u64; 3]) -> String {
-        let column = |(width, peak): (usize, u64)| {
-            let known = self.knows(width).then(|| peak.to_string());
-            format!("{:>8}", known.as_deref().unwrap_or("?"))
-        };
-        peaks.into_iter().enumerate().map(column).collect()
-    }
-
-    /// The resolution of the finest times.
-    pub(super) fn resolution(&self) -> Resolution {
-        let finest = self.groups().map(|group| group.resolution).max();
-        finest.unwrap_or(Resolution::Second)
+    /// Whether each time is a whole second.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.groups().all(|group| group.is_coarse)
     }
 }
 

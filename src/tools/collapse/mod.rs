@@ -1,4 +1,4 @@
-//! What `[routes.collapse]` would save of the requests of a log, for `simulate` and `advise`.
+//! What `[routes.collapse]` would save of the requests of a log, for `simulate`.
 //!
 //! A log shows what was requested, when, and often for how long and with which status. It does not
 //! show which answers are private, nor which requests have cookies. So what is found is an upper

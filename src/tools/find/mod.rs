@@ -1,12 +1,9 @@
-//! `drip find`: raises the rate of an origin until its objective breaks, and says what it can take.
+//! `drip find`: raises a limit of an origin until its objective breaks, and says what it can take.
 //!
 //! The experiment runs in the gateway. This starts it, renews it each second, and prints its steps.
 //! If this ends for any reason, the gateway ends the experiment, and the file counts again.
 
 mod arguments;
-mod report;
-mod report_file;
-mod until;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,18 +11,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use awc::http::{Method, StatusCode};
-use jiff::Zoned;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
-use self::report_file::ReportFile;
 use crate::config::AdminTokens;
 use crate::limit::Moment;
 use crate::remote::client::{ChangeError, Client};
 use crate::server::signals::Signals;
-use crate::status::views::{Find, FindPlan, Plain};
+use crate::status::views::{Find, Plain};
 use crate::time::clock;
 use crate::tools::complain::complain;
 
@@ -58,32 +53,13 @@ async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let started =
         |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
     let body = Some(wanted.body());
-    if wanted.dry_run {
-        let plan = client.send_for::<FindPlan>(Method::POST, "/api/find", body);
-        let plan = plan.await.map_err(started)?;
-        tell_until(wanted);
-        return tell_plan(wanted, &plan);
-    }
-    // Opened first: a path that cannot be written must not cost an experiment.
-    let report = wanted.report.as_deref().map(ReportFile::open).transpose()?;
     let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
-    tell_until(wanted);
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
-    let is_over = !is_running(&now);
-    if let (Err(error), false) = (&followed, is_over) {
-        now.lines
-            .push(Plain::new(&format!("# incomplete: {error}")));
-        if wanted.json {
-            // A reader that has gone must not cost the report.
-            let _closed = tell_json(&now);
-        }
-    }
-    if let Some(report) = report {
-        // Nothing is known before the first step, so an earlier report is worth more.
-        if is_over || !now.steps.is_empty() {
-            report.write(&report::html(&now))?;
-        }
+    if let (Err(error), true, true) = (&followed, is_running(&now), wanted.json) {
+        let incomplete = format!("# incomplete: {error}");
+        now.lines.push(Plain::new(&incomplete));
+        tell_json(&now)?;
     }
     followed
 }
@@ -180,9 +156,11 @@ fn tell_end(wanted: &FindArguments, now: &Find) -> io::Result<bool> {
         }
         stdout.flush()?;
     }
-    let is_result = |it: &str| !matches!(it, "aborted" | "unknown");
-    let mut outcomes = now.outcomes.iter();
-    Ok(outcomes.all(|it| is_result(it.outcome.as_str())))
+    let is_result = |it: &str| matches!(it, "found" | "at_least");
+    Ok(now
+        .result
+        .as_ref()
+        .is_some_and(|it| is_result(it.outcome.as_str())))
 }
 
 fn tell_json(what: &impl Serialize) -> io::Result<()> {
@@ -190,33 +168,4 @@ fn tell_json(what: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut stdout, what)?;
     writeln!(stdout)?;
     stdout.flush()
-}
-
-/// Says until when it waits for requests, if that is not today.
-fn tell_until(wanted: &FindArguments) {
-    let notice = wanted.until.and_then(|it| it.notice(&Zoned::now()));
-    if let Some(notice) = notice {
-        complain(format_args!("drip find: {notice}"));
-    }
-}
-
-fn tell_plan(wanted: &FindArguments, plan: &FindPlan) -> io::Result<bool> {
-    if wanted.json {
-        tell_json(plan)?;
-        return Ok(true);
-    }
-    let mut stdout = io::stdout();
-    let levels: Vec<_> = plan.levels.iter().map(ToString::to_string).collect();
-    writeln!(stdout, "{} levels: {}", levels.len(), levels.join(", "))?;
-    writeln!(
-        stdout,
-        "from {} to about {}, if requests wait at the gate all the time; nothing was changed",
-        minutes(plan.shortest),
-        minutes(plan.longest)
-    )?;
-    Ok(true)
-}
-
-fn minutes(seconds: f64) -> String {
-    format!("{:.0} minutes", (seconds / 60.0).ceil())
 }

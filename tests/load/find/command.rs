@@ -1,4 +1,4 @@
-//! What the command says of a gateway that is restarted, and of times.
+//! What the command says of a gateway that is restarted.
 
 use std::process::Child;
 
@@ -56,24 +56,6 @@ fn after_a_restart_an_old_command_leaves_the_experiment_of_another_one_alone() {
         (&running["id"], &running["state"]),
         (&other["id"], &json!("running"))
     );
-}
-
-#[test]
-fn a_time_until_tomorrow_is_told_in_full() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
-    // Always tomorrow's.
-    let midnight = ["--until", "00:00"];
-    for more in [&["--dry-run"][..], &["--step", "10%", "--json"]] {
-        let child = command(&gateway, &[&midnight, more].concat());
-        if !more.contains(&"--dry-run") {
-            eventually("it has begun", || rate(&gateway) == "50r/s");
-            signal(&child, Signal::INT);
-        }
-        let (_, text) = ended(child);
-        assert!(text.contains("drip find: waits until 2"), "{text}");
-        assert!(text.contains(" 00:00 at most\n"), "{text}");
-    }
 }
 
 fn signal(child: &Child, signal: Signal) {

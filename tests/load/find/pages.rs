@@ -33,7 +33,7 @@ fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
         assert_eq!((answer.status, &*answer.body), (503, &b"down"[..]));
         assert!(began.elapsed() < 14 * SECOND, "nothing is known of them");
     }
-    let outcome = &experiment(&gateway)["outcomes"][0];
+    let outcome = &experiment(&gateway)["result"];
     let reason = outcome["reason"].as_str().unwrap_or_default();
     assert!(
         reason.contains("does not hold at the lowest level"),

@@ -1,6 +1,5 @@
-//! What is searched: the places, or both in turn; and the report.
+//! The places are searched, or something else holds requests back.
 
-use std::fs;
 use std::sync::Mutex;
 use std::thread;
 
@@ -47,72 +46,23 @@ fn number(level: &Value) -> f64 {
 
 #[test]
 #[ignore = "minutes: tests/run.sh long"]
-fn the_places_of_an_origin_are_found_and_a_report_says_so() {
+fn the_places_of_an_origin_are_found() {
     let _half = half_alone();
     let origin = with_workers();
     let file = "max_in_flight = 3\nqueue_timeout = \"60s\"\nmax_queue = 1000";
     let gateway = Gateway::start(&one_origin(origin.address, "", file));
     let crowd = Crowd::start(&gateway, 40);
-    let folder = tempfile::tempdir().expect("a folder");
-    let report = folder.path().join("found.html");
-    let path = report.to_str().expect("a path");
-    let bounds = [
-        "--find", "places", "--from", "6", "--to", "24", "--report", path,
-    ];
+    let bounds = ["--from", "6", "--to", "24"];
     let (is_found, text) = ended(command_within(&gateway, &[&bounds[..], &SHORT].concat()));
     assert!(is_found, "{text}");
     let found = experiment(&gateway);
-    let outcome = &found["outcomes"][0];
+    let outcome = &found["result"];
     assert_eq!(outcome["outcome"], "found", "{text}");
     let level = number(&outcome["level"]);
     // Sixteen at once take 200 ms.
     assert!((11.0..=16.0).contains(&level), "{level}: {text}");
     assert!(text.contains(&format!("max_in_flight = {level}")), "{text}");
     assert_eq!(places(&gateway), 3);
-    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
-    let page = fs::read_to_string(&report).expect("a report");
-    let has = |what: &str| assert!(page.contains(what), "{what}: {page}");
-    has(&format!("max_in_flight = {level}"));
-    has("broke");
-    has("\"find\":\"places\"");
-    has("export function findPlot");
-}
-
-#[test]
-#[ignore = "minutes: tests/run.sh long"]
-fn the_rate_and_then_the_places_are_found_in_one_run() {
-    let _half = half_alone();
-    let origin = with_workers();
-    let file = "rate = \"30r/s\"\nmax_in_flight = 100\nqueue_timeout = \"60s\"\nmax_queue = 1000";
-    let gateway = Gateway::start(&one_origin(origin.address, "", file));
-    let crowd = Crowd::start(&gateway, 40);
-    let bounds = [
-        ["--find", "both", "--from", "60r/s"],
-        ["--to", "300r/s", "--places-from", "9"],
-    ];
-    let all = [&bounds[0][..], &bounds[1], &["--places-to", "24"], &SHORT].concat();
-    let (is_found, text) = ended(command_within(&gateway, &all));
-    assert!(is_found, "{text}");
-    let found = experiment(&gateway);
-    let [one, other] = [0, 1].map(|nth| found["outcomes"][nth].clone());
-    assert_eq!(one["outcome"], "found", "{text}");
-    assert_eq!(other["outcome"], "found", "{text}");
-    // Four workers of 50 ms take 80r/s.
-    let (per_second, at_once) = (number(&one["level"]), number(&other["level"]));
-    assert!((60.0..=86.0).contains(&per_second), "{per_second}: {text}");
-    assert!((11.0..=16.0).contains(&at_once), "{at_once}: {text}");
-    assert!(
-        text.contains(&format!("rate = \"{per_second}r/s\"")),
-        "{text}"
-    );
-    assert!(
-        text.contains(&format!("max_in_flight = {at_once}")),
-        "{text}"
-    );
-    assert_eq!(
-        (rate(&gateway), places(&gateway)),
-        ("30r/s".into(), 100.into())
-    );
     assert_eq!(crowd.end(), 0, "nobody is refused because of it");
 }
 
@@ -130,7 +80,7 @@ fn a_limit_that_is_not_searched_and_holds_requests_back_is_named() {
     let steps = ["--min-step", "3s", "--confirm", "3s", "--wait", "5s"];
     let find = |bounds: &[&str]| {
         let (_, text) = ended(command_within(&gateway, &[bounds, &steps].concat()));
-        let outcome = experiment(&gateway)["outcomes"][0].clone();
+        let outcome = experiment(&gateway)["result"].clone();
         assert_eq!(outcome["outcome"], "at_least", "{text}");
         let reason = outcome["reason"].as_str().expect("a reason").to_owned();
         assert!(text.contains(&reason), "{text}");
@@ -141,13 +91,13 @@ fn a_limit_that_is_not_searched_and_holds_requests_back_is_named() {
     assert!(level > 4.0 && level < 90.0, "{level}");
     assert_eq!(
         reason,
-        "max_in_flight = 4 held requests back before the pace did: raise it, or find both"
+        "max_in_flight = 4 held requests back before the pace did: raise it"
     );
-    let (level, reason) = find(&["--find", "places", "--from", "10", "--to", "20"]);
+    let (level, reason) = find(&["--from", "10", "--to", "20"]);
     assert!(level < 10.0, "{level}");
     assert_eq!(
         reason,
-        "rate = 20r/s held requests back before max_in_flight did: raise it, or find both"
+        "rate = 20r/s held requests back before max_in_flight did: raise it"
     );
     assert_eq!(
         (rate(&gateway), places(&gateway)),

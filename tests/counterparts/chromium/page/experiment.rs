@@ -18,8 +18,8 @@ fn fill_in(browser: &Browser) {
     click(browser, ".gate .act");
     choose(browser, "find");
     enter(browser, "#act-find [name=slo]", "p95<2s, errors<5%");
-    enter(browser, "#act-find [name=rate_from]", "50r/s");
-    enter(browser, "#act-find [name=rate_to]", "90r/s");
+    enter(browser, "#act-find [name=from]", "50r/s");
+    enter(browser, "#act-find [name=to]", "90r/s");
     browser.wait_for(
         "what will happen",
         "return says('#act-do') === 'Start' && says('#act-will').includes('as long as p95<2s, errors<5% holds')",
@@ -41,13 +41,13 @@ fn an_experiment_is_started_watched_and_stopped_and_ends_with_the_page() {
         "return says('.gate .settings').includes('rate 40r/s')",
     );
     fill_in(&browser);
-    enter(&browser, "#act-find [name=rate_to]", "fast");
+    enter(&browser, "#act-find [name=to]", "fast");
     click(&browser, "#act-do");
     browser.wait_for(
         "the error",
         "return says('#act-error').startsWith('to is \"fast\"')",
     );
-    enter(&browser, "#act-find [name=rate_to]", "90r/s");
+    enter(&browser, "#act-find [name=to]", "90r/s");
     click(&browser, "#act-do");
     wait_until_closed(&browser);
     browser.wait_for(
@@ -91,7 +91,7 @@ fn an_experiment_is_started_watched_and_stopped_and_ends_with_the_page() {
         assert!(now() < deadline, "it outlives its page");
         thread::sleep(200 * MS);
     }
-    let reason = state()["outcomes"][0]["reason"].to_string();
+    let reason = state()["result"]["reason"].to_string();
     assert!(
         reason.contains("the connection that started it is gone"),
         "{reason}"

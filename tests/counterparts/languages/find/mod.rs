@@ -177,7 +177,7 @@ impl Search {
     }
 
     fn level(&self, field: &str) -> Option<f64> {
-        rate(&self.told["outcomes"][0][field])
+        rate(&self.told["result"][field])
     }
 
     /// The longest time on end for which the level was above this rate.

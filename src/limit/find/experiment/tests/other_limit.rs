@@ -13,8 +13,7 @@ fn waited(for_pace: u64, for_places: u64) -> Waited {
 #[test]
 fn a_rate_that_the_places_hold_back_is_not_found() {
     let mut only = settings("p95<400ms");
-    only.targets = vec![rates("400r/s", "1000r/s")];
-    only.until = Some(Moment::from_nanos(1_000_000_000) + Duration::from_secs(7200));
+    only.target = rates("400r/s", "1000r/s");
     let mut run = Driver::new(only);
     run.seen.limits.places = Some(4);
     let tick = |run: &mut Driver, left: u64| {
@@ -35,15 +34,12 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
         };
         tick(&mut run, if nth % 2 == 0 { 7 } else { 8 });
     }
-    let [
-        Outcome::HeldBack(HeldBack {
-            level: Level::Rate(rate),
-            by,
-            of_both: false,
-        }),
-    ] = run.outcomes()[..]
+    let Some(Outcome::HeldBack(HeldBack {
+        level: Level::Rate(rate),
+        by,
+    })) = run.outcome()
     else {
-        panic!("{:?} {:?}", run.outcomes(), run.steps);
+        panic!("{:?} {:?}", run.outcome(), run.steps);
     };
     assert!((rate.per_second() - 75.0).abs() < 0.5, "{rate}");
     assert_eq!(by, Some(Level::Places(4)));
@@ -62,15 +58,12 @@ fn a_level_that_held_before_the_other_limit_did_is_at_least() {
     assert_eq!(run.steps.len(), 2);
     run.seen.waited = waited(0, 100);
     run.run(70, |_| head(80));
-    let [
-        Outcome::HeldBack(HeldBack {
-            level: Level::Rate(rate),
-            by: None,
-            ..
-        }),
-    ] = run.outcomes()[..]
+    let Some(Outcome::HeldBack(HeldBack {
+        level: Level::Rate(rate),
+        by: None,
+    })) = run.outcome()
     else {
-        panic!("{:?}", run.outcomes());
+        panic!("{:?}", run.outcome());
     };
     // The driver sends at the level, whatever requests wait for.
     assert!((52.5..=55.1).contains(&rate.per_second()), "{rate}");
@@ -79,7 +72,7 @@ fn a_level_that_held_before_the_other_limit_did_is_at_least() {
 #[test]
 fn places_that_the_rate_holds_back_are_not_found() {
     let mut only = settings("p95<400ms");
-    only.targets = vec![Target::Places { from: 8, to: 20 }];
+    only.target = Target::Places { from: 8, to: 20 };
     let mut run = Driver::new(only);
     run.seen.limits.rate = Some("20r/s".parse().unwrap());
     run.seen.waited = waited(90, 10);
@@ -88,31 +81,6 @@ fn places_that_the_rate_holds_back_are_not_found() {
     let held_back = HeldBack {
         level: Level::Places(5),
         by,
-        of_both: false,
     };
-    assert_eq!(run.outcomes(), [Outcome::HeldBack(held_back)]);
-}
-
-#[test]
-fn the_places_of_the_file_are_lifted_while_the_rate_of_both_is_searched() {
-    let mut both = settings("p95<400ms");
-    both.targets.push(Target::Places { from: 2, to: 12 });
-    let places = |settings: &FindSettings, file| {
-        let mut seen = Observed::default();
-        seen.limits.places = file;
-        let it = Experiment::new(settings.clone(), seen, Moment::default());
-        it.levels().places
-    };
-    assert_eq!(places(&both, Some(4)), Some(12));
-    assert_eq!(places(&both, Some(30)), Some(30));
-    assert_eq!(places(&both, None), None);
-    assert_eq!(places(&settings("p95<400ms"), Some(4)), None);
-    let mut run = Driver::new(both);
-    run.seen.limits.places = Some(4);
-    run.seen.waited = waited(10, 90);
-    run.run(70, |_| head(80));
-    let [Outcome::HeldBack(it)] = run.outcomes()[..] else {
-        panic!("{:?}", run.outcomes());
-    };
-    assert_eq!((it.by, it.of_both), (Some(Level::Places(12)), true));
+    assert_eq!(run.outcome(), Some(Outcome::HeldBack(held_back)));
 }

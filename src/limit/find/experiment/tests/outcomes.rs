@@ -35,14 +35,11 @@ fn nothing_is_known_of_a_level_for_which_nobody_asked() {
             run.now = run.now + MS(100);
             run.steps.extend(run.it.tick(&run.seen, run.now));
         }
-        let outcomes = run.outcomes();
+        let outcome = run.outcome();
         if is_known {
-            assert!(
-                matches!(outcomes[..], [Outcome::AtLeast(_)]),
-                "{outcomes:?}"
-            );
+            assert!(matches!(outcome, Some(Outcome::AtLeast(_))), "{outcome:?}");
         } else {
-            assert_eq!(outcomes, [Outcome::Unknown(level("50r/s"))]);
+            assert_eq!(outcome, Some(Outcome::Unknown(level("50r/s"))));
         }
     }
 }
@@ -57,8 +54,8 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     // Few ticks: each looks at all blocks since the level was set.
     run.every = MS(4000);
     run.run(3590, |_| head(80));
-    let [Outcome::Found(found)] = run.outcomes()[..] else {
-        panic!("{:?}", run.outcomes());
+    let Some(Outcome::Found(found)) = run.outcome() else {
+        panic!("{:?}", run.outcome());
     };
     assert_eq!(found.level, level("100r/s"));
     assert!(run.steps.last().is_some_and(|it| it.took > MS(3_600_000)));
@@ -101,9 +98,9 @@ fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered(
         back.iter().all(|it| it.verdict != StepVerdict::Good),
         "{back:?}"
     );
-    let reason = match run.outcomes()[..] {
-        [Outcome::Aborted(reason, _)] => reason,
-        ref other => panic!("{other:?}"),
+    let reason = match run.outcome() {
+        Some(Outcome::Aborted(reason, _)) => reason,
+        other => panic!("{other:?}"),
     };
     assert_eq!(reason, AbortReason::NotRecovered);
 }

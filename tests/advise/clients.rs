@@ -1,106 +1,77 @@
-//! One key that comes much faster than all others, and logs of other programs.
+//! Who made how much, and logs of other programs.
 
 use std::fmt::Write;
 
-use crate::advise::{advise, chosen, run, toml, write};
+use crate::advise::{advise, fit, row, run, toml, write};
 
-/// CSV lines: each key sends so many requests in one second, evenly.
-fn seconds(keys: &[(&str, u32)]) -> String {
-    let mut lines: Vec<(u32, String)> = Vec::new();
-    for (key, count) in keys {
-        for nth in 0..*count {
-            lines.push((nth * 1000 / count, (*key).to_owned()));
-        }
-    }
-    lines.sort();
+/// CSV lines of two minutes: each key sends so many requests in the first second of each 10 s, at once.
+fn bursts(keys: &[(&str, u32)]) -> String {
     let mut text = String::new();
-    for (millis, key) in lines {
-        writeln!(text, "100.{millis:03},{key}").expect("memory");
+    for second in (600..=720).step_by(10) {
+        for (key, count) in keys {
+            for _ in 0..*count {
+                writeln!(text, "{second}.125,{key}").expect("memory");
+            }
+        }
     }
     text
 }
 
-const OTHERS: [(&str, u32); 6] = [
-    ("192.0.2.1", 13),
-    ("192.0.2.2", 12),
-    ("192.0.2.3", 8),
-    ("192.0.2.4", 8),
-    ("192.0.2.5", 5),
-    ("192.0.2.6", 1),
-];
+const OTHERS: [(&str, u32); 3] = [("192.0.2.1", 4), ("192.0.2.2", 3), ("192.0.2.3", 1)];
 
 #[test]
-fn a_key_that_stands_out_is_told_and_no_limit_is_made_for_it() {
+fn a_key_with_most_requests_is_named_first_and_the_numbers_are_made_without_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let all = [&OTHERS[..], &[("203.0.113.9", 120)]].concat();
-    write(folder, "log.csv", seconds(&all));
+    let all = [&OTHERS[..], &[("203.0.113.9", 32)]].concat();
+    write(folder, "log.csv", bursts(&all));
     let report = advise(folder, &["log.csv"]);
-    assert!(
-        report.contains(
-            "One key is 9 times the next: 203.0.113.9 came 120 times in a second, the next one 13."
-        ),
-        "{report}"
+    let first = "203.0.113.9 made 80.0 % of all requests.\n520 requests of 4 keys ";
+    assert!(report.starts_with(first), "{report}");
+    // Six bursts in a minute, and of each burst all but one are above the rate.
+    let with = ["520", "100.0 %", "32", "32", "192", "3.2r/s", "31"];
+    assert_eq!(row(&report, "all keys"), with, "{report}");
+    let without = ["104", "20.0 %", "4", "4", "24", "24r/m", "3"];
+    assert_eq!(row(&report, "without 203.0.113.9"), without, "{report}");
+    let of_third = ["39", "7.5 %", "3", "3", "18", "18r/m", "2"];
+    assert_eq!(row(&report, "192.0.2.2"), of_third, "{report}");
+    assert_eq!(
+        toml(&report),
+        "# Made without 203.0.113.9. With it: rate = \"3.2r/s\", burst = 31.\n\
+         limits = [{ zone = \"per_client\", burst = 3, nodelay = true }]\n\n\
+         [zones.per_client]\nkey = \"$remote_addr\"\nrate = \"24r/m\"\n"
     );
-    assert!(
-        report.contains("The numbers are made without it: 13r/s, burst ")
-            && report.contains("With it they would be 120r/s, burst "),
-        "{report}"
-    );
-    assert!(toml(&report).contains("rate = \"13r/s\""), "{report}");
-    // It is in the log all the same, and is what the recommendation rejects.
-    assert!(chosen(&report).rejected > 0.4, "{report}");
-
-    let for_all = advise(folder, &["--all-keys", "log.csv"]);
-    assert!(!for_all.contains("times the next"), "{for_all}");
-    assert!(toml(&for_all).contains("rate = \"120r/s\""), "{for_all}");
-    assert!(chosen(&for_all).rejected == 0.0, "{for_all}");
-
-    // The same numbers as without it.
-    write(folder, "others.csv", seconds(&OTHERS));
+    // The same numbers as in a log without it, in which nobody has more than all others.
+    let close = [&OTHERS[..], &[("192.0.2.4", 4)]].concat();
+    write(folder, "others.csv", bursts(&close));
     let others = advise(folder, &["others.csv"]);
-    assert!(!others.contains("times the next"), "{others}");
-    assert_eq!(toml(&others), toml(&report));
+    assert_eq!(fit(&others, "all keys"), ("24r/m", 3), "{others}");
+    let told = "# Made for all. Without 192.0.2.1: rate = \"24r/m\", burst = 3.\n";
+    assert!(toml(&others).starts_with(told), "{others}");
+    // Without others there are no numbers without it.
+    write(folder, "one.csv", bursts(&OTHERS[..1]));
+    let one = advise(folder, &["one.csv"]);
+    assert!(!one.contains("ithout"), "{one}");
 }
 
 #[test]
-fn several_keys_may_stand_out_among_many() {
+fn a_log_that_is_too_short_for_a_window_has_no_column_for_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let names: Vec<String> = (1..=18).map(|n| format!("192.0.2.{n}")).collect();
-    let mut all: Vec<(&str, u32)> = names.iter().map(|name| (&**name, 4)).collect();
-    all.extend([("203.0.113.1", 90), ("203.0.113.2", 60)]);
-    write(folder.path(), "log.csv", seconds(&all));
-    let report = advise(folder.path(), &["log.csv"]);
-    assert!(
-        report.contains("2 keys are at least 3 times the next in a second: 203.0.113.1 (90), 203.0.113.2 (60); the next one 4."),
-        "{report}"
-    );
-    assert!(report.contains("made without them: 4r/s, "), "{report}");
-}
-
-#[test]
-fn among_few_keys_or_slow_ones_or_with_named_hours_none_stands_out() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let few = [("192.0.2.1", 3), ("203.0.113.9", 120)];
-    let slow = OTHERS.map(|(key, _)| (key, 1));
-    let slow = [&slow[..], &[("203.0.113.9", 9)]].concat();
-    let close = [&OTHERS[..], &[("203.0.113.9", 38)]].concat();
-    for keys in [&few[..], &slow, &close] {
-        write(folder, "log.csv", seconds(keys));
-        let report = advise(folder, &["log.csv"]);
-        assert!(!report.contains("times the next"), "{report}");
-        let most = keys.iter().map(|(_, count)| count).max().expect("a key");
-        assert!(
-            toml(&report).contains(&format!("rate = \"{most}r/s\"")),
-            "{report}"
-        );
+    for (seconds, header, rate) in [
+        (9, "1 s        rate", "2r/s"),
+        (40, "1 s    10 s        rate", "1.1r/s"),
+        (70, "1 s    10 s   1 min        rate", "1.1r/s"),
+    ] {
+        // Each second one, and two in the first of each minute.
+        let lines = (600..=600 + seconds).map(|at| {
+            let line = format!("{at},a\n");
+            line.repeat(if at % 60 == 0 { 2 } else { 1 })
+        });
+        write(folder.path(), "log.csv", lines.collect::<String>());
+        let report = advise(folder.path(), &["log.csv"]);
+        assert!(report.contains(header) && !report.contains('?'), "{report}");
+        assert_eq!(fit(&report, "all keys").0, rate, "{report}");
     }
-    let far = [&OTHERS[..], &[("203.0.113.9", 120)]].concat();
-    write(folder, "log.csv", seconds(&far));
-    let hours = ["--good", "1970-01-01T00:01/00:02", "log.csv"];
-    let report = advise(folder, &hours);
-    assert!(toml(&report).contains("rate = \"120r/s\""), "{report}");
 }
 
 /// Three requests of one client within a second and one of another a second later, as each program logs them.
@@ -175,14 +146,10 @@ fn logs_of_other_programs_are_known_by_their_lines() {
         write(folder, "access.log", &log);
         for format in [&[][..], &["--format", form]] {
             let report = advise(folder, &[format, &["access.log"]].concat());
-            assert!(
-                report.starts_with("4 requests of 2 keys by $remote_addr, 2026-11-21 03:33:4"),
-                "{form}: {report}"
-            );
-            assert!(
-                report.contains("recommended: rate 3r/s"),
-                "{form}: {report}"
-            );
+            let first = "192.0.2.7 made 75.0 % of all requests.\n\
+                         4 requests of 2 keys by $remote_addr, 2026-11-21 03:33:4";
+            assert!(report.starts_with(first), "{form}: {report}");
+            assert_eq!(fit(&report, "all keys").0, "3r/s", "{form}: {report}");
             // A rate for the origin as a whole; where durations are known, places, too.
             assert!(report.contains("[origins.NAME]"), "{form}: {report}");
             assert_eq!(

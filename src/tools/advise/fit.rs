@@ -1,0 +1,184 @@
+//! The rate and burst that fit some keys.
+
+use std::io;
+use std::time::Duration;
+
+use super::group::Group;
+use super::spool::{Event, Spool};
+use crate::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
+
+/// The fastest rate that a file may have, in requests a second.
+pub(super) const FASTEST: u64 = 1_000_000;
+
+/// Widths of the counting windows in seconds, and their names.
+pub(super) const WIDTHS: [(u64, &str); 3] = [(1, "1 s"), (10, "10 s"), (60, "1 min")];
+
+/// The most requests of one key within a window of each width.
+pub(super) type Peaks = [u32; 3];
+
+/// The rate and burst at which none of some keys' requests is rejected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fit {
+    pub(super) peaks: Peaks,
+    pub(super) rate: Rate,
+    pub(super) burst: u32,
+}
+
+/// The requests of a group, with the peaks of each of its keys.
+pub(super) struct Fitter<'a> {
+    spool: &'a Spool,
+    /// By slot.
+    peaks: Vec<Peaks>,
+    /// Number of widths that the log is long enough for.
+    widths: usize,
+}
+
+impl<'a> Fitter<'a> {
+    /// Counts the requests of each key. `widths`: how many of [`WIDTHS`] the log is long enough for.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the temporary file cannot be read.
+    pub(super) fn new(group: &'a Group, widths: usize) -> io::Result<Self> {
+        let spool = &group.spool;
+        let mut counts = vec![Counts::default(); spool.slots];
+        spool.each(|event| {
+            if let Some(counts) = counts.get_mut(event.slot as usize) {
+                counts.add(event);
+            }
+        })?;
+        Ok(Self {
+            spool,
+            peaks: counts.into_iter().map(|it| it.peaks).collect(),
+            widths,
+        })
+    }
+
+    /// The rate and burst that fit the keys in these slots; `None` if they have no requests.
+    ///
+    /// The rate is the most requests of one key in the widest window. The burst is the highest level that a key
+    /// reaches at this rate.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the temporary file cannot be read.
+    pub(super) fn fit(&self, takes: impl Fn(u32) -> bool) -> io::Result<Option<Fit>> {
+        let mut peaks = Peaks::default();
+        for (_, of_key) in (0..).zip(&self.peaks).filter(|(slot, _)| takes(*slot)) {
+            for (peak, count) in peaks.iter_mut().zip(of_key) {
+                *peak = (*peak).max(*count);
+            }
+        }
+        if peaks[0] == 0 {
+            return Ok(None);
+        }
+        let widest = self.widths - 1;
+        let rate = rate(peaks[widest].into(), WIDTHS[widest].0);
+        let burst = burst(self.spool, rate, takes)?;
+        Ok(Some(Fit { peaks, rate, burst }))
+    }
+}
+
+/// The number of [`WIDTHS`] for which a log of this duration is long enough: 1 at least.
+pub(super) fn widths_in(duration: Duration) -> usize {
+    let is_known = |(width, _): &&(u64, &str)| duration.as_secs() >= *width;
+    WIDTHS.iter().filter(is_known).count().max(1)
+}
+
+/// Requests of one key in the present windows, and the most so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    windows: [u64; 3],
+    present: Peaks,
+    peaks: Peaks,
+}
+
+impl Counts {
+    fn add(&mut self, event: Event) {
+        for (nth, (width, _)) in WIDTHS.iter().enumerate() {
+            let window = event.time / 1_000_000_000 / width;
+            if event.is_first || self.windows[nth] != window {
+                (self.windows[nth], self.present[nth]) = (window, 0);
+            }
+            self.present[nth] = self.present[nth].saturating_add(1);
+            self.peaks[nth] = self.peaks[nth].max(self.present[nth]);
+        }
+    }
+}
+
+/// The smallest burst that rejects no request of these keys at this rate.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "levels are not negative, and the cast saturates"
+)]
+fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
+    let limit = Limit {
+        burst: u32::MAX,
+        ..Limit::unlimited(Delay::Above(0), Cost::ONE)
+    };
+    let mut buckets = vec![Bucket::new(); spool.slots];
+    let mut highest: f64 = 0.0;
+    spool.each(|event| {
+        let bucket = buckets.get_mut(event.slot as usize);
+        let Some(bucket) = bucket.filter(|_| takes(event.slot)) else {
+            return;
+        };
+        if event.is_first {
+            *bucket = Bucket::new();
+        }
+        let verdict = bucket.decide(rate, limit, Moment::from_nanos(event.time));
+        if let Verdict::Pass { excess } | Verdict::Delay { excess, .. } = verdict {
+            highest = highest.max(excess.requests());
+        }
+    })?;
+    Ok(highest.ceil() as u32)
+}
+
+/// So many requests in so many seconds, rounded up.
+fn rate(count: u64, seconds: u64) -> Rate {
+    if count >= seconds {
+        per(count.min(FASTEST * seconds), seconds, 's')
+    } else {
+        per(count * 60, seconds, 'm')
+    }
+}
+
+/// A rate of `count / divisor` requests a second or minute, rounded up.
+pub(super) fn per(count: u64, divisor: u64, unit: char) -> Rate {
+    let tenths = (count * 10).div_ceil(divisor).max(1);
+    let text = match tenths % 10 {
+        0 => format!("{}r/{unit}", tenths / 10),
+        tenth if tenths < 100 => format!("{}.{tenth}r/{unit}", tenths / 10),
+        _ => format!("{}r/{unit}", tenths.div_ceil(10)),
+    };
+    text.parse()
+        .unwrap_or_else(|_| unreachable!("a whole number of tenths is a rate"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_round() {
+        let cases = [
+            (3000, 60, "50r/s"),
+            (61, 60, "1.1r/s"),
+            (59, 60, "59r/m"),
+            (7, 10, "42r/m"),
+            (75, 10, "7.5r/s"),
+            (u64::from(u32::MAX), 1, "1000000r/s"),
+        ];
+        for (count, seconds, expected) in cases {
+            assert_eq!(rate(count, seconds).to_string(), expected);
+        }
+        assert_eq!(per(5, 2, 'm').to_string(), "2.5r/m");
+    }
+
+    #[test]
+    fn a_log_is_long_enough_for_the_windows_that_it_spans() {
+        let known = [0, 9, 10, 59, 60].map(|seconds| widths_in(Duration::from_secs(seconds)));
+        assert_eq!(known, [1, 1, 2, 2, 3]);
+    }
+}
