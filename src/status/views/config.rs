@@ -15,19 +15,8 @@ pub struct Config {
     pub error: Option<Broken>,
     /// The name of this gateway: `[server] name`, or that of its host.
     pub gateway: Plain,
-    /// How many other gateways the file names: `[server] peers`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub peers: u64,
     /// The last changes, the newest first.
     pub changes: Vec<Change>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A file with errors, which is not in force.

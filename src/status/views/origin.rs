@@ -68,19 +68,6 @@ pub struct Server {
     pub latency: Latency,
 }
 
-impl Server {
-    /// Whether it gets requests: `asked`, `failing` or `out`.
-    #[must_use]
-    pub fn availability(&self) -> &str {
-        match self.state.as_str() {
-            state @ ("asked" | "failing" | "out") => state,
-            // An older gateway sends no state.
-            _ if self.healthy => "asked",
-            _ => "out",
-        }
-    }
-}
-
 /// Why a server is out, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -206,17 +206,6 @@ impl ZoneSample {
             .saturating_add(self.delayed)
             .saturating_add(self.dry_run)
     }
-
-    /// Requests that came in this second, when `before` requests waited at its beginning.
-    ///
-    /// A request that came and has no other outcome yet is waiting.
-    #[must_use]
-    pub fn came(&self, before: u64) -> u64 {
-        let ended = self.out().saturating_add(self.rejected);
-        let ended = ended.saturating_add(self.cancelled);
-        let ended = ended.saturating_add(self.rejected_elsewhere);
-        ended.saturating_add(self.depth).saturating_sub(before)
-    }
 }
 
 /// A limit that requests without a key pass by.
