@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_SIZE: usize = 64 << 20;
 
 /// Why the gateway cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub(crate) enum Lost {
     #[error("{0}")]
     Unreachable(String),
@@ -44,8 +44,8 @@ pub(crate) enum Lost {
     Refused(&'static str, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
     Strange(&'static str, Plain),
-    #[error("its answer to {0} has more than {1} bytes")]
-    TooLarge(&'static str, usize),
+    #[error("its answer to {0} has more than {MAX_SIZE} bytes")]
+    TooLarge(&'static str),
 }
 
 impl Lost {
@@ -116,7 +116,7 @@ impl Client {
         let body = body
             .map_err(|_| Lost::Silent)?
             .map_err(|error| match error {
-                PayloadError::Overflow => Lost::TooLarge(path, MAX_SIZE),
+                PayloadError::Overflow => Lost::TooLarge(path),
                 error => strange(path, &error.to_string()),
             })?;
         serde_json::from_slice(&body).map_err(|error| strange(path, &error.to_string()))

@@ -4,8 +4,7 @@ use super::Plain;
 use crate::config;
 
 /// `/api/config`: the settings in force, and the state of the file.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Config {
     pub file: Plain,
     /// As TOML.
@@ -20,8 +19,7 @@ pub struct Config {
 }
 
 /// A file with errors, which is not in force.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Broken {
     pub since: Plain,
     pub problems: Vec<Problem>,
@@ -64,8 +62,7 @@ impl Problem {
 }
 
 /// A change of the settings in force, or of what overrides them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
     /// In UTC.
     pub at: Plain,

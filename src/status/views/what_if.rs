@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Plain;
 
 /// `/api/zones/{zone}/what-if`: the last arrivals, decided on again with two sets of numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WhatIf {
     pub zone: Plain,
     /// When the replayed span began, as Unix time in seconds. No arrival after it is missing.
@@ -28,8 +27,7 @@ pub struct WhatIf {
 }
 
 /// What became of the requests of a zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Happened {
     pub requests: u64,
     /// In a dry run too.
@@ -63,8 +61,7 @@ pub struct Replayed {
 }
 
 /// A key and its rejections, with the settings in force and with the other numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangedKey {
     pub key: Plain,
     /// Its plan; left out without one.
@@ -92,8 +89,7 @@ pub struct RateAdvice {
 
 /// `/api/origins/{origin}/what-if`: the last seconds at a gate, let through again with two sets of
 /// numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateWhatIf {
     pub origin: Plain,
     /// When the replayed span began, as Unix time in seconds.
@@ -112,8 +108,7 @@ pub struct GateWhatIf {
 }
 
 /// What becomes of requests at a gate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateReplayed {
     /// Such as `200r/s`; `none` without a pace. If it changed in the span, the last one.
     pub rate: Plain,
