@@ -103,7 +103,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     assert!(wait.is_some_and(|it| (0.25..5.0).contains(&it)), "{wait:?}");
     let shown = top(&gateway);
     assert!(
-        shown.contains("shared  asked  sent  share") && shown.contains("93.3 %"),
+        shown.contains("shared  asked  sent") && shown.contains("93.3 %"),
         "{shown}"
     );
 

@@ -1,5 +1,5 @@
 use std::io::{self, Read, Write, stdin, stdout};
-use std::thread;
+use std::{iter, thread};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -34,13 +34,16 @@ impl Screen {
     /// Shows the lines of `text` that fit.
     pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
         let size = tcgetwinsize(stdout())?;
-        let lines = text.lines().take(size.ws_row.into());
+        let lines = text
+            .lines()
+            .chain(iter::repeat(""))
+            .take(size.ws_row.into());
         let lines = lines.map(|line| {
             let line: String = line.chars().take(size.ws_col.into()).collect();
-            format!("{line}\x1b[K")
+            format!("\x1b[K{line}")
         });
         let lines: Vec<String> = lines.collect();
-        print(&format!("\x1b[H{}\x1b[J", lines.join("\r\n")))
+        print(&format!("\x1b[H{}", lines.join("\r\n")))
     }
 
     /// Completes when the user presses `q` or Ctrl-C.
