@@ -99,7 +99,7 @@ fn network(client: IpAddr) -> IpAddr {
             let mask = u32::MAX << (32 - IPV4_BITS);
             Ipv4Addr::from(u32::from(client) & mask).into()
         }
-        network => network,
+        network @ IpAddr::V6(_) => network,
     }
 }
 

@@ -100,7 +100,7 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
     let mut lost_at = None;
     let mut trouble = String::new();
     loop {
-        screen.draw(&format!("{trouble}{text}"))?;
+        Screen::draw(&format!("{trouble}{text}"))?;
         let read = async {
             sleep(EVERY).await;
             State::read(client).await

@@ -32,7 +32,7 @@ impl Screen {
     }
 
     /// Shows the lines of `text` that fit.
-    pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn draw(text: &str) -> io::Result<()> {
         let size = tcgetwinsize(stdout())?;
         let lines = text
             .lines()

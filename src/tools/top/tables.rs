@@ -47,14 +47,13 @@ fn file(config: &Value) -> String {
     let Some(first) = problems.first() else {
         return format!("{file}: broken since {since}");
     };
-    let mut text = format!("{file}: broken since {since}");
-    if first["file"].is_string() {
-        text += &format!(", {}", shown(&first["file"]));
-    }
-    if first["line"].is_u64() {
-        text += &format!(", line {}", first["line"]);
-    }
-    text += &format!(": {}", shown(&first["message"]));
+    let place = [
+        first["file"].as_str().map(|_| shown(&first["file"])),
+        first["line"].as_u64().map(|line| format!("line {line}")),
+    ];
+    let place = place.into_iter().flatten().map(|part| format!(", {part}"));
+    let (place, message) = (place.collect::<String>(), shown(&first["message"]));
+    let text = format!("{file}: broken since {since}{place}: {message}");
     match problems.len() {
         1 => text,
         more => format!("{text} (and {} more)", more - 1),
