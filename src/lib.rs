@@ -39,7 +39,6 @@ pub mod jwt;
 pub mod limit;
 pub mod observe;
 pub mod origin;
-mod remote;
 pub mod replay;
 pub mod room;
 pub mod server;

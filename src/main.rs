@@ -57,15 +57,13 @@ enum Command {
     },
     /// Recommend rate and burst from the traffic of access logs
     Advise(advise::AdviseArguments),
-    /// Show the live page in a terminal; if the output is not a terminal, print it once
+    /// Show a gateway in a terminal every second; if the output is not a terminal, print it once
     ///
-    /// `?` lists the keys. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same
-    /// variable; to change something (pause, rate, dry run, reload), with its `DRIP_ADMIN_TOKEN`.
-    /// Several addresses give one picture of all gateways, which changes nothing.
+    /// `q` quits. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same variable.
     Top {
-        /// The addresses of the admin ports of gateways
+        /// The address of its admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
-        addresses: Vec<AdminAddress>,
+        address: AdminAddress,
         /// Print the state once as text, also in a terminal
         #[arg(long)]
         once: bool,
@@ -167,7 +165,7 @@ fn main() -> ExitCode {
             wanted,
         } => simulate::simulate(&file(named.config), &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
-        Command::Top { addresses, once } => top::top(&addresses, once),
+        Command::Top { address, once } => top::top(&address, once),
         Command::Find(wanted) => find::find(&wanted),
         Command::Health {
             file: named,

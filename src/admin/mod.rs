@@ -7,7 +7,6 @@
 //! | `api` | JSON: zones, keys, the file, origins, routes, the store |
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
-//! | `fleet` | one picture of this gateway and its peers, while somebody asks for it |
 //! | `expiry` | ends overrides whose time is over |
 //! | `find` | experiments that find what origins can take |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
@@ -21,7 +20,6 @@ mod api;
 mod author;
 mod expiry;
 mod find;
-mod fleet;
 mod guard;
 mod health;
 mod live;
@@ -43,7 +41,6 @@ use actix_web::{App, HttpResponse, HttpServer, Resource};
 use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::fleet::FleetLink;
 use self::own_names::OwnNames;
 use self::reply::Refusal;
 use crate::config::{AdminTokens, FileState, History};
@@ -131,12 +128,10 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let admin = Data::new(admin);
     let expiry = expiry::run(Data::clone(&admin));
     let names = Data::new(OwnNames::of_this_host());
-    let fleet = Data::new(FleetLink::start(Data::clone(&admin)));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
             .app_data(Data::clone(&names))
-            .app_data(Data::clone(&fleet))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
             .service(reading("/healthz", healthz))

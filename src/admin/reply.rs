@@ -60,7 +60,7 @@ pub(super) fn bad_query(message: impl Into<String>) -> Refusal {
 pub(super) fn no_such_path() -> HttpResponse {
     error(
         StatusCode::NOT_FOUND,
-        "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/fleet, /api/live",
+        "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/live",
     )
 }
 

@@ -8,7 +8,6 @@
 //! | `live` | the samples of the last ten minutes, and those who get each new one |
 //! | `headline` | what matters most now, and why |
 //! | `find` | the steps and the result of an experiment that finds what an origin takes, as text, TOML and JSON |
-//! | `fleet` | one picture of several gateways, of what each says of itself |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
@@ -24,7 +23,6 @@ mod advisor;
 pub(crate) mod counts;
 pub(crate) mod exposition;
 pub mod find;
-pub(crate) mod fleet;
 pub(crate) mod gates;
 pub(crate) mod headline;
 mod live;

@@ -1,5 +1,6 @@
 //! Tools beside the gateway: they read logs, files and the admin port.
 
+pub(crate) mod admin_client;
 pub mod advise;
 pub(crate) mod collapse;
 pub(crate) mod complain;

@@ -17,7 +17,6 @@ mod cors;
 mod cost;
 mod eviction;
 mod fields;
-mod fleet;
 mod gate;
 mod gate_api;
 mod gate_overrides;

@@ -103,7 +103,7 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
     assert!(charged[1] < 50 && charged[2] < 50, "{charged:?}");
     assert_eq!(charged[3..], [1; 4]);
     // Headlines call the rate of such a gate units.
-    let gate = || api(&gateway, "/api/now")["sample"]["origins"][0]["gate"].clone();
+    let gate = || api(&gateway, "/api/now")["origins"][0]["gate"].clone();
     eventually("the rate counts units", || gate()["costs"] == true);
 }
 

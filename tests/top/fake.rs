@@ -8,17 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Time between two samples; a gateway takes a second.
-const BEAT: Duration = Duration::from_millis(100);
-
 #[derive(Debug, Default)]
 struct Said {
     /// What is wrong with the file.
     error: Option<Value>,
-    /// Samples so far.
-    seq: u64,
-    /// The last event IDs that listeners sent.
-    last_event_ids: Vec<String>,
     over: bool,
 }
 
@@ -30,18 +23,14 @@ pub struct Fake {
 
 impl Fake {
     pub fn start() -> Self {
-        Self::at("127.0.0.1:0".parse().unwrap(), 60)
+        Self::at("127.0.0.1:0".parse().unwrap())
     }
 
-    /// A fake whose last sample is `seq`.
-    pub fn at(address: SocketAddr, seq: u64) -> Self {
+    pub fn at(address: SocketAddr) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let said = Arc::new(Mutex::new(Said {
-            seq,
-            ..Said::default()
-        }));
+        let said = Arc::<Mutex<Said>>::default();
         let shared = Arc::clone(&said);
         let accepting = thread::spawn(move || {
             while !shared.lock().unwrap().over {
@@ -65,10 +54,6 @@ impl Fake {
         let problems = [json!({"line": 3, "column": 8, "message": message})];
         let error = json!({"since": "2026-11-21T06:01:00.5Z", "problems": problems});
         self.said.lock().unwrap().error = Some(error);
-    }
-
-    pub fn last_event_ids(&self) -> Vec<String> {
-        self.said.lock().unwrap().last_event_ids.clone()
     }
 
     /// Ends all connections, and accepts no more.
@@ -95,9 +80,6 @@ fn serve(mut stream: TcpStream, said: &Mutex<Said>) -> std::io::Result<()> {
         request.push('\n');
     }
     let path = request.split(' ').nth(1).unwrap_or_default();
-    if path == "/api/live" {
-        return live(stream, &request, said);
-    }
     let (status, body) = match answer(path, &said.lock().unwrap()) {
         Some(body) => ("200 OK", body.to_string()),
         None => ("404 Not Found", "{}".to_owned()),
@@ -109,48 +91,9 @@ fn serve(mut stream: TcpStream, said: &Mutex<Said>) -> std::io::Result<()> {
     )
 }
 
-fn live(mut stream: TcpStream, request: &str, said: &Mutex<Said>) -> std::io::Result<()> {
-    let since = request
-        .lines()
-        .find_map(|line| line.strip_prefix("last-event-id: "));
-    let first = {
-        let mut said = said.lock().unwrap();
-        said.last_event_ids.extend(since.map(str::to_owned));
-        let heard = since.map_or(said.seq.saturating_sub(60), |id| id.parse().unwrap());
-        let samples: Vec<Value> = (heard + 1..=said.seq)
-            .map(|seq| sample(seq, &said))
-            .collect();
-        format!(
-            "event: history\ndata: {}\n\n",
-            json!({ "samples": samples })
-        )
-    };
-    stream.write_all(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-    )?;
-    chunk(&mut stream, &first)?;
-    loop {
-        thread::sleep(BEAT);
-        let event = {
-            let mut said = said.lock().unwrap();
-            if said.over {
-                return Ok(());
-            }
-            said.seq += 1;
-            let sample = sample(said.seq, &said);
-            format!(":\n\nevent: sample\nid: {}\ndata: {sample}\n\n", said.seq)
-        };
-        chunk(&mut stream, &event)?;
-    }
-}
-
-fn chunk(stream: &mut TcpStream, text: &str) -> std::io::Result<()> {
-    write!(stream, "{:x}\r\n{text}\r\n", text.len())?;
-    stream.flush()
-}
-
 fn answer(path: &str, said: &Said) -> Option<Value> {
     Some(match path {
+        "/api/now" => sample(said),
         "/api/zones" => json!({"zones": [zone("per_client", "10r/s"), zone("all", "500r/s")]}),
         "/api/origins" => json!({"origins": [{
             "name": "app", "in_flight": 1, "max_in_flight": 8, "gate": gate(),
@@ -196,9 +139,9 @@ fn zone(name: &str, rate: &str) -> Value {
     })
 }
 
-fn sample(seq: u64, said: &Said) -> Value {
+fn sample(said: &Said) -> Value {
     json!({
-        "seq": seq, "time": 1_795_232_027.5 + f64::from(u32::try_from(seq).unwrap()),
+        "seq": 60, "time": 1_795_232_087.5,
         "zones": [
             {"name": "per_client", "rate": 10.0, "passed": 3, "delayed": 7, "rejected": 2, "cancelled": 0, "dry_run": 0,
              "depth": 11, "depth_max": 9, "oldest_wait": 0.9, "wait_p50": 0.4, "wait_p95": 0.8, "keys": 12},

@@ -5,5 +5,4 @@ mod piped;
 mod pty;
 mod real;
 mod screen;
-mod several;
 mod watched;

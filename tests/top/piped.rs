@@ -28,25 +28,22 @@ no answer for 5 s
 Start Redis
 store OUT for 5.00s: connection refused, 12 skipped/s
 
-zone        rate    in/s  out/s  depth  deepest  oldest    p95  rej/s  keys
-per_client  10r/s     12     10     11        9   0.90s  0.80s      2    12
-all         500r/s     0      0      0        0   0.00s      -      0     0
+zone        rate    out/s  depth  deepest  oldest    p95  rej/s  keys  override
+per_client  10r/s      10     11        9   0.90s  0.80s      2    12  -
+all         500r/s      0      0        0   0.00s      -      0     0  -
 
-origin  server                 state  in flight  answered  failed  5xx    p99
-app     http://127.0.0.1:9000  asked          1        80       0    4  0.25s
-app     unix:app.sock          out            0         7       2    0      -
-unix:app.sock: out by failures since 2026-11-21 06:00:01 UTC, until 2026-11-21 06:00:11 UTC; last failure 2026-11-21 06:00:01 UTC: connection refused
+origin  server                 state  in flight  answered  failed  5xx    p99  reason
+app     http://127.0.0.1:9000  asked          1        80       0    4  0.25s  -
+app     unix:app.sock          out            0         7       2    0      -  by failures since 2026-11-21 06:00:01 UTC; connection refused at 2026-11-21 06:00:01 UTC
 
-gate  rate              in flight  waiting    p99  rej/s  backs off
-app   173r/s of 200r/s     1 of 8       30  0.21s      3  trouble, 14 of 120 answers
+gate  rate                     in flight  waiting    p99  rej/s  state
+app   173.245128r/s of 200r/s     1 of 8       30  0.21s      3  backs off: trouble, 14 of 120 answers
 
-gate  waiting  part  key
-app        22   73%  192.0.2.1
-app         8   27%  \u{{1b}}[2J
-
-zone        depth  oldest  key
-per_client      9   0.90s  192.0.2.1
-per_client      2   1.50s  \u{{1b}}]0;owned\u{{7}}\u{{9b}}2J\u{{d}}\u{{a}}\x1B
+waiting in   depth  oldest  plan  key
+per_client       9   0.90s  -     192.0.2.1
+per_client       2   1.50s  -     \u{{1b}}]0;owned\u{{7}}\u{{9b}}2J\u{{d}}\u{{a}}\x1B
+gate of app     22       -  -     192.0.2.1
+gate of app      8       -  -     \u{{1b}}[2J
 ",
         fake.address
     );
@@ -94,7 +91,7 @@ fn another_server_is_no_gateway() {
     let answers = [
         (
             "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
-            "it answers 404 Not Found to /api/live",
+            "it answers 404 Not Found to /api/now",
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",

@@ -38,14 +38,8 @@ impl Drop for Pty {
 }
 
 impl Pty {
-    /// `drip top ADDRESS` in a terminal of this many columns and lines; several addresses have
-    /// spaces between them.
+    /// `drip top ADDRESS` in a terminal of this many columns and lines.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
-        Self::top_with(address, size, &[])
-    }
-
-    /// The same with these variables in its environment.
-    pub fn top_with(address: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
         let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -64,11 +58,7 @@ impl Pty {
         let input = || terminal.try_clone().unwrap();
         // A session of its own on this terminal; otherwise it would read the size of the tests' terminal.
         let mut program = drip();
-        program
-            .arg("top")
-            .args(address.split(' '))
-            .env_remove("NO_COLOR")
-            .envs(variables.iter().copied());
+        program.args(["top", address]);
         let process = launch(&program, "terminal")
             .stdin(input())
             .stderr(input())

@@ -14,7 +14,9 @@ pub fn lines(bytes: &[u8], columns: usize, lines: usize) -> Vec<String> {
                     let number = |at: usize| numbers.get(at).copied().unwrap_or(1).max(1) - 1;
                     match what {
                         'H' => (row, column) = (number(0), number(1)),
-                        'J' => cells = vec![vec![' '; columns]; lines],
+                        // To the end of the line, and of the screen.
+                        'K' => clear(&mut cells, row, column, row + 1),
+                        'J' => clear(&mut cells, row, column, lines),
                         _ => {}
                     }
                 }
@@ -33,6 +35,15 @@ pub fn lines(bytes: &[u8], columns: usize, lines: usize) -> Vec<String> {
     }
     let line = |cells: Vec<char>| cells.into_iter().collect::<String>().trim_end().to_owned();
     cells.into_iter().map(line).collect()
+}
+
+/// Clears a line from `column` on, and the lines below it before `end`.
+fn clear(cells: &mut [Vec<char>], row: usize, column: usize, end: usize) {
+    let from = |at| if at == row { column } else { 0 };
+    for (at, line) in cells.iter_mut().enumerate().take(end).skip(row) {
+        let from = from(at).min(line.len());
+        line[from..].fill(' ');
+    }
 }
 
 /// The numbers and the last letter of a control sequence.

@@ -48,7 +48,7 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::json(status, &body))
 }
 
-pub(in crate::admin) fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
+fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
     let FileState {
         loaded_at, broken, ..
     } = admin.file_state.borrow().clone();
@@ -59,7 +59,6 @@ pub(in crate::admin) fn view(admin: &Admin, gateway: &Gateway) -> views::Config 
         version: env!("CARGO_PKG_VERSION").into(),
         error: broken.map(broken_view),
         gateway: Plain::new(&gateway.settings().server.name),
-        peers: gateway.settings().server.peers.len() as u64,
         changes: admin.history.latest().iter().map(change_view).collect(),
     }
 }

@@ -1,23 +1,22 @@
 //! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
 mod body;
-pub(super) mod config;
+mod config;
 mod find;
 mod find_body;
-mod fleet;
 mod gates;
 mod headline;
 mod keys;
 pub(super) mod maintenance;
-pub(super) mod now;
-pub(super) mod origins;
+mod now;
+mod origins;
 mod overrides;
 pub(super) mod rooms;
 mod routes;
 mod span;
 mod store;
-pub(super) mod what_if;
-pub(super) mod zones;
+mod what_if;
+mod zones;
 
 use actix_web::web::{self, ServiceConfig};
 
@@ -100,7 +99,6 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(empty)
         .service(reading("/api/headline", headline::now))
         .service(reading("/api/now", now::show))
-        .service(reading("/api/fleet", fleet::show))
         .service(reading("/api/routes", routes::all))
         .service(reading("/api/store", store::show));
 }

@@ -20,23 +20,19 @@ const DEEPEST: usize = 10;
 
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
-    Ok(reply::ok(&views(&admin, &gateway)))
-}
-
-pub(in crate::admin) fn views(admin: &Admin, gateway: &Gateway) -> Origins {
     let now = clock::now();
     let origins = gateway.origins().iter().enumerate();
     let view = |(index, origin): (usize, &Origin)| views::Origin {
-        room: room(gateway, index, now),
+        room: room(&gateway, index, now),
         shared: gateway
             .collapse_metrics(index)
             .map(|it| shared::view(shared::requests(it))),
-        ..view(gateway, origin, &admin.recent.minute, now)
+        ..view(&gateway, origin, &admin.recent.minute, now)
     };
-    Origins {
+    Ok(reply::ok(&Origins {
         origins: origins.map(view).collect(),
-        shared_answers: shared::answers(gateway),
-    }
+        shared_answers: shared::answers(&gateway),
+    }))
 }
 
 fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> views::Origin {

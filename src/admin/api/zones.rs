@@ -17,15 +17,11 @@ use crate::zone::Zone;
 
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
-    Ok(reply::ok(&views(&gateway).await?))
-}
-
-pub(in crate::admin) async fn views(gateway: &Gateway) -> Result<Zones, Refusal> {
     let mut zones = Vec::with_capacity(gateway.zones().len());
     for index in 0..gateway.zones().len() {
-        zones.push(view(gateway, index).await?);
+        zones.push(view(&gateway, index).await?);
     }
-    Ok(Zones { zones })
+    Ok(reply::ok(&Zones { zones }))
 }
 
 pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {

@@ -9,7 +9,6 @@
 //! | `text` | numbers, text and elements |
 //! | `plot`, `canvas`, `marks` | plots over time, and the marks of changes on them |
 //! | `headline`, `totals` | what matters most, as the gateway says it; the totals |
-//! | `fleet` | this gateway and its peers |
 //! | `zones`, `overrides` | the cards of zones, and what differs from the file |
 //! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
 //! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, what is shared, gates and waiting rooms |
@@ -31,7 +30,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 39] = [
+const ASSETS: [Asset; 38] = [
     asset("/", "text/html; charset=utf-8", include_str!("page.html")),
     asset(
         "/page.css",
@@ -52,7 +51,6 @@ const ASSETS: [Asset; 39] = [
     script("/marks.js", include_str!("marks.js")),
     script("/headline.js", include_str!("headline.js")),
     script("/totals.js", include_str!("totals.js")),
-    script("/fleet.js", include_str!("fleet.js")),
     script("/zones.js", include_str!("zones.js")),
     script("/overrides.js", include_str!("overrides.js")),
     script("/limited.js", include_str!("limited.js")),

@@ -5,7 +5,6 @@ import { reach, startAddress } from "./address.js";
 import { askAll } from "./ask.js";
 import { readInk } from "./canvas.js";
 import { showFile } from "./file.js";
-import { showFleet, startFleet } from "./fleet.js";
 import { showHeadline, startHeadline } from "./headline.js";
 import { showKeys } from "./keys.js";
 import { showLimited, startLimited } from "./limited.js";
@@ -30,7 +29,6 @@ function draw() {
   showNotices();
   showHeadline();
   showTotals();
-  showFleet();
   showZones(ranked());
   showRoutes();
   showLimited();
@@ -60,7 +58,6 @@ $("more").addEventListener("click", () => {
 });
 startAddress();
 startHeadline();
-startFleet();
 startRoutes(drawSoon);
 startLimited();
 startAct(askAll);

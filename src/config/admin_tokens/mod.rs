@@ -147,15 +147,6 @@ impl AdminTokens {
         self.reading.as_deref().or_else(|| self.first_for_changes())
     }
 
-    /// The token for reading alone: what a gateway sends to another one.
-    #[must_use]
-    pub fn for_reading(&self) -> Self {
-        Self {
-            changing: Vec::new(),
-            reading: self.reading.clone(),
-        }
-    }
-
     /// The variable that [`to_read`](Self::to_read) is from.
     #[must_use]
     pub fn variable_to_read(&self) -> Option<&'static str> {

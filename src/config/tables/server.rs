@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::networks::PEERS;
 use super::prelude::*;
 use super::{header_fields, listen, tls};
-use crate::config::{AdminAddress, ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
+use crate::config::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 use crate::limit::show_duration;
 
 const MAX_WORKERS: u64 = 1024;
@@ -31,9 +31,6 @@ table! {
         /// In lower case.
         admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
             "Names by which the admin port may be asked, besides those of the host.";
-        /// At most 32.
-        peers: Vec<AdminAddress> = ADMIN_PORTS.or("[]"), Now,
-            "Admin ports of the other gateways, such as [\"http://a:9090\"], that the live page shows beside this one; at most 32.";
         metrics: MetricsAccess = word().or("\"open\""), Now,
             "Whether /metrics of the admin port needs no token (\"open\"), or one for reading or changing (\"token\").";
         name: String = NAME.or_else(host_name).shown_at(-1), Now,
@@ -105,28 +102,6 @@ const ADMIN_HOSTS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
     |node| values::list("[\"drip.internal\"]", admin_host)(node),
     |it| texts(it),
-);
-
-/// Most gateways that the live page shows beside this one.
-const MAX_PEERS: usize = 32;
-
-const ADMIN_PORTS: Kind<Vec<AdminAddress>> = kind(
-    Form::List(
-        &Form::Like(
-            "(http://)?([A-Za-z0-9._-]{1,253}|\\[[0-9a-fA-F:.]+\\]):0*([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])/?",
-        ),
-        0,
-    ),
-    |node| {
-        let ports = values::list("[\"http://a:9090\"]", admin_port)(node)?;
-        if ports.len() > MAX_PEERS {
-            let found = ports.len();
-            node.wrong(&format!("at most {MAX_PEERS} gateways; found {found}"));
-            return None;
-        }
-        Some(ports)
-    },
-    |it| texts(&it.iter().map(AdminAddress::url).collect::<Vec<_>>()),
 );
 
 const NAME: Kind<String> = kind(
@@ -276,14 +251,6 @@ fn admin_host(node: Node) -> Option<String> {
 }
 
 /// The admin port of another gateway.
-fn admin_port(node: Node) -> Option<AdminAddress> {
-    let text = node.value.as_str().unwrap_or_default();
-    let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_:[]/".contains(c);
-    let port = text.parse().ok();
-    port.filter(|_| text.chars().all(is_part))
-        .or_else(|| node.expected("the admin port of a gateway such as \"http://10.0.0.2:9090\""))
-}
-
 fn admin(node: Node, token: bool) -> Option<SocketAddr> {
     let text = node.value.as_str().unwrap_or_default();
     if text == "off" {

@@ -4,10 +4,9 @@ use super::words::whole_seconds;
 use crate::status::views::{ChangeSample, Headline, Plain};
 
 /// Causes that somebody set on purpose, or that are a mistake in the file themselves.
-const OWN_REASON: [&str; 7] = [
+const OWN_REASON: [&str; 6] = [
     "file_error",
     "file_doubtful",
-    "files_differ",
     "maintenance",
     "overridden",
     "paused",

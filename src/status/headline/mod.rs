@@ -21,7 +21,6 @@ pub(crate) mod words;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(super) use self::finding::{Cause, Finding, Severity, in_order};
 use self::past::{Past, Turn};
 use self::recent::Recent;
 use super::views::{self, ChangeSample, Headline, Sample};

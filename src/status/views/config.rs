@@ -4,8 +4,7 @@ use super::Plain;
 use crate::config;
 
 /// `/api/config`: the settings in force, and the state of the file.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Config {
     pub file: Plain,
     /// As TOML.
@@ -15,24 +14,12 @@ pub struct Config {
     pub error: Option<Broken>,
     /// The name of this gateway: `[server] name`, or that of its host.
     pub gateway: Plain,
-    /// How many other gateways the file names: `[server] peers`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub peers: u64,
     /// The last changes, the newest first.
     pub changes: Vec<Change>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// A file with errors, which is not in force.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Broken {
     pub since: Plain,
     pub problems: Vec<Problem>,
@@ -75,8 +62,7 @@ impl Problem {
 }
 
 /// A change of the settings in force, or of what overrides them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
     /// In UTC.
     pub at: Plain,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Plain;
 
 /// `/api/find`: the last experiment of each origin that has had one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finds {
     pub experiments: Vec<Find>,
 }

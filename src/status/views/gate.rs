@@ -6,8 +6,7 @@ use super::{Places, Plain};
 use crate::observe::networks::Crowd;
 
 /// The gate of an origin: its settings and its present state.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Gate {
     /// Requests that wait.
     pub queue_depth: u64,
@@ -42,8 +41,7 @@ pub struct Gate {
 }
 
 /// How gateways share the rate of an origin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sharing {
     /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
     pub alone: bool,
@@ -121,8 +119,7 @@ pub struct GateClass {
 }
 
 /// A key with requests that wait at a gate.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct GateKey {
     pub key: Plain,
     /// Its plan; left out without one.

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Plain;
 
 /// `/api/headline`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Headlines {
     pub headline: Headline,
     /// The last warnings, the newest first; the present headline is among them if it is one.
@@ -80,8 +79,7 @@ pub struct EndedHeadline {
 }
 
 /// A warning that was the headline, and how long it lasted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PastHeadline {
     /// When it began, in Unix time in seconds.
     pub since: f64,

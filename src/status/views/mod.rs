@@ -1,15 +1,13 @@
-//! What the admin port says of the gateway, as JSON: written by the API, read by `drip top`.
+//! What the admin port says of the gateway, as JSON.
 //!
 //! Each file has the types of one noun: what it is now, and what it did in the last second.
 //!
-//! A reader takes what an older gateway does not send as empty or zero.
+//! A reader of samples, and `drip find`, take what an older gateway does not send as empty or zero.
 
 mod config;
 mod find;
-mod fleet;
 mod gate;
 mod headline;
-mod now;
 mod origin;
 mod places;
 mod plain;
@@ -23,16 +21,11 @@ mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
 pub use find::{Find, FindFigure, FindLevel, FindOutcome, FindStep, Finds};
-pub use fleet::{
-    Fleet, FleetGate, FleetGatePart, FleetGateway, FleetKey, FleetKeyPart, FleetPlaces,
-    FleetPlacesPart, FleetZone, FleetZonePart,
-};
 pub use gate::{
     BackingOff, FileAndNow, Gate, GateAsks, GateClass, GateKey, GateKeySample, GateOutage,
     GateOverride, GateRefused, GateSample, Sharing,
 };
 pub use headline::{EndedHeadline, Headline, Headlines, PastHeadline, Topic};
-pub use now::Now;
 pub use origin::{
     Check, Event, FailureSample, Holder, Origin, OriginSample, Origins, Out, Server, Unanswered,
     Usual,
@@ -42,8 +35,8 @@ pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
 pub use route::{Codes, Latency, Maintenance, MethodCost, Route, RouteCost, RouteSample, Routes};
 pub use sample::{
-    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, History, LocalPortSample,
-    LogSample, LostKeysSample, MaintenanceSample, Sample,
+    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LogSample,
+    LostKeysSample, MaintenanceSample, Sample,
 };
 pub use shared::{Shared, SharedAnswers, SharedSample};
 pub use store::{SharedStore, Store, StoreRefuses, StoreSample, StoreZone};
@@ -52,30 +45,3 @@ pub use zone::{
     FullKey, HeavyKey, KeyOverride, KeySample, Keyless, Keys, Lately, Limit, OnlyKey, Override,
     Overrides, Totals, Zone, ZonePlan, ZoneSample, Zones,
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_came_is_who_left_and_who_waits_more() {
-        let sample = ZoneSample {
-            passed: 1,
-            delayed: 9,
-            rejected: 4,
-            cancelled: 1,
-            depth: 20,
-            ..ZoneSample::default()
-        };
-        assert_eq!((sample.out(), sample.came(12)), (10, 23));
-        assert_eq!(sample.came(100), 0);
-    }
-
-    #[test]
-    fn what_is_not_known_is_passed_over_and_what_is_missing_is_zero() {
-        let text = r#"{"name": "a", "new": [1], "limits": [{"route": "/", "nodelay": true, "delay": null}]}"#;
-        let zone: Zone = serde_json::from_str(text).unwrap();
-        assert_eq!(zone.limits[0].delay, None);
-        assert_eq!(zone.totals.passed, 0);
-    }
-}

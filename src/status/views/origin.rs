@@ -10,8 +10,7 @@ use super::{
 };
 
 /// `/api/origins`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Origins {
     pub origins: Vec<Origin>,
     /// Left out if no route collapses.
@@ -20,8 +19,7 @@ pub struct Origins {
 }
 
 /// An origin and its servers.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Origin {
     pub name: Plain,
     pub in_flight: u64,
@@ -47,8 +45,7 @@ pub struct Origin {
 }
 
 /// A server of an origin.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Server {
     pub url: Plain,
     /// Whether `state` is `asked`.
@@ -68,22 +65,8 @@ pub struct Server {
     pub latency: Latency,
 }
 
-impl Server {
-    /// Whether it gets requests: `asked`, `failing` or `out`.
-    #[must_use]
-    pub fn availability(&self) -> &str {
-        match self.state.as_str() {
-            state @ ("asked" | "failing" | "out") => state,
-            // An older gateway sends no state.
-            _ if self.healthy => "asked",
-            _ => "out",
-        }
-    }
-}
-
 /// Why a server is out, and for how long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Out {
     /// In UTC.
     pub since: Plain,
@@ -94,8 +77,7 @@ pub struct Out {
 }
 
 /// The last time that something happened at a server, and what.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Event {
     /// In UTC.
     pub at: Plain,
@@ -103,8 +85,7 @@ pub struct Event {
 }
 
 /// The last health check of a server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Check {
     /// In UTC.
     pub at: Plain,

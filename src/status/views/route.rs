@@ -9,8 +9,7 @@ pub type Codes = BTreeMap<Plain, u64>;
 
 /// `/api/routes`.
 #[expect(clippy::struct_field_names, reason = "it is the name in the API")]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Routes {
     pub routes: Vec<Route>,
     /// Answers to requests that no route took.
@@ -21,8 +20,7 @@ pub struct Routes {
 }
 
 /// Requests get 503 for a while.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Maintenance {
     /// When it was set, and when it ends; in UTC.
     pub since: Plain,
@@ -32,8 +30,7 @@ pub struct Maintenance {
 }
 
 /// A route, and what its clients got.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Route {
     pub name: Plain,
     /// Empty if it refuses its requests.
@@ -57,8 +54,7 @@ pub struct Route {
 }
 
 /// What the requests of a route cost, as far as it was learned.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteCost {
     /// How much time at the origin costs 1, in seconds.
     pub unit_seconds: f64,
@@ -71,8 +67,7 @@ pub struct RouteCost {
 }
 
 /// What the requests of one method of a route cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MethodCost {
     /// What a request counts for now.
     pub cost: u32,

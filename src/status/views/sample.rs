@@ -7,13 +7,6 @@ use super::{
 use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
 
-/// The event `history` of `/api/live`: its first.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct History {
-    pub samples: Vec<Sample>,
-}
-
 /// The state of one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

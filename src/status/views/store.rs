@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::{Latency, Plain};
 
 /// `/api/store`: the store of shared zones and origins; `store` is `None` if nothing is shared.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SharedStore {
     pub store: Option<Store>,
 }
 
 /// The store, as this gateway sees it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Store {
     /// Without its password.
     pub url: Plain,
@@ -29,8 +27,7 @@ pub struct Store {
 }
 
 /// A zone that is kept in the store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreZone {
     pub zone: Plain,
     pub on_store_failure: Plain,

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::Plain;
 
 /// `/api/zones/{zone}/what-if`: the last arrivals, decided on again with two sets of numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WhatIf {
     pub zone: Plain,
     /// When the replayed span began, as Unix time in seconds. No arrival after it is missing.
@@ -28,8 +27,7 @@ pub struct WhatIf {
 }
 
 /// What became of the requests of a zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Happened {
     pub requests: u64,
     /// In a dry run too.
@@ -63,8 +61,7 @@ pub struct Replayed {
 }
 
 /// A key and its rejections, with the settings in force and with the other numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangedKey {
     pub key: Plain,
     /// Its plan; left out without one.

@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::{Plain, RateAdvice};
 
 /// `/api/zones`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Zones {
     pub zones: Vec<Zone>,
 }
 
 /// A zone: its settings and its present state.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Zone {
     pub name: Plain,
     pub key: Plain,
@@ -49,8 +47,7 @@ pub struct Zone {
 }
 
 /// The limit that a route has in a zone.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Limit {
     pub route: Plain,
     /// The `burst` of the limit. Without a queue: how many requests pass at once.
@@ -65,8 +62,7 @@ pub struct Limit {
 }
 
 /// A plan of a zone: other numbers for some keys.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ZonePlan {
     pub plan: Plain,
     /// How many keys have it.
@@ -82,8 +78,7 @@ pub struct ZonePlan {
 }
 
 /// Numbers of requests, by outcome.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
     pub passed: u64,
     pub delayed: u64,
@@ -99,8 +94,7 @@ pub struct Totals {
 }
 
 /// Numbers of remembered keys.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Keys {
     pub active: u64,
     pub parked: u64,
@@ -206,17 +200,6 @@ impl ZoneSample {
             .saturating_add(self.delayed)
             .saturating_add(self.dry_run)
     }
-
-    /// Requests that came in this second, when `before` requests waited at its beginning.
-    ///
-    /// A request that came and has no other outcome yet is waiting.
-    #[must_use]
-    pub fn came(&self, before: u64) -> u64 {
-        let ended = self.out().saturating_add(self.rejected);
-        let ended = ended.saturating_add(self.cancelled);
-        let ended = ended.saturating_add(self.rejected_elsewhere);
-        ended.saturating_add(self.depth).saturating_sub(before)
-    }
 }
 
 /// A limit that requests without a key pass by.
@@ -295,8 +278,7 @@ pub struct HeavyKey {
 }
 
 /// `/api/zones/{zone}/overrides`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Overrides {
     /// `None`: the zone is as in the file.
     pub zone: Option<Override>,
@@ -304,8 +286,7 @@ pub struct Overrides {
 }
 
 /// What differs from the file for one key.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KeyOverride {
     pub key: Plain,
     #[serde(rename = "override")]

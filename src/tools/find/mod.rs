@@ -7,7 +7,6 @@ mod arguments;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::time::Duration;
 
 use awc::http::{Method, StatusCode};
@@ -18,10 +17,10 @@ use tokio::time::sleep;
 pub use self::arguments::FindArguments;
 use crate::config::AdminTokens;
 use crate::limit::Moment;
-use crate::remote::client::{ChangeError, Client};
 use crate::server::signals::Signals;
 use crate::status::views::{Find, Plain};
 use crate::time::clock;
+use crate::tools::admin_client::{ChangeError, Client};
 use crate::tools::complain::complain;
 
 /// How often the experiment is renewed.
@@ -48,12 +47,12 @@ pub fn find(wanted: &FindArguments) -> ExitCode {
 
 async fn run(wanted: &FindArguments) -> io::Result<bool> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
-    let client = Client::new(wanted.admin.clone(), Rc::new(tokens));
+    let client = Client::new(wanted.admin.clone(), tokens);
     let mut signals = Signals::listen()?;
     let started =
         |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
     let body = Some(wanted.body());
-    let begun = client.send_for::<Find>(Method::POST, "/api/find", body);
+    let begun = client.send::<Find>(Method::POST, "/api/find", body);
     let mut now = begun.await.map_err(started)?;
     let followed = follow(wanted, &client, &mut signals, &mut now).await;
     if let (Err(error), true, true) = (&followed, is_running(&now), wanted.json) {
@@ -87,11 +86,11 @@ async fn follow(
         if is_stopped {
             // If this fails, the gateway ends it because nobody renews it.
             let (path, id) = (wanted.path(), Some(renewal.clone()));
-            let _ended = client.send(Method::DELETE, &path, id).await;
+            let _ended = client.send::<Find>(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
         }
         let path = wanted.path();
-        let renewed = client.send_for(Method::PUT, &path, Some(renewal.clone()));
+        let renewed = client.send(Method::PUT, &path, Some(renewal.clone()));
         match renewed.await {
             Ok(renewed) => {
                 (*now, alive) = (renewed, clock::now());

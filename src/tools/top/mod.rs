@@ -1,52 +1,57 @@
-//! `drip top`: the gateway's state in a terminal, updated every second.
+//! `drip top`: the state of a gateway as tables, once or every second.
 //!
-//! `feed` receives the admin port's samples through `remote::client`. `model` derives values from them,
-//! `page` holds what the user has chosen, and `view` draws both. Before a `change` is sent, a
-//! `question` is asked. Several gateways are shown by `fleet`.
+//! `tables` makes the text of what the admin port answers, and `screen` keeps the terminal.
 
-mod change;
-mod columns;
-mod feed;
-mod fleet;
-mod keys;
-mod model;
-mod page;
-mod question;
-mod snapshot;
-mod sse;
-mod terminal;
-mod view;
+mod screen;
+mod tables;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::Receiver;
-use tokio::time::timeout;
+use serde_json::Value;
+use tokio::time::sleep;
 
-use self::feed::News;
-use self::model::Model;
+use self::screen::Screen;
 use crate::config::{AdminAddress, AdminTokens};
-use crate::remote::client::Lost;
+use crate::server::signals::Signals;
 use crate::time::clock;
+use crate::tools::admin_client::{Client, Lost};
 use crate::tools::complain::complain;
 
-/// Time to wait for the first sample of a gateway that has just started.
-const FIRST: Duration = Duration::from_secs(3);
+/// Pause between two reads.
+const EVERY: Duration = Duration::from_secs(1);
 
-/// Shows the gateways whose admin ports are at `addresses`, until told to quit.
+/// What the admin port answers.
+#[derive(Debug, Default)]
+struct State {
+    config: Value,
+    /// The last second. Null in the first second of a gateway.
+    sample: Value,
+    zones: Value,
+    origins: Value,
+}
+
+impl State {
+    async fn read(client: &Client) -> Result<Self, Lost> {
+        let sample = client.ask("/api/now").await?;
+        let mut zones: Value = client.ask("/api/zones").await?;
+        let mut origins: Value = client.ask("/api/origins").await?;
+        Ok(Self {
+            config: client.ask("/api/config").await?,
+            sample,
+            zones: zones["zones"].take(),
+            origins: origins["origins"].take(),
+        })
+    }
+}
+
+/// Shows the gateway whose admin port is at `address`, until the user quits.
 ///
-/// Shows them once, as text, if `once` is set or the output is not a terminal.
+/// Shows it once if `once` is set or the output is not a terminal.
 #[must_use]
-pub fn top(addresses: &[AdminAddress], once: bool) -> ExitCode {
-    let shown = async {
-        match addresses {
-            [address] => show(address, once).await,
-            several => fleet::show(several, once).await,
-        }
-    };
-    match actix_rt::System::new().block_on(shown) {
+pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
+    match actix_rt::System::new().block_on(show(address, once)) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -59,9 +64,8 @@ pub fn top(addresses: &[AdminAddress], once: bool) -> ExitCode {
 
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
-    let tokens = Rc::new(tokens);
-    let mut feed = feed::listen(address.clone(), Rc::clone(&tokens));
-    let model = first(&mut feed).await.map_err(|lost| {
+    let client = Client::new(address.clone(), tokens);
+    let state = first(&client).await.map_err(|lost| {
         if lost.is_about_tokens() {
             return io::Error::other(format!("nothing to show from {address}: {lost}"));
         }
@@ -70,31 +74,53 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
              server.admin: drip top ADDRESS"
         ))
     })?;
+    let text = tables::text(address, &state);
     if !once && io::stdout().is_terminal() {
-        return terminal::watch(address, tokens, feed, model).await;
+        return watch(address, &client, text).await;
     }
     let mut stdout = io::stdout();
-    stdout.write_all(snapshot::text(address, &model).as_bytes())?;
+    stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// The first state that the gateway sends: all of it, or the part that arrives in time.
-async fn first(feed: &mut Receiver<News>) -> Result<Model, Lost> {
-    let mut model = Model::default();
-    let hear = async {
-        while !model.is_whole() {
-            match feed.recv().await {
-                Some(News::Lost(lost)) => return Err(lost),
-                Some(news) => model.hear(news, clock::now()),
-                None => return Err(Lost::Ended),
+/// The first state: with a sample, unless the gateway takes none within a second.
+async fn first(client: &Client) -> Result<State, Lost> {
+    let state = State::read(client).await?;
+    if !state.sample.is_null() {
+        return Ok(state);
+    }
+    sleep(EVERY).await;
+    State::read(client).await
+}
+
+/// Draws the state every second until the user quits.
+async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let mut screen = Screen::open()?;
+    let mut lost_at = None;
+    let mut trouble = String::new();
+    loop {
+        Screen::draw(&format!("{trouble}{text}"))?;
+        let read = async {
+            sleep(EVERY).await;
+            State::read(client).await
+        };
+        let read = tokio::select! {
+            // Any signal ends it: a terminal that hangs up is gone too.
+            _ = signals.next() => return Ok(()),
+            () = screen.quit() => return Ok(()),
+            read = read => read,
+        };
+        match read {
+            Ok(state) => {
+                text = tables::text(address, &state);
+                (lost_at, trouble) = (None, String::new());
+            }
+            Err(lost) => {
+                let since = *lost_at.get_or_insert_with(clock::now);
+                let seconds = clock::now().since(since).as_secs();
+                trouble = format!("lost {seconds}s ago, trying again: {lost}\n");
             }
         }
-        Ok(())
-    };
-    match timeout(FIRST, hear).await {
-        Ok(heard) => heard?,
-        Err(_) if model.config.is_none() => return Err(Lost::Silent),
-        Err(_) => {}
     }
-    Ok(model)
 }

@@ -3,7 +3,6 @@
 mod acting;
 mod cors;
 mod experiment;
-mod fleet;
 mod gate;
 mod gate_override;
 mod layout;
@@ -26,7 +25,7 @@ const PHONE_IN_THE_DARK: Look = Look {
 };
 
 /// The scripts of the page, without `.js`.
-const SCRIPTS: [&str; 36] = [
+const SCRIPTS: [&str; 35] = [
     "page",
     "state",
     "link",
@@ -41,7 +40,6 @@ const SCRIPTS: [&str; 36] = [
     "marks",
     "headline",
     "totals",
-    "fleet",
     "zones",
     "overrides",
     "limited",

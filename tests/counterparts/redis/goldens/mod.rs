@@ -92,7 +92,7 @@ limits = [{{ zone = "s", burst = 1, nodelay = true }}]
 }
 
 /// What is shown by GET, beside metrics, samples and `drip top`.
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 13] = [
     "/healthz",
     "/readyz",
     "/api/zones",
@@ -104,7 +104,6 @@ const PATHS: [&str; 14] = [
     "/api/config",
     "/api/origins",
     "/api/headline",
-    "/api/fleet",
     "/api/routes",
     "/api/store",
 ];

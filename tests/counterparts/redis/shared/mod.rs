@@ -4,7 +4,6 @@ pub mod bills;
 mod cluster;
 pub mod cluster_under_load;
 mod failures;
-mod fleet;
 mod foreign;
 pub mod grid;
 pub mod in_flight;

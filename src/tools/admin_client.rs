@@ -1,32 +1,26 @@
 //! A client of the admin port.
 
-use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::time::Duration;
 
-use awc::ClientResponse;
 use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::{Method, StatusCode, header};
 use bytes::Bytes;
-use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::config::{AdminAddress, AdminTokens};
-use crate::status::fleet::UnreadKind;
 use crate::status::views::{Plain, Problem};
 
-/// Timeout for an answer and between two events. An event comes every second.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum size of an answer, in bytes.
 const MAX_SIZE: usize = 64 << 20;
 
 /// Why the gateway cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub(crate) enum Lost {
     #[error("{0}")]
     Unreachable(String),
@@ -50,41 +44,11 @@ pub(crate) enum Lost {
     Refused(&'static str, StatusCode),
     #[error("what it answers to {0} is not what a drip gateway says: {1}")]
     Strange(&'static str, Plain),
-    #[error("its answer to {0} has more than {1} bytes")]
-    TooLarge(&'static str, usize),
+    #[error("its answer to {0} has more than {MAX_SIZE} bytes")]
+    TooLarge(&'static str),
 }
 
 impl Lost {
-    /// Why a gateway cannot read another one, whose tokens are those of its own environment.
-    pub(crate) fn at_gateway(&self) -> String {
-        match self {
-            Self::NoToken => {
-                "it wants a token to be read: give all gateways the same DRIP_ADMIN_READ_TOKEN, the only token that they send to each other".to_owned()
-            }
-            Self::UnknownToken(_) => {
-                "it does not know the token in DRIP_ADMIN_READ_TOKEN of this gateway: give all gateways the same".to_owned()
-            }
-            other => other.to_string(),
-        }
-    }
-
-    /// What kept the gateway from being read.
-    pub(crate) fn kind(&self) -> UnreadKind {
-        match self {
-            Self::Unreachable(_) | Self::Silent | Self::Ended => UnreadKind::Silent,
-            Self::Strange(..) => UnreadKind::Strange,
-            Self::Refused(_, status) if status.is_redirection() => UnreadKind::Strange,
-            Self::Refused(_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) => {
-                UnreadKind::Strange
-            }
-            Self::Refused(..)
-            | Self::OtherName
-            | Self::NoToken
-            | Self::UnknownToken(_)
-            | Self::TooLarge(..) => UnreadKind::Refuses,
-        }
-    }
-
     /// Whether the remedy is another token.
     pub(crate) fn is_about_tokens(&self) -> bool {
         matches!(self, Self::NoToken | Self::UnknownToken(_))
@@ -110,14 +74,13 @@ impl ChangeError {
 pub(crate) struct Client {
     http: awc::Client,
     address: AdminAddress,
-    tokens: Rc<AdminTokens>,
+    tokens: AdminTokens,
 }
 
 impl Client {
     /// `tokens`: those of this process.
-    pub(crate) fn new(address: AdminAddress, tokens: Rc<AdminTokens>) -> Self {
-        // awc's own timeout would also end the live events. A redirect would take the token to
-        // another host.
+    pub(crate) fn new(address: AdminAddress, tokens: AdminTokens) -> Self {
+        // A redirect would take the token to another host.
         let http = awc::Client::builder()
             .disable_timeout()
             .disable_redirects()
@@ -130,43 +93,37 @@ impl Client {
     }
 
     pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &'static str) -> Result<T, Lost> {
-        self.ask_within(path, MAX_SIZE).await
-    }
-
-    /// As [`ask`](Self::ask), for an answer of at most `max_size` bytes.
-    pub(crate) async fn ask_within<T: DeserializeOwned>(
-        &self,
-        path: &'static str,
-        max_size: usize,
-    ) -> Result<T, Lost> {
-        let mut response = self.get(path, None).await?;
-        let body = timeout(PATIENCE, response.body().limit(max_size)).await;
+        let mut request = self.http.get(format!("{}{path}", self.address.url()));
+        if let Some(token) = self.tokens.to_read() {
+            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
+        }
+        let answer = timeout(PATIENCE, request.send()).await;
+        let mut response = answer
+            .map_err(|_| Lost::Silent)?
+            .map_err(|error| unreachable(&error))?;
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::MISDIRECTED_REQUEST => return Err(Lost::OtherName),
+            StatusCode::UNAUTHORIZED => {
+                return Err(match self.tokens.variable_to_read() {
+                    None => Lost::NoToken,
+                    Some(variable) => Lost::UnknownToken(variable),
+                });
+            }
+            status => return Err(Lost::Refused(path, status)),
+        }
+        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body
             .map_err(|_| Lost::Silent)?
             .map_err(|error| match error {
-                PayloadError::Overflow => Lost::TooLarge(path, max_size),
+                PayloadError::Overflow => Lost::TooLarge(path),
                 error => strange(path, &error.to_string()),
             })?;
-        parse(path, &body)
+        serde_json::from_slice(&body).map_err(|error| strange(path, &error.to_string()))
     }
 
     /// Asks the gateway to change something, with the token that this process was given.
-    ///
-    /// # Errors
-    ///
-    /// Says in one line why nothing was changed.
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<String>,
-    ) -> Result<(), String> {
-        let changed = self.change(method, path, body).await;
-        changed.map(drop).map_err(|error| error.to_string())
-    }
-
-    /// As [`send`](Self::send), and reads the answer.
-    pub(crate) async fn send_for<T: DeserializeOwned>(
+    pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -218,33 +175,6 @@ impl Client {
             message: format!("{why}{remedy}"),
         })
     }
-
-    pub(crate) async fn get(
-        &self,
-        path: &'static str,
-        after: Option<&str>,
-    ) -> Result<ClientResponse<impl Stream<Item = Read> + Unpin + use<>>, Lost> {
-        let mut request = self.http.get(format!("{}{path}", self.address.url()));
-        if let Some(token) = self.tokens.to_read() {
-            request = request.insert_header((header::AUTHORIZATION, bearer(token)));
-        }
-        if let Some(after) = after {
-            request = request.insert_header(("last-event-id", after));
-        }
-        let answer = timeout(PATIENCE, request.send()).await;
-        let response = answer
-            .map_err(|_| Lost::Silent)?
-            .map_err(|error| unreachable(&error))?;
-        match response.status() {
-            StatusCode::OK => Ok(response),
-            StatusCode::MISDIRECTED_REQUEST => Err(Lost::OtherName),
-            StatusCode::UNAUTHORIZED => Err(match self.tokens.variable_to_read() {
-                None => Lost::NoToken,
-                Some(variable) => Lost::UnknownToken(variable),
-            }),
-            status => Err(Lost::Refused(path, status)),
-        }
-    }
 }
 
 /// The field's value that shows a token.
@@ -252,23 +182,7 @@ fn bearer(token: &[u8]) -> Vec<u8> {
     [b"Bearer ", token].concat()
 }
 
-type Read = Result<Bytes, PayloadError>;
-
-/// The next bytes of an answer, or `None` at its end.
-pub(crate) async fn next<S>(response: &mut ClientResponse<S>) -> Result<Option<Bytes>, Lost>
-where
-    S: Stream<Item = Read> + Unpin,
-{
-    let bytes = poll_fn(|context| Pin::new(&mut *response).poll_next(context));
-    let bytes = timeout(PATIENCE, bytes).await.map_err(|_| Lost::Silent)?;
-    bytes.transpose().map_err(|_| Lost::Ended)
-}
-
-pub(crate) fn parse<T: DeserializeOwned>(path: &'static str, text: &[u8]) -> Result<T, Lost> {
-    serde_json::from_slice(text).map_err(|error| strange(path, &error.to_string()))
-}
-
-pub(crate) fn strange(path: &'static str, why: &str) -> Lost {
+fn strange(path: &'static str, why: &str) -> Lost {
     Lost::Strange(path, Plain::new(why))
 }
 

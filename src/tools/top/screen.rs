@@ -1,0 +1,86 @@
+use std::io::{self, Read, Write, stdin, stdout};
+use std::{iter, thread};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::sync::mpsc::{Receiver, channel};
+
+/// The other screen of the terminal, without a cursor, and lines that are not wrapped.
+const OPEN: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+const CLOSE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+/// Ctrl-C, which is read as a key.
+const INTERRUPT: u8 = 3;
+
+/// The terminal while the state is shown. It is as before when this is dropped.
+pub(super) struct Screen {
+    /// `None`: the input is not a terminal.
+    before: Option<Termios>,
+    quit: Receiver<()>,
+}
+
+impl Screen {
+    pub(super) fn open() -> io::Result<Self> {
+        let before = tcgetattr(stdin()).ok();
+        if let Some(before) = &before {
+            let mut modes = before.clone();
+            modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+            tcsetattr(stdin(), OptionalActions::Now, &modes)?;
+        }
+        let quit = keys();
+        let screen = Self { before, quit };
+        print(OPEN)?;
+        Ok(screen)
+    }
+
+    /// Shows the lines of `text` that fit.
+    pub(super) fn draw(text: &str) -> io::Result<()> {
+        let size = tcgetwinsize(stdout())?;
+        let lines = text
+            .lines()
+            .chain(iter::repeat(""))
+            .take(size.ws_row.into());
+        let lines = lines.map(|line| {
+            let line: String = line.chars().take(size.ws_col.into()).collect();
+            format!("\x1b[K{line}")
+        });
+        let lines: Vec<String> = lines.collect();
+        print(&format!("\x1b[H{}", lines.join("\r\n")))
+    }
+
+    /// Completes when the user presses `q` or Ctrl-C.
+    pub(super) async fn quit(&mut self) {
+        if self.quit.recv().await.is_none() {
+            // The input has ended: signals end the program.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // There is nothing else to do about a terminal that is gone.
+        let _closed = print(CLOSE);
+        if let Some(before) = &self.before {
+            let _restored = tcsetattr(stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Reports keys that quit. The thread that reads them ends with the process.
+fn keys() -> Receiver<()> {
+    let (sender, receiver) = channel(1);
+    thread::spawn(move || {
+        let mut key = [0];
+        while let Ok(1) = stdin().read(&mut key) {
+            if matches!(key[0], b'q' | INTERRUPT) && sender.blocking_send(()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
