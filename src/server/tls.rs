@@ -2,7 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage};
+use tokio_rustls::rustls::{AlertDescription, Error, InvalidMessage, PeerMisbehaved};
 
 use crate::config::{ClientAuth, ListenService, Server};
 use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
@@ -88,7 +88,10 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
         ) => Reason::Untrusted,
         Error::NoCertificatesPresented => Reason::NoCertificate,
         Error::InvalidCertificate(_) => Reason::ClientCertificate,
-        Error::InvalidMessage(InvalidMessage::InvalidServerName) => Reason::ServerName,
+        Error::InvalidMessage(InvalidMessage::InvalidServerName)
+        | Error::PeerMisbehaved(PeerMisbehaved::ServerNameMustContainOneHostName) => {
+            Reason::ServerName
+        }
         Error::PeerIncompatible(_)
         | Error::NoApplicationProtocol
         | Error::AlertReceived(

@@ -19,7 +19,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::AbortHandle;
 
 use super::socket::{self, Socket};
-use crate::observe::escape::cut_quoted;
 use crate::tls::Authorities;
 
 /// Timeout for connecting to a node of a cluster.
@@ -72,9 +71,8 @@ impl Received {
         if is_first && received.first().is_some_and(|byte| !is_type(*byte)) {
             let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));
             let line = lines.next().unwrap_or_default();
-            return Err(BadReply::Foreign(cut_quoted(
-                &line[..line.len().min(QUOTED)],
-            )));
+            let begin = &line[..line.len().min(QUOTED)];
+            return Err(BadReply::Foreign(begin.escape_ascii().to_string()));
         }
         let before = self.bytes.fetch_add(received.len(), Ordering::Relaxed);
         if before + received.len() > MAX_REPLY {

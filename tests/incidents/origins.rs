@@ -139,7 +139,9 @@ const HANGS: Rule = Rule {
 #[test]
 fn an_origin_that_hangs_is_reported_with_the_age_and_number_of_its_requests() {
     let server = Server::start();
-    let gateway = Gateway::start(&app(&[server.address()], "", ""));
+    // The server's kernel accepts the crowd slowly.
+    let patient = "connect_timeout = \"20s\"";
+    let gateway = Gateway::start(&app(&[server.address()], patient, ""));
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let oldest = |metrics: &Metrics| metrics.value(OLDEST, &[("origin", "app")]);
     let mut incident = Incident::begin(&gateway, &HANGS, || server.be(Mode::Hang));

@@ -1,6 +1,5 @@
 //! Directives that other modules read, or that can be dropped.
 
-use super::protection::error_status;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
@@ -45,5 +44,16 @@ pub(super) fn unknown<'t>(block: impl IntoIterator<Item = &'t Directive>, notes:
         if !is_known && !refuses && !name.is_empty() {
             notes.add(directive.place, format!("{name} is not translated"));
         }
+    }
+}
+
+/// The error with which a `return` answers; `None` if it answers otherwise.
+pub(super) fn error_status(directive: &Directive) -> Option<u16> {
+    let status = directive.args.first()?.parse().ok()?;
+    match status {
+        // The connection is closed without a response.
+        444 => Some(403),
+        400..=599 => Some(status),
+        _ => None,
     }
 }

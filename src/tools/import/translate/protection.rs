@@ -2,6 +2,7 @@
 //!
 //! drip checks networks of clients, and refuses all requests where something else protects.
 
+use super::directives::error_status;
 use super::locations::{Kind, kind};
 use super::networks::{ClientAddresses, Networks, Unfit};
 use super::scope::{Around, Scope, named};
@@ -186,17 +187,6 @@ impl Protection {
             self.place,
             format!("{by} protects {shown} in nginx; {why} refuses all its requests with {status}"),
         );
-    }
-}
-
-/// The error with which a `return` answers; `None` if it answers otherwise.
-pub(super) fn error_status(directive: &Directive) -> Option<u16> {
-    let status = directive.args.first()?.parse().ok()?;
-    match status {
-        // The connection is closed without a response.
-        444 => Some(FORBIDDEN),
-        400..=599 => Some(status),
-        _ => None,
     }
 }
 

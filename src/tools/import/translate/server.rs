@@ -1,10 +1,10 @@
 //! What a `server` block listens on, its names, and whether it protects or forwards.
 
-use super::directives;
+use super::directives::{self, error_status};
 use super::listen::{self, Listen};
 use super::origins::pass;
 use super::probe;
-use super::protection::{self, error_status};
+use super::protection;
 use super::scope::{Scope, named};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
