@@ -3,6 +3,7 @@
 use super::directives;
 use super::fields::Fields;
 use super::limits::{Connections, LimitSet, Limits};
+use super::location_kind::{Kind, Mark, kind};
 use super::networks::Networks;
 use super::origins::{Spot, note, pass};
 use super::protection::{self, Protection};
@@ -23,28 +24,6 @@ struct One<'t> {
     networks: Option<Networks>,
     /// The number of notes before those on it.
     before: usize,
-}
-
-/// What the arguments of a `location` say.
-pub(super) enum Kind<'d> {
-    Path {
-        mark: Mark,
-        path: &'d str,
-    },
-    Regex {
-        pattern: &'d str,
-        ignores_case: bool,
-    },
-    Named,
-    Bad,
-}
-
-/// How a path is compared.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    None,
-    Exact,
-    Stops,
 }
 
 impl One<'_> {
@@ -361,34 +340,6 @@ impl Translation<'_> {
             responses: Fields::of_responses(scope, notes),
             networks,
         })))
-    }
-}
-
-/// Reads the arguments of a `location`.
-pub(super) fn kind(args: &[String]) -> Kind<'_> {
-    let (mark, text) = match args {
-        [mark, text] if !mark.is_empty() => (&**mark, &**text),
-        [text] => {
-            let marks = ["~*", "~", "=", "^~"];
-            let mark = marks.into_iter().find(|mark| text.starts_with(mark));
-            let mark = mark.unwrap_or_default();
-            (mark, &text[mark.len()..])
-        }
-        _ => return Kind::Bad,
-    };
-    let path = |mark| Kind::Path { mark, path: text };
-    let regex = |ignores_case| Kind::Regex {
-        pattern: text,
-        ignores_case,
-    };
-    match mark {
-        "" if text.starts_with('@') => Kind::Named,
-        "" => path(Mark::None),
-        "=" => path(Mark::Exact),
-        "^~" => path(Mark::Stops),
-        "~" => regex(false),
-        "~*" => regex(true),
-        _ => Kind::Bad,
     }
 }
 

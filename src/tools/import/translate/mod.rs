@@ -8,6 +8,7 @@ mod fields;
 mod gateway;
 mod limits;
 mod listen;
+mod location_kind;
 mod locations;
 pub(super) mod networks;
 mod origins;

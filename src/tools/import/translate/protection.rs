@@ -3,7 +3,7 @@
 //! drip checks networks of clients, and refuses all requests where something else protects.
 
 use super::directives::error_status;
-use super::locations::{Kind, kind};
+use super::location_kind::{Kind, kind};
 use super::networks::{ClientAddresses, Networks, Unfit};
 use super::scope::{Around, Scope, named};
 use crate::tools::import::notes::{Notes, Place};
