@@ -110,7 +110,7 @@ fn commands_in_text_of(page: &str) -> Vec<String> {
     commands.map(ToOwned::to_owned).collect()
 }
 
-/// Whether a text is a program with arguments.
+/// Whether a text is a program with arguments. A number after it is a version, as in a heading.
 pub fn is_command(text: &str) -> bool {
     let is_setting = |word: &&str| {
         let name = word.split_once('=').map(|(name, _)| name);
@@ -118,5 +118,6 @@ pub fn is_command(text: &str) -> bool {
     };
     let mut words = text.split_whitespace().skip_while(is_setting);
     let program = words.next().is_some_and(|word| PROGRAMS.contains(&word));
-    program && words.next().is_some()
+    let is_argument = |word: &str| !word.starts_with(|c: char| c.is_ascii_digit());
+    program && words.next().is_some_and(is_argument)
 }

@@ -69,7 +69,7 @@ fn a_name_that_is_no_dns_name_fails_with_an_alert_and_the_log_says_so() {
         let line = gateway.wait_for_line("a TLS handshake failed");
         assert!(
             line.contains(" INFO ")
-                && line.contains("InvalidServerName")
+                && line.contains("ServerName")
                 && line.contains("client=127.0.0.1:"),
             "{line}"
         );

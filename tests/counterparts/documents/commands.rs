@@ -587,7 +587,5 @@ fn each_command_in_the_text_runs() {
         ran += 1;
     }
     assert!(ran >= 15, "only {ran} commands");
-    for drawn in ["advice.svg", "flow.svg"] {
-        assert!(sandbox.path().join(drawn).exists(), "{drawn}");
-    }
+    assert!(sandbox.path().join("flow.svg").exists(), "a plot");
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -103,28 +102,26 @@ struct Made {
     bad: BTreeMap<String, String>,
 }
 
-fn made() -> &'static Made {
-    static MADE: OnceLock<Made> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let python = python_with(&["pyjwt==2.10.1", "cryptography==44.0.0"]);
-        let output = Command::new(python).args(["-c", MAKE]).output();
-        let output = output.expect("Python");
-        assert!(output.status.success(), "{output:?}");
-        let made: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let text = |name: &str| made[name].as_str().expect("a text").to_owned();
-        let tokens = |name: &str| {
-            let tokens = made[name].as_object().expect("tokens").iter();
-            let tokens =
-                tokens.map(|(name, it)| (name.clone(), it.as_str().expect("a text").to_owned()));
-            tokens.collect()
-        };
-        Made {
-            keys: text("keys"),
-            without_rsa: text("without rsa"),
-            good: tokens("good"),
-            bad: tokens("bad"),
-        }
-    })
+/// Makes them anew: some are about to expire.
+fn made() -> Made {
+    let python = python_with(&["pyjwt==2.10.1", "cryptography==44.0.0"]);
+    let output = Command::new(python).args(["-c", MAKE]).output();
+    let output = output.expect("Python");
+    assert!(output.status.success(), "{output:?}");
+    let made: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+    let tokens = |name: &str| {
+        let tokens = made[name].as_object().expect("tokens").iter();
+        let tokens =
+            tokens.map(|(name, it)| (name.clone(), it.as_str().expect("a text").to_owned()));
+        tokens.collect()
+    };
+    Made {
+        keys: text("keys"),
+        without_rsa: text("without rsa"),
+        good: tokens("good"),
+        bad: tokens("bad"),
+    }
 }
 
 /// An origin that answers with the value of `X-Claims` as it gets it, or `none`.

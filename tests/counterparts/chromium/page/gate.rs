@@ -23,7 +23,7 @@ fn stat(nth: usize) -> String {
 #[test]
 fn a_gate_shows_who_waits_and_who_is_rejected() {
     let origin = Origin::start();
-    let gate = "rate = \"1r/m\"\nmax_in_flight = 5\nshare = \"per_key\"\nqueue = 3\nqueue_timeout = \"60s\"";
+    let gate = "rate = \"1r/m\"\nmax_in_flight = 5\nshare = \"per_key\"\nqueue = 3\nqueue_timeout = \"1h\"";
     let gateway = Gateway::start(&gated(&origin, gate, ZONE));
     let browser = Browser::open(&gateway, DESKTOP);
     browser.wait_for(
@@ -114,7 +114,7 @@ fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(
         &origin,
-        "rate = \"2r/m\"\nqueue_timeout = \"60s\"",
+        "rate = \"2r/m\"\nqueue_timeout = \"1h\"",
         "",
     ));
     let browser = Browser::open(&gateway, DESKTOP);

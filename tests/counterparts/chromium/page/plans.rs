@@ -11,7 +11,7 @@ const GOLD: &str =
 
 /// A zone and a gate that share their keys, and a route that only the gate limits.
 fn file(origin: &Origin, plans: &str) -> String {
-    let gate = "rate = \"1r/m\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\n[zones.z]";
+    let gate = "rate = \"1r/m\"\nshare = \"z\"\nqueue_timeout = \"1h\"\n\n[zones.z]";
     let text = one_zone(origin, "1r/m", "burst = 4").replacen("[zones.z]", gate, 1);
     text + "[[routes]]\npath = \"/gate\"\norigin = \"app\"\n" + plans
 }

@@ -123,7 +123,7 @@ fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
     wait_for_cause(&browser, "origin_failing");
     browser.wait_for(
         "the headline",
-        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('12 of 12 attempts')",
+        "return says('#what') === 'Origin app does not answer: it refuses connections' && says('#why').startsWith('12 of 12 attempts')",
     );
     wait_under_load(
         &gateway,
