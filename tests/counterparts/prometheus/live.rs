@@ -1,6 +1,7 @@
 //! A gateway under load, scraped by Prometheus: what the dashboards and alerts show.
 
 use std::collections::HashSet;
+use std::fs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use crate::prometheus::panels::{ask, has_number, values};
 use crate::prometheus::runbooks;
 use crate::prometheus::server::Prometheus;
 use crate::support::secure::{started, write_pair};
-use crate::support::{Client, Gateway, Origin, Site, eventually, now};
+use crate::support::{Client, Gateway, Origin, Site, eventually, free_address, now};
 
 /// How long the load has run when the panels are evaluated.
 const LOAD: Duration = Duration::from_secs(16);
@@ -37,8 +38,7 @@ origin = "news"
 keep = "100ms"
 "#;
 
-fn file(origins: [SocketAddr; 4], redis: &Redis, site_rate: &str) -> String {
-    let redis = redis.url();
+fn file(origins: [SocketAddr; 4], redis: &str, site_rate: &str) -> String {
     let [app, spare, fragile, failing] = origins;
     format!(
         r#"
@@ -219,13 +219,25 @@ fn sleep_until(moment: Instant) {
 fn panels_and_alerts_show_what_happens_to_a_gateway() {
     let [app, spare, fragile] = [(); 3].map(|()| Origin::start());
     let mut redis = Redis::start();
+    let redis_url = redis.url();
     let failing = Origin::answering(|exchange| {
         exchange.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
     });
     let origins = [app.address, spare.address, fragile.address, failing.address];
     let site = Site::new();
     write_pair(site.folder(), "a", &["a.test"]);
-    site.write(&file(origins, &redis, "20r/s"));
+    // The clients use no TLS: that address is there for its metrics.
+    let secure = free_address();
+    let write = |site: &Site, rate: &str| {
+        let text = site.text(&file(origins, &redis_url, rate));
+        let one = format!("[\"{}\"]", site.address);
+        let both = format!(
+            "[{{ address = \"{}\", tls = false }}, \"{secure}\"]",
+            site.address
+        );
+        fs::write(site.file(), text.replacen(&one, &both, 1)).expect("a file");
+    };
+    write(&site, "20r/s");
     let gateway = started(site);
     let mut prometheus = Prometheus::start(&gateway);
     let began = now();
@@ -258,7 +270,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     });
 
     achieved_becomes(&prometheus, 20.0);
-    gateway.site.write(&file(origins, &redis, "40r/s"));
+    write(&gateway.site, "40r/s");
     gateway.wait_for_line("the changed file is in force");
     achieved_becomes(&prometheus, 40.0);
     sleep_until(began + LOAD);
@@ -311,7 +323,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     }
     annotations_are_whole(&prometheus);
 
-    gateway.site.write(&file(origins, &redis, "40r/s"));
+    write(&gateway.site, "40r/s");
     let fragile = Origin::at(&origins[2].to_string(), |exchange| exchange.reply(b"ok"));
     redis.restart();
     for alert in [
