@@ -281,7 +281,7 @@ mod tests {
                 "HTTP/1.1 400 Bad Request",
             ),
             (b"SSH-2.0-OpenSSH_9.2p1\r\n", "SSH-2.0-OpenSSH_9.2p1"),
-            (b"\x00\xFF\"a", r"\x00\xFF\x22a"),
+            (b"\x00\xFF\"a", r#"\x00\xff\"a"#),
         ] {
             let bad = Received::default().add(answer, true).unwrap_err();
             let says = format!("its answer begins with \"{quoted}\"");
