@@ -20,6 +20,7 @@ pub struct InFlight<'o> {
     failures: &'o Failures,
     place: Option<Place>,
     sender: Sender,
+    left: Moment,
     /// Whether the head of an answer has come, or need not come soon.
     has_begun: Cell<bool>,
     /// What was noted last, so that the table is written to only if it changes.
@@ -42,6 +43,7 @@ impl<'o> InFlight<'o> {
             failures,
             place: None,
             sender: Sender::default(),
+            left: Moment::default(),
             has_begun: Cell::new(false),
             noted: Cell::default(),
         }
@@ -53,6 +55,7 @@ impl<'o> InFlight<'o> {
         let mut here = self;
         here.place = place;
         here.sender = sender;
+        here.left = now;
         here.noted = Cell::new((Phase::default(), now));
         if let Some(counted) = &mut here.counted {
             counted.entry = Some(counted.part.list(sender, now));
@@ -97,14 +100,18 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.note_time(time);
         }
-        let (_, left) = self.noted.get();
         let phase = match (self.has_begun.get(), time.is_stopped()) {
             (false, true) => Phase::Upload,
             (false, false) => Phase::Answer,
             (true, true) => Phase::Reader,
             (true, false) => Phase::End,
         };
-        self.note(phase, time.began(left));
+        let since = match phase {
+            // Each piece of a slow upload would begin the time anew.
+            Phase::Upload => self.left,
+            _ => time.began(self.left),
+        };
+        self.note(phase, since);
     }
 
     /// Notes that an answer has begun and goes on, or need not come soon, as that to a call of gRPC.

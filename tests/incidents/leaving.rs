@@ -77,7 +77,7 @@ fn clients_that_leave_at_a_gate_are_told_with_what_binds() {
         severity: Severity::Bad,
         says: &[
             " % leave the gate of app before their turn, after about ",
-            "Set `max_wait` = ",
+            "Set `max_wait = ",
             " for its routes",
         ],
         helps: &[r"raise its `rate`, which is 5\.0 a second"],
@@ -118,7 +118,7 @@ fn who_is_let_through_just_before_giving_up_has_not_left_because_of_the_origin()
         cause: Some("leaving"),
         severity: Severity::Bad,
         says: &[" % leave per_key before their turn, after about "],
-        helps: &["Set `max_wait` = "],
+        helps: &["Set `max_wait = "],
         ..RULE
     };
     reported(&gateway, &rule);

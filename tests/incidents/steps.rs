@@ -25,10 +25,10 @@ pub const STEPS: &[Step] = &[
             about: Some("hasty"),
             says: &[
                 "leave hasty before their turn, after about",
-                "Set `max_wait` = ",
+                "Set `max_wait = ",
                 "raise `rate` to ",
             ],
-            helps: &["Set `max_wait` = "],
+            helps: &["Set `max_wait = "],
             never: &["what the queue is for"],
             ..RULE
         },

@@ -14,13 +14,9 @@ const OWN_REASON: [&str; 6] = [
 ];
 
 /// Causes whose remedy may be to take the change back.
-const MAYBE_CAUSED: [&str; 5] = [
-    "origin_errors",
-    "origin_failing",
-    "origin_hangs",
-    "rejecting",
-    "waiting",
-];
+///
+/// Not that an origin hangs or is slow: to take a lower rate back would send it more requests.
+const MAYBE_CAUSED: [&str; 4] = ["origin_errors", "origin_failing", "rejecting", "waiting"];
 
 /// The begin of remedies of `rules/zones.rs` that give a client a plan.
 const ONE_CLIENT: &str = "One client";

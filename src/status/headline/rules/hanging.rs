@@ -23,7 +23,7 @@ const SLOW: f64 = 0.5;
 /// Answers that take so many times as long as usual are slow.
 const SLOWER: f64 = 3.0;
 /// So many answers say how long they take.
-const ANSWERS: u64 = 20;
+const ANSWERS: u64 = 6;
 
 pub(super) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref();
@@ -109,15 +109,19 @@ fn lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
     }
 }
 
-fn slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+/// How long the latest answers took and usually take, if all of the last seconds are clearly slower than usual.
+pub(super) fn slower(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, Usual)> {
     let usual = origin.usual.filter(|usual| usual.span >= KNOWN)?;
     let bound = SLOW.max(SLOWER * usual.p95);
     let takes = recent.latest(origin, |it| it.latency.p95)?;
     let is_fast = |it: &OriginSample| it.latency.p95.is_some_and(|p95| p95 < bound);
+    let was_fast = recent.total(origin, |it| is_fast(it).into()) > 0;
+    (!was_fast && recent.ended_at_origin(origin) >= ANSWERS).then_some((takes, usual))
+}
+
+fn slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let (takes, usual) = slower(recent, origin)?;
     let answers = recent.ended_at_origin(origin);
-    if recent.total(origin, |it| is_fast(it).into()) > 0 || answers < ANSWERS {
-        return None;
-    }
     let name = &origin.name;
     Some(Finding {
         weight: takes,

@@ -35,7 +35,7 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     }
     let shorter = leavers
         .after
-        .map(|after| format!("set `max_wait` = {}", whole_span(after)));
+        .map(|after| format!("set `max_wait = \"{}\"`", whole_span(after)));
     let full = full_key(recent, zone);
     let paced = zone.rate.filter(|_| went_on > 0 && full.is_none());
     let faster = paced.map(|rate| {
@@ -77,7 +77,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     let shorter = leavers
         .after
         .map_or("Set `max_wait` for its routes".to_owned(), |after| {
-            format!("Set `max_wait` = {} for its routes", whole_span(after))
+            format!("Set `max_wait = \"{}\"` for its routes", whole_span(after))
         });
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
     let lacking = lacking(recent, origin, gate).and_then(|it| it.remedy);

@@ -257,6 +257,9 @@ fn find_out_first(recent: &Recent<'_>, now: &Sample, field: &str) -> Option<Stri
         let what = match origin.latency.p95 {
             _ if is_silent(origin) => "has answered nothing for some seconds".to_owned(),
             Some(p95) if p95 >= SLOW => format!("takes {} for its slowest answers", seconds(p95)),
+            _ if hanging::slower(&recent.now(), origin).is_some() => {
+                "is slower than usual".to_owned()
+            }
             _ if was_stuck(origin) => "leaves requests without an answer".to_owned(),
             _ => return None,
         };

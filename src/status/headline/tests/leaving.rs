@@ -67,7 +67,7 @@ const SITUATIONS: &[Situation] = &[
         says: &[
             "75 % leave the gate of api before their turn, after about 1.0 s",
             "150 of 200 requests",
-            "Set `max_wait` = 1s for its routes, or, if api can do more, raise its `rate`, which is 5.0 a second:",
+            "Set `max_wait = \"1s\"` for its routes, or, if api can do more, raise its `rate`, which is 5.0 a second:",
             "Also: 15 requests wait at the gate of api",
         ],
         says_not: &["max_in_flight"],
@@ -113,7 +113,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "leaving",
         severity: "bad",
         about: Some("api"),
-        says: &["Set `max_wait` = 1s for its routes: who"],
+        says: &["Set `max_wait = \"1s\"` for its routes: who"],
         says_not: MORE,
     },
     Situation {

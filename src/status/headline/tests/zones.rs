@@ -264,7 +264,7 @@ const SITUATIONS: &[Situation] = &[
         says: &[
             "50 % leave per_client before their turn, after about 1.0 s",
             "50 of 100 requests",
-            "Set `max_wait` = 1s, or raise `rate` to 6r/s:",
+            "Set `max_wait = \"1s\"`, or raise `rate` to 6r/s:",
         ],
         says_not: &["what the queue is for"],
     },
@@ -280,7 +280,7 @@ const SITUATIONS: &[Situation] = &[
         about: Some("per_client"),
         says: &[
             "25 % leave",
-            "Set `max_wait` = 300ms, or raise `rate` to 4r/m:",
+            "Set `max_wait = \"300ms\"`, or raise `rate` to 4r/m:",
         ],
         says_not: &[],
     },
