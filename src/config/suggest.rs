@@ -1,3 +1,5 @@
+//! What a mistyped name was meant to be.
+
 /// The name in `known` that a mistyped name probably stands for.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = |known: &&str| {

@@ -63,7 +63,7 @@ struct Received {
 
 impl Received {
     /// A reply is complete.
-    fn is_answered(&self) {
+    fn note_reply(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
@@ -149,7 +149,7 @@ impl BoundedConnection {
         pipeline: &Pipeline,
     ) -> RedisResult<Vec<RedisResult<Value>>> {
         let sent = pipeline.query_async(&mut self.connection.clone()).await;
-        self.received.is_answered();
+        self.received.note_reply();
         // The client drops what waits in a pipeline, without the reason.
         let bad = self.received.bad.get();
         sent.map_err(|error| bad.map_or(error, |bad| bad_reply(bad).into()))
@@ -180,7 +180,7 @@ impl ConnectionLike for BoundedConnection {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         async move {
             let reply = self.connection.req_packed_command(cmd).await;
-            self.received.is_answered();
+            self.received.note_reply();
             reply
         }
         .boxed()
@@ -195,7 +195,7 @@ impl ConnectionLike for BoundedConnection {
         async move {
             let sent = self.connection.req_packed_commands(pipeline, offset, count);
             let replies = sent.await;
-            self.received.is_answered();
+            self.received.note_reply();
             replies
         }
         .boxed()
@@ -265,7 +265,7 @@ mod tests {
         let half = vec![b'x'; MAX_REPLY / 2];
         assert!(received.add(b"$9999999\r\n", true).is_ok());
         for _ in 0..3 {
-            received.is_answered();
+            received.note_reply();
             assert!(received.add(&half, false).is_ok());
             assert!(received.add(&half, false).is_ok());
         }

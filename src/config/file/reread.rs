@@ -1,3 +1,5 @@
+//! A second reading of a text, to find values whose trouble lies outside of the file.
+
 use std::net::SocketAddr;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! TLS to the servers of an origin.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The rates and bursts that fit a log, with and without its busiest key.
+
 use std::io;
 
 use super::fit::{Fit, Fitter, widths_in};
@@ -87,7 +89,7 @@ impl ZoneAdvice {
     /// What is recommended, and the other numbers, if there are others.
     pub(super) fn chosen(&self) -> (Fit, Option<Fit>) {
         match self.without {
-            Some(without) if self.is_dominated => (without, Some(self.all)),
+            Some(without) if self.is_without() => (without, Some(self.all)),
             without => (self.all, without),
         }
     }

@@ -1,3 +1,5 @@
+//! The keys of a log and their requests, in bounded memory.
+
 use foldhash::fast::RandomState;
 use lru::LruCache;
 

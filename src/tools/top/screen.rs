@@ -1,3 +1,5 @@
+//! The terminal while `drip top` refreshes.
+
 use std::io::{self, Read, Write, stdin, stdout};
 use std::{iter, thread};
 

@@ -1,3 +1,5 @@
+//! What the admin port answers, as tables.
+
 use std::iter;
 
 use jiff::Timestamp;

@@ -114,9 +114,9 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
             let advises = |field: &&&str| first.remedy.contains(**field);
             let more = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
             if let Some(field) = more.iter().find(advises)
-                && let Some(first_of_all) = find_out_first(recent, now, field)
+                && let Some(instead) = find_out_first(recent, now, field)
             {
-                first.remedy = first_of_all;
+                first.remedy = instead;
             }
             let others = found.map(|it| Plain::new(&it.title));
             let advised_rate = advice::advised(now, &first);
