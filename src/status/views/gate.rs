@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Places, Plain};
 use crate::observe::networks::Crowd;
@@ -57,8 +57,7 @@ pub struct Sharing {
 }
 
 /// Values of a gate in place of those of the file, until they expire or the gateway restarts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateOverride {
     /// `None`: the rate of the file.
     pub rate: Option<Plain>,
@@ -77,8 +76,7 @@ pub struct GateOverride {
 }
 
 /// The store answers, but refuses what a gate asks for: the gate goes on alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateRefused {
     pub asks_for: GateAsks,
     /// The gate's part of the rate or of the places, from 0 to 1.
@@ -89,7 +87,7 @@ pub struct GateRefused {
 }
 
 /// What gates that share an origin ask the store for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateAsks {
     /// Slots of the rate.
@@ -102,16 +100,14 @@ pub enum GateAsks {
 }
 
 /// A setting as the file has it, and as it is now in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileAndNow<T> {
     pub file: Option<T>,
     pub now: Option<T>,
 }
 
 /// A class of traffic at a gate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateClass {
     pub class: Plain,
     pub weight: u32,
@@ -132,8 +128,7 @@ pub struct GateKey {
 
 /// Why a gate lets less through than the file says.
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the API")]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BackingOff {
     /// `trouble`, `slow` or `retry_after`.
     pub reason: Plain,
@@ -155,8 +150,7 @@ pub struct BackingOff {
 }
 
 /// An outage of an origin for whose end requests wait.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateOutage {
     /// For how long it has lasted, in seconds.
     pub lasts: f64,
@@ -167,8 +161,7 @@ pub struct GateOutage {
 }
 
 /// The gate of an origin in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct GateSample {
     pub depth: u64,
     /// Requests that left it since the gateway started; `None` from an older gateway.
@@ -212,8 +205,7 @@ pub struct GateSample {
 }
 
 /// A key with requests that wait at a gate, in one second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateKeySample {
     pub key: Plain,
     /// Its plan; left out without one.

@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Plain;
 
@@ -11,8 +11,7 @@ pub struct Headlines {
 }
 
 /// What matters most now: its cause, what shows it, and what helps.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Headline {
     /// Such as `store_out` or `rejecting`; docs/operations.md lists them.
     pub cause: Plain,
@@ -69,8 +68,7 @@ pub struct Topic {
 }
 
 /// A warning that is over.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EndedHeadline {
     /// When it ended, in Unix time in seconds.
     pub at: f64,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::origin::{FailureKind, Phase};
 
@@ -104,8 +104,7 @@ impl OriginSample {
 }
 
 /// The requests at an origin whose answers have not begun, though the origin has all of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Unanswered {
     pub requests: u64,
     /// How long ago the oldest left, in seconds.
@@ -131,8 +130,7 @@ pub struct Holder {
 }
 
 /// What was usual at an origin in the ten minutes before the last three seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Usual {
     /// The median of the p95 of each second, to the head of the answer, in seconds.
     pub p95: f64,
@@ -156,8 +154,7 @@ pub struct FailureSample {
 }
 
 /// An origin in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct OriginSample {
     pub name: Plain,
     pub in_flight: u64,

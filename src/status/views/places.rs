@@ -1,12 +1,11 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Plain;
 
 /// The places of an origin that gateways share: its `max_in_flight` over all of them.
 ///
 /// What the store counts is as this gateway was last told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Places {
     /// All places, as the store counts them.
     pub of: u64,

@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{FileAndNow, Plain};
 
 /// The waiting room of an origin.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Room {
     /// Visitors who wait.
     pub waiting: u64,
@@ -41,8 +40,7 @@ pub struct Room {
 }
 
 /// What of a room is not as in the file, for a while.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomOverride {
     /// 0: not bounded.
     pub sessions: Option<u64>,
@@ -56,8 +54,7 @@ pub struct RoomOverride {
 }
 
 /// What those who wait are told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomWord {
     pub word: Plain,
     /// In UTC.
@@ -65,8 +62,7 @@ pub struct RoomWord {
 }
 
 /// The waiting room of an origin in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RoomSample {
     #[serde(flatten)]
     pub room: Room,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Plain;
 
@@ -82,8 +82,7 @@ pub struct MethodCost {
 }
 
 /// Quantiles of durations, in seconds; `None` without any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
     pub p50: Option<f64>,
     pub p95: Option<f64>,
@@ -91,8 +90,7 @@ pub struct Latency {
 }
 
 /// A route in one second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteSample {
     pub name: Plain,
     /// Answers to clients, by class of their status.

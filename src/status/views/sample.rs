@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     Codes, Headline, KeySample, OriginSample, Plain, Problem, RouteSample, SharedAnswers,
@@ -8,8 +8,7 @@ use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
 
 /// The state of one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Sample {
     pub seq: u64,
     /// Unix time in seconds, by the gateway's clock.
@@ -73,8 +72,7 @@ impl Sample {
 }
 
 /// The routes in maintenance.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MaintenanceSample {
     /// One of them; `None`: all routes are.
     pub route: Option<Plain>,
@@ -86,8 +84,7 @@ pub struct MaintenanceSample {
 }
 
 /// A reload that changed settings in force.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ChangeSample {
     /// Seconds since then.
     pub ago: f64,
@@ -96,8 +93,7 @@ pub struct ChangeSample {
 }
 
 /// A plan that lost at least half of its keys in a reload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LostKeysSample {
     pub zone: Plain,
     pub plan: Plain,
@@ -113,8 +109,7 @@ pub struct LostKeysSample {
 }
 
 /// What waited for a file descriptor in one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DescriptorSample {
     /// Requests that began to wait for one, for their connection to an origin.
     pub waited: u64,
@@ -125,8 +120,7 @@ pub struct DescriptorSample {
 }
 
 /// What waited for a local port in one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LocalPortSample {
     /// Requests that began to wait for one, for their connection to an origin.
     pub waited: u64,
@@ -135,8 +129,7 @@ pub struct LocalPortSample {
 }
 
 /// The access log in one second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogSample {
     /// Lines that were not written.
     pub lost: u64,

@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Plain;
 
 /// The requests of an origin's routes with `collapse`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Shared {
     /// Requests by where their answer came from: `alone`, `leader`, `follower`, `kept`, `stale`,
     /// `refresh`. In a sample those of this second, without zeros; else all.
@@ -20,8 +19,7 @@ pub struct Shared {
 }
 
 /// The requests of an origin's routes with `collapse` in one second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SharedSample {
     #[serde(flatten)]
     pub shared: Shared,
@@ -31,8 +29,7 @@ pub struct SharedSample {
 }
 
 /// The answers that the requests of all routes share.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharedAnswers {
     /// How many are kept for newcomers.
     pub answers: u64,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Latency, Plain};
 
@@ -37,8 +37,7 @@ pub struct StoreZone {
 }
 
 /// The store of shared zones and origins in one second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreSample {
     pub up: bool,
     /// How long it has been out, in seconds, and why.
@@ -59,8 +58,7 @@ pub struct StoreSample {
 }
 
 /// A store that is up refuses all that is asked for some zones.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreRefuses {
     pub zones: Vec<Plain>,
     /// Why, and what helps.

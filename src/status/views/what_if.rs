@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Plain;
 
@@ -39,8 +39,7 @@ pub struct Happened {
 }
 
 /// What becomes of the replayed requests.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Replayed {
     /// The rate of keys without a rate of their own plan, such as `20r/s`; `none` without a rate.
     pub rate: Plain,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Plain, RateAdvice};
 
@@ -101,8 +101,7 @@ pub struct Keys {
 }
 
 /// What differs from the file until it expires or the gateway restarts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Override {
     /// `None`: the rate of the file, or of the plan.
     pub rate: Option<Plain>,
@@ -118,8 +117,7 @@ pub struct Override {
 }
 
 /// A zone in one second.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ZoneSample {
     pub name: Plain,
     /// The rate in force for each key, in requests a second; `None` if the zone has no rate.
@@ -203,8 +201,7 @@ impl ZoneSample {
 }
 
 /// A limit that requests without a key pass by.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Keyless {
     /// The `key` of the zone.
     pub key: Plain,
@@ -222,8 +219,7 @@ pub struct Lately {
 }
 
 /// A key that all requests of a zone have.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OnlyKey {
     pub key: Plain,
     /// Whether the `key` of the zone has no variable.
@@ -249,8 +245,7 @@ pub struct FullKey {
 }
 
 /// A key with many waiting requests.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct KeySample {
     pub zone: Plain,
     pub key: Plain,
@@ -262,8 +257,7 @@ pub struct KeySample {
 }
 
 /// A key that many requests of a zone belong to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HeavyKey {
     pub key: Plain,
     /// Its plan; left out without one.
